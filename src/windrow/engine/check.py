@@ -35,7 +35,10 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write an index for every session that has captures but no index. After an error, a later session tries again."""
+    """Write an index for every session that has captures but no index, or has an index that follows older rules.
+
+    After an error, a later session tries again.
+    """
     with suppress(OSError):
         _remove_outdated(folder)
     for session in ledger.captures.sessions():
@@ -161,7 +164,7 @@ ITEMS_PER_QUERY = 1_000
 """The maximum number of items that are looked up in one query."""
 
 PendingState = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was cancelled before, and its status; None if all steps are done.
+"""The step that an item waits for, failed at or was cancelled before, and the item's status; None if it is done.
 
 The step is "" if the item was refused for its name.
 """

@@ -36,8 +36,8 @@ from windrow.reasons import Reason
 class FetchBounds(NamedTuple):
     """What to fetch: which items, and how many.
 
-    At most `limit` items (None: all), files that are dated `since` or later (None: all), and items that are done too if
-    `again` is true.
+    At most `limit` items are fetched (None: all). Files that are dated before `since` are not fetched (None: all are).
+    If `again` is true, items that are done are fetched too.
     """
 
     limit: int | None = None
@@ -50,11 +50,11 @@ class FetchBounds(NamedTuple):
 
 
 class PlannedSource(NamedTuple):
-    """What a run would do at a source: list folders or fetch robots.txt (`folders`), then fetch what is `waiting`.
+    """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
-    `asked` is false for an inactive source, and `why_not` says why. `waiting` and `bytes` count only items that are on
-    the ledger: new files are found when the source is listed. `seconds` is an estimate from earlier requests, or None
-    if there were none.
+    `asked` is false for an inactive source, and `why_not` says why. `waiting` is the number of files or addresses that
+    are due on the ledger, and of new seeds; new files are found only when the source is listed. `bytes` is the size of
+    the files, and 0 for addresses. `seconds` is an estimate, or None if the source has not sent any file yet.
     """
 
     source: str
@@ -69,7 +69,7 @@ class PlannedSource(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An item that waits to be fetched, and the source that a run would request first."""
+    """An item that waits to be fetched, and the source from which a run would request it first."""
 
     key: str
     source: str
@@ -118,7 +118,7 @@ class Chosen(NamedTuple):
     `state` is the number of its phase and its status there. `children` are documents with their states: for a file, the
     members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for a
     cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `is_done`
-    is true if all documents of a file are done.
+    is true if a file and all of its documents are done.
     """
 
     number: int
@@ -129,7 +129,7 @@ class Chosen(NamedTuple):
 
 
 class FileFrontier:
-    """The files that sources list in the phase with the number `task_phase`. They are fetched in `fetch_phase`."""
+    """The files of a collection. Sources list them in the phase number `task_phase`; `fetch_phase` fetches them."""
 
     def __init__(self, ledger: Ledger, collection: Collection) -> None:
         self._ledger = ledger
@@ -151,7 +151,7 @@ class FileFrontier:
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
         """Return the files to which `act` (RETRY or CANCEL) can be applied.
 
-        If `source` or `reason` is not empty, only files of this source or with this reason of failure are returned.
+        If `source` is not empty, only its files are returned; if `reason` is not empty, only files that failed for it.
         """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
@@ -310,16 +310,17 @@ class AddressFrontier:
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
         """Return the addresses to which `act` (RETRY or CANCEL) can be applied.
 
-        If `source` or `reason` is not empty, only addresses of this source or with this reason of failure are returned.
+        If `source` is not empty, only its addresses are returned; if `reason` is not empty, only those that failed
+        for it.
         """
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
         return self._choose(find_addresses(self._collection.name, source, reason), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """If `act` is RETRY, let addresses be requested, and their unread attempts be read, again.
+        """If `act` is RETRY, let the next run request addresses again and read their unread attempts again.
 
-        If it is CANCEL, they are not requested or read any more.
+        If it is CANCEL, these addresses are not requested any more, and these attempts are not read any more.
         """
         del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
@@ -443,7 +444,7 @@ def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], 
 
 
 def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSource:
-    """Return a source as one that lists a file. `counts` are the counts of its earlier attempts, or None."""
+    """Return a source with the `counts` of its earlier attempts (None: none), by which `Listing.prefer` chooses."""
     if counts is None:
         return OfferingSource(source.name, source.owner)
     return OfferingSource(source.name, source.owner, counts.attempts, counts.failures, counts.speed)
@@ -469,9 +470,9 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
     """Let the next run fetch items or addresses again (`act` is RETRY), or cancel them (CANCEL). Return their number.
 
     If an item is retried, its loaded records stay, and its unfinished documents are ended, since the next attempt has
-    new ones. Cancelled items can be retried too. The next run reads again the attempts that a step could not read. If
-    an item is cancelled, it ends in its present phase, with its unfinished documents; a cancelled address is not
-    requested again. Kept captures stay.
+    new ones. Cancelled items can be retried too. If an address is retried, the next run also reads again its attempts
+    that a step could not read. If an item is cancelled, it ends in its present phase, with its unfinished documents; a
+    cancelled address is not requested again. Kept captures stay.
 
     Everything is written in one transaction, in a session of its own, which takes the lease. The session's command
     names the first MAX_NAMED items.

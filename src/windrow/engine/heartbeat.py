@@ -84,8 +84,8 @@ _BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 def board() -> SharedNumbers:
     """Return numbers that a fetcher shares with the engine.
 
-    It has the number of beats, the number of the batch whose response is being read (0: none), and the target of this
-    response.
+    They are the number of beats, the number of the batch whose response is being read (0: none), and the number of the
+    target of this response.
     """
     return SharedNumbers.make()
 
@@ -115,7 +115,7 @@ class Heartbeat:
         self._board[_BEATS] += 1
 
     def reading(self, batch: int, target: int) -> Self:
-        """Show what the `with` block reads: the numbers of the batch and the target, which is 0 for a robots.txt."""
+        """Show what the `with` block reads: the number of the batch, and that of the target (0: a robots.txt)."""
         self._board[_BEATS] += 1
         self._board[_BATCH], self._board[_TARGET] = batch, target
         return self
@@ -144,7 +144,10 @@ class FetcherWatch:
         self._clock = ReadingClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
-        """Return whether the process must be ended, sooner if the run is `stopping`. Call it at least once a second."""
+        """Return whether the process must be ended. If the run is `stopping`, a reading may take less time.
+
+        This must be called at least once a second.
+        """
         self._clock.look(pid, self.board.numbers[_BEATS])
         if not self.board.numbers[_BATCH]:
             return self._clock.wall_seconds > MAX_SILENCE

@@ -1,4 +1,7 @@
-"""The engine's end of a pipe to a process that may have been taken over: no read, and no long write, waits for it."""
+"""The engine's end of a pipe to a process that may have been taken over.
+
+Reading never waits for the process, and sending waits for it only for a limited time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from multiprocessing.connection import Connection
 from windrow.engine.plain_values import MessageRefused
 
 _LENGTH, _LONG_LENGTH = struct.Struct("!i"), struct.Struct("!Q")  # as `Connection` writes them before a message
-_IS_LONG = -1  # the first length of a message with a second, long one
+_IS_LONG = -1  # the first length of a message whose real length follows as _LONG_LENGTH
 _READ_BYTES = 1 << 16
 _PAUSE = 0.1  # seconds
 
@@ -21,7 +24,7 @@ SEND_SECONDS = 10.0
 
 
 class MessagePipe:
-    """One end of a pipe of multiprocessing, whose other end is a `Connection`. `wait` can wait until it can be read."""
+    """One end of a pipe whose other end is a `Connection`. The function `wait` of multiprocessing accepts it too."""
 
     def __init__(self, connection: Connection, max_bytes: int) -> None:
         """Read from `connection`, and refuse messages of more than `max_bytes` bytes."""
@@ -36,7 +39,7 @@ class MessagePipe:
 
     @property
     def has_part(self) -> bool:
-        """Whether the last message that was read is not complete yet."""
+        """Whether a part of a message has arrived, and the remainder has not."""
         return bool(self._unread)
 
     def receive(self) -> Iterator[bytes]:

@@ -3,10 +3,12 @@
 A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. A message is
 made of packets. Each packet is two lengths, a JSON text with the values, and the long texts and bytes of these values:
 
-- None, booleans, numbers and short texts are those of JSON, and a dict whose keys are texts is an object.
-- Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[4, 2]`
-  the third of the long texts. Numbers from 5 on are those of the classes that the packet names. The classes are a few
-  of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's collections.
+- None, booleans, numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the empty
+  tuple is an empty array.
+- Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[5, 2]`
+  is the third of the long texts and bytes. Numbers from 6 on are those of the classes that the packet names. These are
+  a few of Python's own classes, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's
+  collections.
 
 Such a message can be wrong, but it cannot run code, change a class, nest values deeper than Python's own limit, or
 take much more memory than it has bytes.
@@ -36,7 +38,10 @@ from windrow.errors import WindrowError
 
 OWN_PACKAGE = "windrow"
 BYTES_PER_VALUE = 16
-"""A message may have one value for so many bytes that it may have. Unpacked, a value takes about 100 bytes."""
+"""The maximum length of a message, in bytes, divided by this is the maximum number of values in each of its packets.
+
+Unpacked, a value takes about 100 bytes.
+"""
 
 _LENGTHS = struct.Struct("!QQ")  # of the JSON text, and of the long texts and bytes
 _SHORT_TEXT = 200  # characters of a text that is part of the JSON text
@@ -53,7 +58,7 @@ class MessageRefused(WindrowError):
 
 
 class NotValues(WindrowError):
-    """What a step returned cannot be sent, since it has something else than values."""
+    """What a step returned cannot be sent, since it contains something that is not a value."""
 
 
 def step_modules(collection: Collection) -> set[str]:
@@ -76,7 +81,10 @@ def package_names(modules: Iterable[str]) -> frozenset[str]:
 
 
 def pack_values(values: list[Any]) -> bytes:
-    """Return a packet with a list of values. Raises NotValues if it has anything else, or MemoryError."""
+    """Return a list of values as a packet.
+
+    Raises NotValues if the list contains anything else, and MemoryError if the process has too little memory.
+    """
     packer = _Packer()
     nodes = packer.pack_all(values)
     text = _encode([packer.names, packer.lengths, nodes]).encode("utf-8", "surrogatepass")
@@ -89,7 +97,7 @@ class _Packer:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.contents: list[bytes] = []
-        self.lengths: list[int] = []  # of `contents`; those of bytes are negative
+        self.lengths: list[int] = []  # of `contents`: `size` for a text, `~size` for bytes, which is negative
         self._numbers: dict[type, int] = {}  # of classes
         self._positions: dict[str | bytes, int] = {}  # in `contents`
 
@@ -119,7 +127,10 @@ class _Packer:
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
     def _pack_tuple(self, values: tuple[Any, ...]) -> list[Any]:
-        """Pack a tuple. If it has only tuples of one class with numbers and texts, the JSON encoder packs these."""
+        """Pack a tuple. If it consists of tuples of one class that have only numbers and texts, it is packed as _ROWS.
+
+        The JSON encoder then converts the inner tuples, which is faster.
+        """
         kind = type(values[0])
         if issubclass(kind, tuple) and set(map(type, values)) == {kind} and _are_atoms(values):
             return [_ROWS, _TUPLE if kind is tuple else self._number_of(kind), *values]
@@ -145,7 +156,10 @@ class _Packer:
 
 @cache
 def _field_reader(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """Return a function that returns the fields of a value of a class. Raises NotValues if it is not one of values."""
+    """Return a function that returns the fields of a value of a class.
+
+    Raises NotValues if it is not a class of values.
+    """
     if kind in _PLAIN_CLASSES:
         return _PLAIN_CLASSES[kind][0]
     if not _is_value_class(kind):
@@ -167,7 +181,7 @@ def unpack_values(message: bytes, packages: AbstractSet[str], max_bytes: int = 1
     """Yield the values of the packets of a message. Raises MessageRefused if it contains anything else.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`. `max_bytes`
-    is how long a message may be, which also bounds the number of values.
+    is how long a message may be; the maximum number of values follows from it.
     """
     view, position = memoryview(message), 0
     while position < len(message):
@@ -191,7 +205,7 @@ def _unpack_packet(
     if end > len(view):
         raise MessageRefused("a process sent a packet that is longer than its message")
     text = bytes(view[begin:middle])
-    count = text.count(b",") + text.count(b"[") + text.count(b"{")  # never less than it has
+    count = text.count(b",") + text.count(b"[") + text.count(b"{")  # never less than the number of values
     if count > max_values:
         raise MessageRefused(f"a process sent {count:,} values at once; its memory allows {max_values:,}")
     names, lengths, nodes = json.loads(text.decode("utf-8", "surrogatepass"))
@@ -222,7 +236,7 @@ def _unpack_one(node: Any, makers: list[_Maker]) -> Any:
 
 
 def _split(view: memoryview, lengths: list[int]) -> list[str | bytes]:
-    """Return the texts and bytes with these lengths, of which those of bytes are negative."""
+    """Return the texts and bytes with these `lengths`: `size` stands for a text, `~size` for bytes."""
     contents: list[str | bytes] = []
     start = 0
     for length in lengths:
@@ -244,7 +258,8 @@ def _pick_from(contents: list[str | bytes]) -> _Maker:
 
 
 def _check_texts(texts: list[Any]) -> list[str]:
-    if not set(map(type, texts)) <= {str}:  # only of texts is the hash not known to another process
+    # Values with equal hashes make a set slow. Another process cannot choose such texts, since their hashes are random.
+    if not set(map(type, texts)) <= {str}:
         raise MessageRefused("a process sent a set of other things than texts")
     return texts
 

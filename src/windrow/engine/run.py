@@ -59,7 +59,7 @@ class VersionStore(Protocol):
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
         """If the store has no session yet, record the last attempt of each earlier session.
 
-        The function returns the numbers of these attempts, by session.
+        `read_last_attempts` returns the numbers of these attempts, by session.
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
@@ -236,10 +236,10 @@ class HarvestRun:
     stopping: Callable[[], int]  # returns 0: continue, 1: finish the items in progress, 2: stop at once
     limit: int | None = None  # the maximum number of items to fetch
     since: datetime | None = None  # files with an older date are not fetched
-    clock: Callable[[], datetime] = now  # returns when records become current: in a replay, the captures' times
+    clock: Callable[[], datetime] = now  # returns when records become current; in a replay, when their session began
     archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
-    failed: int = 0  # tasks that failed
+    failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
     _last_tick: float = 0.0  # both by time.monotonic
     _projection_due: float = 0.0
@@ -298,7 +298,10 @@ class HarvestRun:
             new_writer.sessions.close_task(task, reason, comment[:MAX_COMMENT_LENGTH], failed=failed)
 
     def add_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
-        """Record the findings of an item's reading. If it failed and has only notes, its reason becomes a finding."""
+        """Record the findings of an item's reading.
+
+        If the reading failed and none of its findings is more than a note, its reason becomes a finding too.
+        """
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.class_name, reading.reason.meaning))

@@ -44,7 +44,7 @@ GC_THRESHOLD = 100_000
 class SharedNumbers:
     """Whole numbers in memory that this process shares with one other process, which may write anything there.
 
-    The memory cannot be made smaller: to read beyond its end would end this process.
+    The other process cannot make the memory smaller: reading beyond its end would end this process.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -54,7 +54,7 @@ class SharedNumbers:
 
     @classmethod
     def make(cls, *numbers: int) -> Self:
-        """Make shared memory that begins with these numbers of 64 bits, and has 0 after them."""
+        """Make shared memory that begins with these numbers, of 64 bits each; all numbers after them are 0."""
         descriptor = os.memfd_create("windrow", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         os.ftruncate(descriptor, mmap.PAGESIZE)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)

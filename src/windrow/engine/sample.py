@@ -85,8 +85,8 @@ def sample_address(access: Callable[[str], Source], url: str, limits: Limits) ->
     """Request an address, follow up to `HOPS` redirects, and return the last response. Nothing is kept.
 
     `access` returns for each address the source whose connection settings and secrets are used. Raises TransportError
-    if a request fails. Its reason is REDIRECTED if a target is not a valid address or was requested before, or after
-    too many redirects.
+    if a request fails. Its reason is REDIRECTED if a target is not a valid address or was requested before, or if
+    there were too many redirects.
     """
     requested: set[str] = set()
     while True:

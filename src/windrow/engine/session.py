@@ -175,8 +175,8 @@ class Session:
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order. Each begins when the phase before it is done for every item.
 
-        Only the steps of `phases` are run (None: all). At most `limit` items are fetched (None: all), without files
-        that their source dates before `since`. Nothing is fetched if `fetch` is false.
+        Only the steps of `phases` are run (None: all). At most `limit` items are fetched (None: all). Files that their
+        source dates before `since` are not fetched. Nothing is fetched if `fetch` is false.
         """
         settings = replace(self.settings, limits=harvest.limits or self.settings.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
@@ -297,7 +297,7 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return the files and folders outside the archive that workers read: captures of others, and targets of links."""
+    """Return what workers may read outside the archive: WARC files, folders of CDX files, and the targets of links."""
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

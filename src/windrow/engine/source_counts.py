@@ -25,7 +25,7 @@ NOT_REQUESTED = frozenset(
         Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
     )
 )  # fmt: skip
-"""Reasons for which an address is not requested. All other reasons are those of failures."""
+"""Reasons for which an address is not requested. All other reasons mean that a request failed."""
 
 GONE = frozenset({404, 410})
 """HTTP statuses which mean that an address has no content any more."""
@@ -67,9 +67,10 @@ class OutcomeCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """The results of a session's attempts: counts by source, outcomes, and the reasons of failed attempts.
+    """The results of a session's attempts: counts by source, and for addresses also the outcomes and the reasons.
 
-    The counts are named by the fields of `windrow.app.summary.SourceCount`.
+    The counts are named by the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason of a
+    failure or refusal occurred, the most frequent first.
     """
 
     sources: dict[str, Counter[str]]

@@ -131,7 +131,7 @@ def take_down_targets(
 def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[TargetCount]:
     """Count what the takedown of each target would remove, as `TakedownResult` counts it. Nothing is changed.
 
-    `bytes` is the size of the captures. A takedown also overwrites the other records about its target in their files.
+    `bytes` is the size of the captures. A takedown also overwrites the other WARC records about its target.
     """
     takedowns = [_with_attempts(ledger, 0, target) for target in targets]
     removed_attempts = {attempt for takedown in takedowns for attempt in takedown.all_attempts}

@@ -46,7 +46,7 @@ def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | Non
 
 
 class IndexProgress(NamedTuple):
-    """The progress in reading an index: the new position, and the number of lines read since the last one.
+    """The progress in reading an index: the new position, and the number of lines read since the last position.
 
     `left_out` has how many of these lines each rule left out.
     """
@@ -79,7 +79,7 @@ class CaptureTally:
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines
     faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # the lines left out because they are damaged
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
-    fall: str = ""  # how far fewer captures were taken than usual, or empty
+    fall: str = ""  # a message if far fewer captures were taken than usual, otherwise empty
 
     def summary(self) -> str:
         """Return the counts as one line of text."""
@@ -140,7 +140,7 @@ class CaptureLedger:
         tally.seen += progress.lines
 
     def forget_missing(self, source: Source) -> None:
-        """Forget what was left out of indexes and WARC files that are not in their folders any more."""
+        """Delete the counts of lines left out, for indexes and WARC files that are not in their folders any more."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
             path = Path(row.name)
             if path.is_absolute() and path.parent.is_dir() and not path.exists():

@@ -91,7 +91,10 @@ class Capturing:
         run.progress.end()
 
     def _note_fall(self, tally: CaptureTally) -> None:
-        """Note in the tally if far fewer captures than usual were taken, unless the run was stopped or has a limit."""
+        """If far fewer captures than usual were taken, note that in the tally.
+
+        A run that was stopped or has a limit is not compared.
+        """
         run, today = self._run, now()
         if run.limit is None and not run.stopping():
             since = today - COMPARED_TIME

@@ -30,11 +30,12 @@ _DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
-    """A record as windrow interprets it: exactly one of `attempt`, `skipped` and `wrong` is set.
+    """A record as windrow interprets it: `interpret_record` sets exactly one of `attempt`, `skipped` and `wrong`.
 
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
-    be imported; `finding` explains it. `payload` is the digest of the body and `url` the address, both as the file
-    states them. `refers` is true for a revisit whose bytes are in another record.
+    be imported; `finding` explains it. An import sets both for an attempt too, if its bytes do not have their stated
+    digest. `payload` is the digest of the body, and `url` is the address, both as the file states them. `refers` is
+    true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -182,7 +183,10 @@ REVISIT = "warc/revisit"
 
 
 class BlockJob(NamedTuple):
-    """Lines of an index file, to be parsed and selected. `legend` is the layout that the file declares, or None."""
+    """A job that parses lines of an index file and selects the wanted ones.
+
+    `legend` is the layout that the file declares, or None.
+    """
 
     captures: Captures
     source: Source
@@ -210,7 +214,7 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """A job that makes index lines for the records of a WARC file, from the offset `start` on, and selects lines."""
+    """A job that makes index lines for records of a WARC file, from the offset `start` on, and selects the wanted."""
 
     captures: Captures
     source: Source

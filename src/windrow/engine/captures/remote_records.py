@@ -39,9 +39,9 @@ _LINE_ENDS = 4  # the bytes of the two line ends after a header or a record
 class GrowingRecord:
     """Finds the end of a record of unknown length while it is received, and writes the record to a file.
 
-    A gzip member ends with its stream, an uncompressed WARC record after its Content-Length. Other records are refused,
-    since only an index states the length of an uncompressed ARC record. `seen` is the number of bytes received.
-    `has_ended` is true after the last byte of the record.
+    A gzip member ends with its stream. An uncompressed WARC record ends after the bytes that its Content-Length
+    announces. Other records are refused, since only an index states the length of an uncompressed ARC record. `seen` is
+    the number of bytes received. `has_ended` is true after the last byte of the record.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -131,7 +131,7 @@ MAX_FAILURES = 16
 """The number of failures in a row after which the run makes no further requests for the source."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
-"""The bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
+"""The size of the first part of a record of unknown length, in bytes, and the factor by which each part is larger."""
 
 _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})

@@ -198,7 +198,10 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on the captures of an address that it may take. `address` is the address's digest."""
+    """Run a source's rules again on those captures of an address that the source may take.
+
+    `address` is the digest of the address.
+    """
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:
         return explained

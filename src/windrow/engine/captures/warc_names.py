@@ -60,7 +60,7 @@ class WarcNames:
         self._paths_by_name: dict[str, list[Path]] = {}
 
     def add(self, paths: Iterable[Path]) -> None:
-        """Add WARC files that were not added before, also by another path through a link."""
+        """Add WARC files. A file that was added before is not added again, not even by another path through a link."""
         for path in paths:
             same_named = self._paths_by_name.setdefault(path.name, [])
             if path not in same_named and path.resolve() not in {known_path.resolve() for known_path in same_named}:
@@ -86,7 +86,7 @@ class WarcNames:
         paths = self._paths_by_name.get(name.name, [])
         if len(paths) < 2:
             return paths
-        if index in paths:  # it was read without an index, so that its lines are of itself
+        if index in paths:  # this file was read without an index, so its lines are about its own records
             return [index]
         ranks = [(_count_equal_names(name, path), path.is_relative_to(index.parent)) for path in paths]
         return [path for path, rank in zip(paths, ranks, strict=True) if rank == max(ranks)]

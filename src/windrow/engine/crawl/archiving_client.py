@@ -136,9 +136,9 @@ class ArchivingClient:
     ) -> None:  # fmt: skip
         """Write to `archive`.
 
-        `robots_kind` is the kind of address of a robots.txt, `large` has byte limits by kind of address. A `service`,
-        if it is not None, has its own limits. `secrets` is called once; the secrets that it returns, if any, are sent
-        with all requests except those for robots.txt. `reading` limits the time for reading a response.
+        `robots_kind` is the kind of address of a robots.txt, and `large` has byte limits by kind of address. A
+        `service`, if it is not None, has its own limits. The secrets that `secrets` returns, if any, are sent with all
+        requests except those for robots.txt. `reading` limits the time for reading a response.
         """
         self._archive = archive
         self._look_up_secrets = secrets

@@ -66,7 +66,7 @@ class _Host:
     is_given_up: bool = False  # for this run
     is_endless: bool = False  # its new pages have only repeated earlier texts for a long time
     is_exhausted: bool = False  # no further address of it is due
-    broken_walks: int = 0  # walks that ended, except when the response of another host ended the fetcher
+    broken_walks: int = 0  # how many walks ended, without those that ended by the response of another host
     suspect: int = 0  # the address whose response a fetcher was reading when it died
 
 
@@ -169,7 +169,7 @@ class CrawlDispatcher:
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
-        """Store the seeds of all sources, count those that were taken down, and give up hosts that were."""
+        """Store the seeds of all sources. Count the seeds that were taken down, and give up the hosts that were."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True
@@ -356,9 +356,10 @@ class CrawlDispatcher:
             self._short_hosts.add(host_number)
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of an origin as a host of a source.
+        """Return the number of an origin as a host of a source. A new host is added.
 
-        It may be a host that was known only from captures of others: its own, or in a crawl, one of any source.
+        A host that was known only from captures of other crawlers is assigned to the source. In a crawl, it may have
+        belonged to any source.
         """
         run, addresses = self._run, self._run.ledger.addresses
         find_host = addresses.host if self._crawl.by_request else addresses.own_or_captured_host

@@ -26,7 +26,7 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 FIRST_REDIRECT_STATUS = 300
 
 MIN_RESPONSES = 20
-"""A run with fewer responses from a source is not compared with earlier runs."""
+"""The minimum number of responses from a source for which a run is compared with earlier runs."""
 
 
 @dataclass(slots=True)
@@ -176,9 +176,10 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return why the last attempts at seeds failed, or that a seed was taken down.
+    """Return for each of the first seeds why the last attempt at it failed, or that the seed was taken down.
 
-    Return [] if one did not fail, if a seed has not been requested yet, or if the source has pages.
+    Return [] if one of these attempts did not fail, if one of the seeds has not been requested yet, or if the source
+    has pages.
     """
     faults, source, taken_down = [], tally.source, run.ledger.takedowns.addresses()
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():

@@ -32,9 +32,9 @@ class RecentUrls:
         self._slots = array("q", bytes(8 * SLOTS))
 
     def remember(self, digest: int, mark: int = 0) -> bool:
-        """Remember an address by its digest. Return True if it was not found lately with this mark.
+        """Remember an address by its digest. Return True if it was not found lately with this `mark`.
 
-        The mark is a number for whatever makes it another address, such as its kind and its source.
+        Addresses with equal digests are different if their marks differ: the mark stands for the kind and the source.
         """
         digest ^= mark
         slot = digest & (SLOTS - 1)
@@ -54,7 +54,7 @@ WITHOUT_CONTENT = frozenset({204, 205})
 """The HTTP statuses of successful responses that have no content."""
 
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
-"""Reasons for which an attempt is recorded as not allowed."""
+"""Reasons for which an attempt is recorded as not allowed by robots.txt."""
 
 
 class OriginCrawler:
@@ -98,7 +98,7 @@ class OriginCrawler:
             self._jobs.put_nowait(None)
 
     async def run(self) -> None:
-        """Request addresses until the walk is halted or the host is given up, and report the end."""
+        """Request addresses until the walk ends, and report why it ended."""
         unfinished = await asyncio.gather(*(self._work() for _ in range(self._parallel)))
         assert self._end is not None
         self._report_end(self._end, [job for job in unfinished if job])
@@ -177,7 +177,7 @@ class OriginCrawler:
         return await self._pause_host(pause) if pause != 0 else self._stop_reason()
 
     def _without_content(self, attempt: Attempt) -> Attempt:
-        """Return an attempt as failed if it should have got a page. Discoveries by requests judge their answers."""
+        """Return an attempt as failed if it should have got a page. Discoveries by requests judge this themselves."""
         if self._walk.crawl.by_request or attempt.reason is not None:
             return attempt
         return attempt._replace(reason=Reason.NO_TEXT, message=f"the server answers {attempt.status} (no content)")

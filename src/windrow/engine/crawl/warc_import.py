@@ -75,7 +75,10 @@ class _Tally:
         self.skipped += tally.skipped
 
     def is_fruitless(self) -> bool:
-        """Return whether no capture was imported from a file, unless all its records are about its crawler."""
+        """Return whether no capture was imported from a file.
+
+        The result is False too if all records of the file are about its crawler, since then it has no captures.
+        """
         return not self.attempts and not (
             self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
         )
@@ -115,7 +118,7 @@ class WarcImporter:
         self._host = lru_cache(_MAX_HOSTS)(lambda origin: run.ledger.addresses.host(origin, run.collection.name))
         self._tallies: dict[str, _Tally] = {}  # by source
         self._taken_down = run.ledger.takedowns.addresses()
-        # (source's tally, path, number, waiting revisits) of files
+        # files from which no capture was imported: (source's tally, path, number, waiting revisits)
         self._fruitless: list[tuple[_Tally, Path, int, int]] = []
 
     def run(self) -> None:
@@ -211,7 +214,10 @@ class WarcImporter:
         return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
-        """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
+        """Store and count the records of a batch as attempts, and return a finding for each faulty record.
+
+        Records of addresses that were taken down are erased in the file instead.
+        """
         findings: list[Finding] = []
         batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:

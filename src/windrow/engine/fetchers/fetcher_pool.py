@@ -183,7 +183,7 @@ class FetcherPool:
     def events(self, timeout: float, others: Sequence[MessagePipe] = ()) -> list[Event]:
         """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
-        It returns as soon as an event arrives, or one of the pipes `others` can be read. These do not lead to fetchers.
+        It returns as soon as an event arrives or one of the pipes `others`, which lead to other processes, can be read.
         """
         received: list[Event] = []
         for member in self._members.values():

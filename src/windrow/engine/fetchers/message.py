@@ -151,9 +151,9 @@ class MoreJobs(NamedTuple):
 class AttemptEnded(NamedTuple):
     """The attempt at one job of a batch.
 
-    `found` has the addresses that the response links to, `left_out` the addresses that a rule left out. The attempt has
-    a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row repeated earlier
-    texts.
+    `found` has the addresses that the response links to, and `left_out` has the addresses that a rule left out. The
+    attempt has a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row
+    repeated earlier texts.
     """
 
     batch: int
@@ -185,7 +185,7 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The result of a step, and the seconds that it took."""
+    """The result of a job, and the seconds that the job took."""
 
     result: Any
     seconds: float

@@ -68,7 +68,7 @@ class _Listings:
         return due_listings
 
     def record_end(self, listing: _SourceListing, broken: BatchBroken | None) -> None:
-        """Record a complete listing. If it is `broken`, queue it again or mark its source as down."""
+        """Record a complete listing. If it was broken off, queue it again or mark its source as down."""
         if broken is None:
             _record_offers(self.run, listing)
             return
@@ -199,10 +199,10 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 def _record_gone(
     run: HarvestRun, writer: LedgerWriter, listing: _SourceListing, absent_mirrors: Mapping[str, Mirror]
 ) -> tuple[int, Counter[str], Counter[str]]:
-    """Record that files are gone from a source, unless their folder is missing or has unreadable lines.
+    """Record that files are gone from a source, unless their folder is missing or its listing has unreadable lines.
 
     Returns the number of files recorded as gone. For the other files, it returns two counts by folder: of files in
-    missing folders, and of files in folders with unreadable lines.
+    missing folders, and of files in folders whose listings have unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():
@@ -274,7 +274,7 @@ def _describe_version(size: int | None, modified: datetime | None) -> str:
 
 
 def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
-    """Record a finding if other sources offer an archived file in another size. `comparing` handles equal sizes."""
+    """Record a finding if other sources offer an archived file with another size. `comparing` handles equal sizes."""
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
     other_mirrors = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]

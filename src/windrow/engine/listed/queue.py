@@ -1,4 +1,4 @@
-"""The queue of files to fetch. The first files are read from the ledger into memory, and sorted by source."""
+"""The queue of files to fetch. At most MAX_IN_MEMORY files at a time are in memory; they are queued by source."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FetchQueue:
     ready: dict[str, deque[WantedFile]] = field(default_factory=dict)
     later: list[tuple[float, int, WantedFile]] = field(default_factory=list)
     in_memory: int = 0  # the number of files that are queued or that fetchers have
-    drawn: int = 0  # the number of files read from the ledger so far
+    drawn: int = 0  # the number of files that were read from the ledger and queued so far
     unavailable: int = 0  # the number of files that no available source lists
     resting: list[RestingFile] = field(default_factory=list)  # files that failed too often to be requested now
     _due_items: Iterator[Due] | None = None

@@ -65,7 +65,10 @@ def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) 
 def split_resting(
     ledger: Ledger, failed_files: Iterable[Due], current_time: datetime
 ) -> tuple[list[Due], list[RestingFile]]:
-    """Return the failed files that are due at `current_time`, and the files that rest. Files given up are left out."""
+    """Return those of the failed files that are due at `current_time`, and those that rest.
+
+    Files that failed for a reason that is not in RETRIED_REASONS are left out.
+    """
     retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
     due_files, resting = [], []
@@ -127,9 +130,9 @@ LONGEST_WAIT = 300.0
 
 
 def worth_waiting(requested: float | None) -> bool:
-    """Return whether a run waits for a pause of `requested` seconds. None is not a pause.
+    """Return whether a run goes on after a pause of `requested` seconds (None: no pause was requested).
 
-    If the pause is longer than LONGEST_WAIT, the next run continues.
+    If the pause is longer than LONGEST_WAIT, the result is False, and the next run continues.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)

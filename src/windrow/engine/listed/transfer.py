@@ -167,7 +167,7 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at a job, and return it. If it fails, it has the reason and a message.
+    """Make one attempt at a job, and return the attempt. If it failed, it has the reason and a message.
 
     The first of `later_jobs` may be requested early.
     """

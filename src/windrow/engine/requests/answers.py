@@ -46,9 +46,9 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 class KeptAnswer(NamedTuple):
     """A stored response: its request, the time of the request, and the place of its bytes.
 
-    `url` is the address requested, `location` the target of a redirect. If the response repeated known bytes, `place`
-    is the place of their first capture, and `head` the place of the response itself. An answer that failed has a
-    `reason`.
+    `url` is the address requested, and `location` is the target of a redirect. If the response repeated known bytes,
+    `place` is the place of their first capture, and `head` is the place of the response itself. An answer that failed
+    has a `reason`.
     """
 
     request: Request
@@ -189,8 +189,8 @@ def service_request(
 ) -> FoundUrl:
     """Return a step's request to a service, whose address is `base`, as an address of the ledger.
 
-    `attempt` is the number of the attempt that received the step's document at `fetched_at`, `digest` the document's
-    digest; parts of it may be sent. Raises StepError if the request is not valid.
+    `attempt` is the number of the attempt that received the step's document at `fetched_at`. `digest` is the digest of
+    the document, parts of which may be sent. Raises StepError if the request is not valid.
 
     >>> often = Ask("a", "s", "now", "GET", fresh_for=3600.0)
     >>> days = [datetime.fromisoformat(f"2026-11-26T{time}Z") for time in ("08:00", "08:59", "09:00")]
@@ -302,7 +302,10 @@ def follow(
 
 
 def _checked_offers(offers: Sequence[Offering]) -> tuple[Offering, ...]:
-    """Return offers with keys and addresses that databases can store. Raises StepError for a key of another length."""
+    """Return offers with keys and addresses that databases can store.
+
+    Raises StepError if a key is empty or too long.
+    """
     for offer in offers:
         if not offer.key or len(offer.key) > _MAX_KEY_LENGTH:
             raise StepError(

@@ -185,8 +185,9 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
     """Return the UNIX time at which a request is due again (None: never), and `every` unchanged.
 
-    It is due `every` seconds after the attempt (0: not again), or sooner after a failure that may pass. A request to a
-    service is due again only until it is answered. `failures` is the number of failures in a row.
+    It is due `every` seconds after the attempt (0: not again). After a failure that may pass, it is due sooner, also if
+    `every` is 0. If robots.txt denies it and `every` is 0, it is due after a day. A request to a service is due again
+    only until it is answered. `failures` is the number of failures in a row.
     """
     started = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:

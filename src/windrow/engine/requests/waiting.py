@@ -27,8 +27,9 @@ _DOCUMENTS_EXAMINED = 20
 class ServiceWait(NamedTuple):
     """Documents of a collection that wait for services, whose names are joined in `service`.
 
-    `since` is when the first document was fetched. `asked` is the time of the latest request to a service, or None if
-    none was made. `why` is why the services have not answered. `command` is a command that may help.
+    `since` is when the session began that fetched the first document. `asked` is the time of the latest request to a
+    service, or None if none was made. `why` is why the services have not answered. `command` is a command that may
+    help.
     """
 
     collection: str

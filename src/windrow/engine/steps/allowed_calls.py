@@ -1,8 +1,9 @@
 """The system calls that a process which reads documents may make, and the seccomp filter that refuses all others.
 
-They are those of Python, of its memory, threads and clocks, and of reading files. Whatever acts on another process, the
-network, a terminal, or a file other than by reading is not one of them. A refused call fails with EPERM, and does not
-end the process: a library that tries a newer call first can go on.
+They are those that Python needs for its memory, its threads and its clocks, to open files, and to read and write open
+files; Landlock (`sandbox`) lets files be opened only for reading. No call that acts on another process, the network or
+a terminal is among them. A refused call fails with EPERM and does not end the process, so that a library which tries a
+newer call first can go on.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _CALLS = {
     "rt_sigreturn": (15, 139), "sigaltstack": (131, 132), "restart_syscall": (219, 128), "futex": (202, 98),
     "set_robust_list": (273, 99), "set_tid_address": (218, 96), "rseq": (334, 293), "sched_yield": (24, 124),
     "sched_getaffinity": (204, 123), "exit": (60, 93), "exit_group": (231, 94),
-    # what it is told about itself and the machine
+    # questions about the process itself and the machine
     "getpid": (39, 172), "gettid": (186, 178), "getppid": (110, 173), "getuid": (102, 174), "geteuid": (107, 175),
     "getgid": (104, 176), "getegid": (108, 177), "getrlimit": (97, 163), "uname": (63, 160), "sysinfo": (99, 179),
     "getrandom": (318, 278), "getcpu": (309, 168), "arch_prctl": (158, None),
 }  # fmt: skip
-"""The allowed system calls: their numbers on x86_64 and aarch64, or None if a call does not exist."""
+"""The numbers of the allowed system calls on x86_64 and aarch64. A number is None if the call does not exist there."""
 
 
 class _Condition(NamedTuple):
-    """A condition for a call: the 32-bit word at `offset` of its arguments, with `mask`, is one of `words`."""
+    """A condition for a call: the 32-bit word at `offset` in its arguments, after `& mask`, is one of `words`."""
 
     offset: int  # in bytes; each argument has two words, the lower one first
     mask: int
@@ -63,7 +64,10 @@ _CLONE3 = (435, 435)
 
 
 def _conditional_calls(process: int) -> dict[str, tuple[tuple[int, int], tuple[_Condition, ...]]]:
-    """Return calls that are allowed under conditions, which must all be met. `process` is the caller's number."""
+    """Return by name the calls that are allowed under conditions, each with its numbers and its conditions.
+
+    All conditions of a call must be met. `process` is the process ID of the caller.
+    """
     is_own = _Condition(_FIRST, _ALL_BITS, (process,))
     return {
         "fcntl": ((72, 25), (_Condition(_SECOND, _ALL_BITS, _FILE_COMMANDS),)),
@@ -79,14 +83,14 @@ def _conditional_calls(process: int) -> dict[str, tuple[tuple[int, int], tuple[_
 _LOAD, _AND, _EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06  # instructions of a seccomp filter
 _ALLOW, _FAIL, _KILL = 0x7FFF0000, 0x00050000, 0x80000000  # what a filter returns; _FAIL with the number of an error
 _REFUSE, _NOT_KNOWN = _FAIL | errno.EPERM, _FAIL | errno.ENOSYS
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # where a filter finds these, in bytes
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # the offsets in bytes at which a filter finds these
 
 Instruction = tuple[int, int, int, int]
-"""An instruction: its code, how many to skip if it is true and if it is not, and a number."""
+"""An instruction of a filter: its code, how many instructions to skip if its test is true and if not, and a number."""
 
 
 def make_filter(machine: str, process: int) -> list[Instruction]:
-    """Return the seccomp filter for a kind of machine, and for the process with the number `process`."""
+    """Return the seccomp filter for a machine (a key of ARCHITECTURES) and the process with the ID `process`."""
     column = [*ARCHITECTURES].index(machine)
     lines: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, ARCHITECTURES[machine]), (_RETURN, 0, 0, _KILL),
@@ -103,7 +107,7 @@ def make_filter(machine: str, process: int) -> list[Instruction]:
 
 
 def _check(condition: _Condition) -> Iterator[Instruction]:
-    """Yield instructions that refuse a call unless a condition is met."""
+    """Yield the instructions that refuse a call unless it meets a condition."""
     yield _LOAD, 0, 0, _ARGUMENTS + condition.offset
     yield _AND, 0, 0, condition.mask
     for index, word in enumerate(condition.words):
@@ -112,5 +116,5 @@ def _check(condition: _Condition) -> Iterator[Instruction]:
 
 
 def encode_filter(lines: list[Instruction]) -> bytes:
-    """Return a filter as the kernel takes it."""
+    """Return the bytes of a filter, in the format of the kernel."""
     return b"".join(struct.pack("HBBI", *line) for line in lines)

@@ -48,7 +48,7 @@ START_SECONDS = 60.0
 MESSAGE_SECONDS = 60.0
 """The time in which a worker must send the remainder of a message, in seconds."""
 MESSAGE_SHARE = 4
-"""A message of a worker has at most this fraction of its memory: unpacked, it takes several times as much."""
+"""The maximum length of a worker's message is its memory limit divided by this: unpacked, a message takes more."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
@@ -72,7 +72,10 @@ class _Batch:
         return earlier or [self.suspect]
 
     def store_result(self, index: int, done: Done) -> None:
-        """Store the result of a job. If the step was stopped and may be repeated, the job gets the failure instead."""
+        """Store the result of a job. If the step was stopped and may be repeated, the job gets the failure instead.
+
+        If the last repetition was stopped too, the failure of the first try is stored as the result.
+        """
         job, result = self.jobs[index], done.result
         if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED_REASONS:
             if len(job.stopped) < job.retakes:
@@ -87,8 +90,10 @@ class _Batch:
     ) -> None:
         """Record that a worker died at the job at `position` in `sent_jobs`, which are indexes of jobs.
 
-        `exit_code` is None if the worker was killed because it slept too long. `cpu_limit` is in seconds. If a message
-        of the worker was refused, `problem` says why; any of `sent_jobs` may be the cause.
+        The job fails if it exceeded its time, or if it was sent alone and a worker died at it again. Otherwise it is
+        suspected, and sent again. `exit_code` is None if the worker was killed because it slept too long. `cpu_limit`
+        is in seconds. `problem` is why the engine killed the worker for another reason, such as a refused message, or
+        empty; any of `sent_jobs` may then be the cause.
         """
         culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
@@ -142,7 +147,7 @@ class _Worker:
         self.is_quick = False
         self._has_begun = False  # it sent its first message
         self._sent_jobs = self._received_messages = 0
-        self._shown_job = -1  # the last number in `_current_job` that can be true
+        self._shown_job = -1  # the last number seen in `_current_job` that could be true
         self._results: list[Done] = []  # of the oldest batch, so far
         self._busy_since = 0.0  # by time.monotonic
         self._clock, self._message_clock = ReadingClock(), ReadingClock()
@@ -164,7 +169,7 @@ class _Worker:
         return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send the jobs of a batch with these indexes, pickled in `message`. `receive` notices a dead worker."""
+        """Send the `jobs` (indexes) of a batch, which are pickled in `message`. `receive` notices a dead worker."""
         if not self.in_hand:
             self._clock = ReadingClock()  # the time while the worker was idle does not count
             self._busy_since = time.monotonic()
@@ -180,8 +185,8 @@ class _Worker:
     def watch(self, cpu_limit: float) -> None:
         """Kill a worker that works or sleeps too long, or that does not complete a message.
 
-        Its own timer limits its CPU time, in seconds, to `cpu_limit`. But it cannot end a worker that sleeps, and a
-        worker that was taken over can stop it, and show the number of another job.
+        Its own timer limits its CPU time to `cpu_limit` seconds. But the timer does not end a worker that sleeps, and a
+        worker that was taken over can stop the timer and show the number of another job.
         """
         pid = self.process.pid or 0
         self._clock.look(pid, self._find_current_job())
@@ -202,16 +207,19 @@ class _Worker:
         self.process.kill()
 
     def _find_current_job(self) -> int:
-        """Return the number of the job that the worker shows, if that is a later one that it was sent."""
+        """Return the number of the job that the worker shows, or the previous number if the new one cannot be true.
+
+        Only a number that is higher, and of a job that was sent, can be true.
+        """
         number = self._current_job.numbers[0]
         if self._shown_job < number < self._sent_jobs:
             self._shown_job = number
         return self._shown_job
 
     def receive(self) -> Iterator[_Batch]:
-        """Receive results, and yield the batches that have all of theirs.
+        """Receive results, and yield each batch once the results of all jobs that were sent have arrived.
 
-        Raises EOFError or OSError if the worker is dead, and MessageRefused if it sent something else.
+        Raises EOFError or OSError if the worker is dead, and MessageRefused if it sent something other than results.
         """
         for message in self.pipe.receive():
             self._received_messages += 1
@@ -231,9 +239,10 @@ class _Worker:
             yield batch
 
     def take_batches_after_death(self, cpu_limit: float, problem: str) -> list[_Batch]:
-        """Record at which job the worker died, and return its batches. Raises ReaderFailed if it had not begun to read.
+        """Record at which job the worker died, and return its batches.
 
-        If a message of the worker was refused, `problem` says why, and the worker is killed. Otherwise it is empty.
+        `problem` says why a message of the worker was refused; it is empty if none was. Raises ReaderFailed if the
+        worker had jobs but was not ready to read documents.
         """
         self.pipe.close()
         self.process.join(0 if problem else END_SECONDS)

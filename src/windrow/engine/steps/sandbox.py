@@ -79,7 +79,10 @@ def restrict_process(readable: Iterable[Path]) -> Sandbox:
 
 
 def _close_outputs() -> None:
-    """Close the pipes to the processes that multiprocessing starts, and write to no terminal or log any more."""
+    """Send output to /dev/null, and close every pipe to which this process could write.
+
+    Such pipes lead to the processes that multiprocessing starts for itself.
+    """
     with Path(os.devnull).open("wb") as nowhere:
         for descriptor in (1, 2):
             os.dup2(nowhere.fileno(), descriptor)
@@ -104,7 +107,10 @@ def _own_folders() -> list[Path]:
 
 
 def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
-    """Let Landlock allow only reading of `readable`, and no TCP. Return its version, or 0 if it does not work."""
+    """Let Landlock allow only reading of `readable`, and no TCP if its version can refuse that.
+
+    Return the version, or 0 if Landlock does not work.
+    """
     version: int = libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
     if version < 1:
         return 0
@@ -153,7 +159,10 @@ class SandboxTrial(NamedTuple):
 
 
 def try_sandbox() -> SandboxTrial:
-    """Restrict a child process like a worker, let it try what a worker must not do, and return the result."""
+    """Restrict a child process like a worker, let it try what a worker must not do, and return the result.
+
+    If the process ends without an answer, the result is that nothing restricts it and every act is allowed.
+    """
     ours, theirs = CONTEXT.Pipe()
     with tempfile.TemporaryDirectory(prefix="windrow-sandbox-") as folder, ours:
         process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder)), daemon=True)

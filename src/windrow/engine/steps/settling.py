@@ -263,7 +263,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts with their answers. It fails if it only makes answered requests again."""
+        """Repeat the step for attempts with their answers. The step fails if all its requests were answered before."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)

@@ -169,7 +169,7 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
     """Return an iterator over items with the step's results.
 
     The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge read them
-    before. A Summarise step updates the summaries of the store once, and has an empty reading for each item.
+    before. A Summarise step updates the summaries of the store once, and its result for each item is an empty reading.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):

@@ -1,4 +1,4 @@
-"""Find the offers that are missing from a complete listing of a source, and the listings that lack certain records."""
+"""Find the offers that are missing from a complete listing, and the listings from which certain records are missing."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def find_missing_offers(
 
 
 def find_later_listings(ledger: Ledger, collection: str, page: Sequence[SettledAttempt], checkpoint: int) -> list[int]:
-    """Find complete listings that lack records of earlier attempts in `page`, and return their last attempts.
+    """Return the last attempt of each complete listing from which records of earlier attempts in `page` are missing.
 
-    The last MAX_LISTINGS listings of each source up to `checkpoint` are examined.
+    For each source, the last MAX_LISTINGS listings up to `checkpoint` are examined.
     """
     attempts_by_source: dict[str, dict[str, int]] = {}  # number of the attempt by key, by source
     for settled in page:

@@ -230,13 +230,14 @@ def _finding_of(error: BaseException) -> Finding:
 
 
 def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
-    """Run batches of jobs until the pipe is closed. `current_job`, from `counter`, tells the engine which job is run.
+    """Run batches of jobs until the engine sends None or closes the pipe.
 
-    The first message has no values. With it, the process shows that it has begun to read documents.
+    `current_job`, from `counter`, tells the engine which job is run. The first message to the engine has no values. It
+    shows that the process is ready to read documents.
 
     The kernel limits memory and CPU time. If a job exceeds the time, the kernel ends the process, even within a
-    library. A busy or suspended machine does not end it. From `current_job` the engine knows at which document it
-    ended.
+    library, and from `current_job` the engine knows at which document it ended. Time on a busy or suspended machine
+    does not count.
     """
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -271,7 +272,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
 
 
 def check_results(values: list[Any], count: int) -> list[Done]:
-    """Return the values of a message if they are results, and from 1 to `count`. Raises MessageRefused otherwise."""
+    """Return the values of a message if they are 1 to `count` results. Raises MessageRefused otherwise."""
     if not 0 < len(values) <= count or not all(map(_is_result, values)):
         raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
     return values
@@ -330,5 +331,5 @@ def _limit_memory(max_bytes: int) -> int:
 
 
 def counter() -> SharedNumbers:
-    """Return a number in shared memory with which a worker counts its jobs: -1 before the first job, 0 at the first."""
+    """Return shared memory in which a worker shows the number of its job: -1 before the first job, 0 at the first."""
     return SharedNumbers.make(-1)
