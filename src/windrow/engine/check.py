@@ -30,7 +30,7 @@ _VERSION_FILE = ".index-rules"
 
 
 def index_name(session: int) -> str:
-    """Return the file name of a session's index, which is beside its WARC files."""
+    """Return the file name of a session's index. The index is beside the WARC files of the session."""
     return f"windrow-{session:06}.cdxj"
 
 
@@ -145,9 +145,9 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 
 
 def check_states(ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each mirror whose state contradicts its listings.
+    """Yield a fault for each mirror or address whose recorded state is wrong.
 
-    Yield one too for each address whose state contradicts its attempts.
+    The state of a mirror must follow from its listings, and the state of an address from its attempts.
     """
     for mirror in ledger.mirrors.inconsistent():
         recorded = "listed" if mirror.present else "not listed"

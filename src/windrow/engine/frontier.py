@@ -129,7 +129,10 @@ class Chosen(NamedTuple):
 
 
 class FileFrontier:
-    """The files of a collection. Sources list them in the phase number `task_phase`; `fetch_phase` fetches them."""
+    """The files of a collection, which sources list.
+
+    They are listed in the phase with the number `task_phase`, and fetched in the phase `fetch_phase`.
+    """
 
     def __init__(self, ledger: Ledger, collection: Collection) -> None:
         self._ledger = ledger
@@ -174,9 +177,9 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Let the files that these sources list be fetched again, except refused and waiting ones.
+        """Let the files that these sources list be fetched again, except refused and waiting files.
 
-        Return their number.
+        Return the number of files.
         """
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
@@ -425,7 +428,7 @@ class AddressFrontier:
         return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Return whether this source has an address on the ledger, and not only captures of others from it."""
+        """Return whether this source has an address on the ledger, and not only as the address of others' captures."""
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)
         return any(known.source == source.name and known.interval != ELSEWHERE for known in known_addresses)
 

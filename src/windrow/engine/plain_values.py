@@ -323,7 +323,7 @@ def _is_value_class(kind: type) -> bool:
 
 
 _Plain = tuple[Callable[[Any], Iterable[Any]], _Maker]
-"""How the fields of a value are read, and how it is made of them."""
+"""A function that returns the fields of a value, and a function that makes the value from them."""
 
 
 def _of_text(kind: Callable[[str], Any]) -> _Plain:

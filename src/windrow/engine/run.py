@@ -205,10 +205,10 @@ class Harvest:
     listing_deadline: float = 0.0  # seconds after which unfinished listings are left to the next run; 0: never
     download_deadline: float = 0.0  # seconds after which unfinished transfers are left to the next run; 0: never
     limits: Limits | None = None  # limits that replace the workspace's limits
-    reread: bool = False  # a replay: due times of addresses and records of unread attempts are not changed
+    reread: bool = False  # true in a replay: due times of addresses and records of unread attempts are not changed
     unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
-    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # why no service is asked, by record key
+    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # returns by key why services are not asked
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
 
 

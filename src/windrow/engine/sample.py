@@ -30,7 +30,10 @@ PAGE = 1
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch a file. Return its capture and the seconds it took, or raise TerminalFailure, which names it as `name`."""
+    """Fetch a file. Return its capture and the seconds that the transfer took.
+
+    Raises TerminalFailure if the file was not received. The message of the error calls it `name`.
+    """
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
@@ -46,7 +49,10 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address with the source's secrets. Return its capture and the seconds, or raise TerminalFailure."""
+    """Request an address with the source's secrets. Return its capture and the seconds that the request took.
+
+    Raises TerminalFailure if there was no response, or none with a status from 200 to 299.
+    """
     origin = parts(url).origin
     address = parts(f"{origin}/")
     site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")

@@ -76,7 +76,7 @@ class SessionCounts:
     sources: dict[str, Counter[str]]
     outcomes: tuple[OutcomeCount, ...]
     reasons: list[tuple[str, int]]
-    troubles: dict[str, str]  # by source, a message on the origins whose robots.txt could not be fetched
+    troubles: dict[str, str]  # by source, a message about the origins whose robots.txt could not be fetched
 
 
 @lru_cache(maxsize=4)

@@ -53,7 +53,10 @@ def explain_all(
 
 
 def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> list[RuleRow]:
-    """Return how many captures in WARC files each rule of a source left out; [] if the source has indexes of them."""
+    """Return how many captures in the WARC files of a source each rule left out.
+
+    Return [] if the source has indexes, or no WARC files.
+    """
     inputs = collection.captures.inputs(source) if collection.captures else None
     if inputs is None or inputs.cdx or not inputs.warc:
         return []

@@ -59,7 +59,7 @@ class LeftOutLines(NamedTuple):
 
 
 def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
-    """Return the count for one line, about the address `url`, that is left out because the rules failed at it."""
+    """Return the count of one line that is left out because the rules failed at it. `url` is the line's address."""
     reason = failure.reason or Reason.STEP_FAILED
     message = failure.findings[0].message if failure.findings else reason.meaning
     return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
@@ -175,7 +175,7 @@ def rule_name(skip: Skip) -> str:
 
 
 def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up counts by rule. After MAX_RULES rules, further rules with one reason are counted as one."""
+    """Add up counts by rule. After MAX_RULES rules, all further rules with the same reason are counted as one rule."""
     sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)

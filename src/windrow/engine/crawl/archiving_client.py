@@ -341,7 +341,7 @@ class RedirectChains:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return the event of an attempt, without the target of its redirect if HOPS redirects led to its address."""
+        """Return the event of an attempt. If HOPS redirects in a row led to it, its own redirect is not followed."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

@@ -44,8 +44,8 @@ class SourceTally:
     discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     responses: int = 0  # to own requests for pages
-    usable: int = 0  # responses that the discovery could follow, or with a page, or with status 304
-    faults: list[str] = field(default_factory=list)  # why seeds returned no page, or requests nothing usable
+    usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
+    faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
     more_faults: int = 0  # further ones, only counted
     left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
     problem: str = ""  # why the source failed, or why an origin was given up

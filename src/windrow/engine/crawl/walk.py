@@ -34,7 +34,7 @@ class RecentUrls:
     def remember(self, digest: int, mark: int = 0) -> bool:
         """Remember an address by its digest. Return True if it was not found lately with this `mark`.
 
-        Addresses with equal digests are different if their marks differ: the mark stands for the kind and the source.
+        The mark is made of what else distinguishes addresses, such as the kind and the source.
         """
         digest ^= mark
         slot = digest & (SLOTS - 1)
@@ -190,7 +190,10 @@ class OriginCrawler:
         return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request after the pause of the host. Without parallel requests, its origins take turns."""
+        """Make one request after the pause of the host, unless the walk ends in the pause.
+
+        Without parallel requests, the origins of the host take turns.
+        """
         async with self._queue.lock:
             wait = self._queue.remaining()
             if wait and (end := await self._pause(wait)):

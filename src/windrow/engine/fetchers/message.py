@@ -116,8 +116,8 @@ class BatchBroken(NamedTuple):
 class BatchEnded(NamedTuple):
     """A batch is done, or the walk of an origin has ended. `untouched` has the targets of jobs that were not tried.
 
-    When a walk ends, it may also have the last jobs that were tried. `broken` is None if the batch is done. If the
-    fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0 for a
+    When a walk ends, `untouched` may also have the last jobs that were tried. `broken` is None if the batch is done. If
+    the fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0 for a
     robots.txt. If it died while it read a response of another batch, `spared` is true.
     """
 

@@ -60,7 +60,7 @@ class RequestPacer:
         self._lock = threading.Lock()
 
     async def wait_turn(self, name: str, pace: float) -> None:
-        """Wait until the host called `name` may be requested. Its next request waits for `pace` seconds more."""
+        """Wait until the host called `name` may be requested. The next request to it then waits for `pace` seconds."""
         if pace <= 0:
             return
         with self._lock:

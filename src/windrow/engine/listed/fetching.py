@@ -70,7 +70,7 @@ class Fetching:
         self._recorded_at = 0.0  # when events were last recorded, by time.monotonic
 
     def run(self) -> None:
-        """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` has passed."""
+        """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` seconds have passed."""
         run, queue = self._run, self._queue
         queue.fill()
         run.progress.begin("fetching")

@@ -57,10 +57,10 @@ AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`.
 
-    `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise it may
-    have a `reason` with a `message`; a redirect that is followed, or a failed attempt, does not. `left_out` counts the
-    addresses of the response that are not requested. `drift` says what the response lacks that earlier ones had, or is
-    empty.
+    `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
+    `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
+    `left_out` counts the addresses of the response that are not requested. `drift` says what the response lacks that
+    earlier ones had, or is empty.
     """
 
     source: str
@@ -113,7 +113,8 @@ class AnswerFollower:
         self._offered: dict[str, set[int]] = {
             source: set() for source in self._sources
         }  # hashes of the keys offered in this run
-        self._fruitless: dict[tuple[str, int], int] = {}  # answers in a row that led there, by source and address
+        # the number of answers in a row that led to an address and offered nothing new, by source and address
+        self._fruitless: dict[tuple[str, int], int] = {}
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
         self._retried = set(self._unread.due())  # responses that an earlier run could not follow

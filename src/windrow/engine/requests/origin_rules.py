@@ -17,7 +17,7 @@ DEFAULT_DELAY = 1.0
 """The time between two requests, in seconds, if neither the source nor its robots.txt sets it."""
 
 SERVICE = "service"
-"""The name of the option that makes a source a service for steps. It contains the `Service` with its settings."""
+"""The name of the option that makes a source a service for steps. Its value is the `Service` with its settings."""
 
 MAX_UNANSWERED = 8
 """The number of requests in a row without an answer after which a service is given up for the run."""

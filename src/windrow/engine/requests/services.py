@@ -29,8 +29,8 @@ from windrow.settings.kinds import split_address
 def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
     """Return the services of a collection that have an address in the configuration, each as a source.
 
-    `settings` has the values of settings by dotted name, `root` is the folder of the workspace, `agent` the user agent.
-    Raises ConfigError if an address or a secret is not valid.
+    `settings` has the values of settings by dotted name. `root` is the folder of the workspace, and `agent` is the user
+    agent. Raises ConfigError if an address or a secret is not valid.
     """
     sources = []
     for service in collection.configuration.services:

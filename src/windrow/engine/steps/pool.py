@@ -36,7 +36,7 @@ The step gets the failed reading, so that it can do less.
 MAX_BATCHES_AHEAD = 4
 """The maximum number of batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
-"""The time in seconds below which a batch is quick. After a slower one, a worker gets the next one when it is idle."""
+"""The time in seconds below which a batch is quick. After a slower batch, a worker must be idle to get the next one."""
 MAX_EXTRA_WORKERS = 6
 """The maximum number of workers beyond the pool's size. They are started if all others are at long jobs."""
 MAX_PIPE_BYTES = 1 << 15
@@ -44,7 +44,7 @@ MAX_PIPE_BYTES = 1 << 15
 END_SECONDS = 10.0
 """The time in which a worker that has closed its pipe must end, in seconds. After this time it is killed."""
 START_SECONDS = 60.0
-"""The minimum CPU time that a worker has until it begins to read documents, in seconds."""
+"""The lowest limit of CPU time for a worker that is not ready to read documents yet, in seconds."""
 MESSAGE_SECONDS = 60.0
 """The time in which a worker must send the remainder of a message, in seconds."""
 MESSAGE_SHARE = 4

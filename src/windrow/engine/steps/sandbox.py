@@ -35,7 +35,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # calls of Landlock,
 _PATH_BENEATH, _GET_VERSION = 1, 1  # the type of a rule, and a flag of _CREATE_RULESET
 _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""The rights over files that Landlock knows, by the first version that knows them."""
+"""The rights over files that Landlock knows, as bits, by the first version that knows them."""
 _NET_VERSION, _SCOPE_VERSION = 4, 6  # the first versions of Landlock with _NET_RIGHTS and with _SCOPES
 _NET_RIGHTS, _SCOPES = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals to processes outside
 _NEW_USER_SPACE = 0x10000000  # CLONE_NEWUSER

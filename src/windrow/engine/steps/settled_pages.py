@@ -29,8 +29,8 @@ class SettledAttempt(NamedTuple):
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading is not usable, and neither is None. If the step makes records (`has_records`), a result that
-        has nothing but Skips is not usable either.
+        A failed reading is not usable, and None is not usable. If the step makes records (`has_records`), a result with
+        nothing but Skips is not usable either.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None

@@ -13,7 +13,7 @@ from windrow.ledger.typed.unread import UnreadDocument
 from windrow.reasons import TRANSIENT_REASONS, Reason
 
 FOLLOWING_PHASE = 1
-"""The phase in which responses are followed. It is not a step, and belongs to the requests."""
+"""The number of the phase in which responses are followed. Following is not a step, but a part of making requests."""
 
 LONGEST_PAUSE = timedelta(days=30)
 
@@ -30,7 +30,7 @@ def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedel
 
 
 def next_try(document: UnreadDocument) -> datetime | None:
-    """Return when a document is read again, or None if only another version of its step or a retry reads it again."""
+    """Return when a document is read again, or None if that needs another version of its step, or a retry."""
     return (
         document.at + pause_after(document.times)
         if document.reason in TRANSIENT_REASONS or not document.version

@@ -13,7 +13,7 @@ from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
 
 MAX_LISTINGS = 99
-"""The maximum number of listings of a source that are examined for a missing offer or a record."""
+"""The maximum number of other complete listings of a source that are examined for missing offers or records."""
 
 
 def find_missing_offers(

@@ -41,7 +41,7 @@ AnyJob = Job | FollowJob | CaptureJob
 _MESSAGE_BYTES = 1 << 16
 """The maximum number of bytes of results that are joined into one message."""
 _SMALL_RESULT = 64
-"""A result is small if the number of its findings, members and lookups is below this."""
+"""The number of findings, members and lookups in a result below which the result is small."""
 _GC_THRESHOLD = 20_000
 """The number of new objects before the next garbage collection. It is high, since there are few cycles to collect."""
 
