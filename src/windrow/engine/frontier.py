@@ -36,7 +36,7 @@ from windrow.reasons import Reason
 class FetchBounds(NamedTuple):
     """What to fetch: which items, and how many.
 
-    At most `limit` items are fetched (None: all). Files that are dated before `since` are not fetched (None: all are).
+    At most `limit` items are fetched (None: all). Unless `since` is None, files with an earlier date are not fetched.
     If `again` is true, items that are done are fetched too.
     """
 
@@ -313,8 +313,7 @@ class AddressFrontier:
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
         """Return the addresses to which `act` (RETRY or CANCEL) can be applied.
 
-        If `source` is not empty, only its addresses are returned; if `reason` is not empty, only those that failed
-        for it.
+        If `source` is not empty, only its addresses are returned; if `reason` is not empty, only what failed for it.
         """
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)

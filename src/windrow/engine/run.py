@@ -98,7 +98,7 @@ class ContentStore(VersionStore, Protocol):
         """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Write the new readings of attempts by their numbers. A reading is None if the attempt could not be read."""
+        """Write new readings of attempts. `readings` has them by number, and None if an attempt could not be read."""
 
 
 @runtime_checkable

@@ -142,7 +142,10 @@ def _classify(attempts: AttemptCount) -> str:
 
 
 def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
-    """Count each source's files, and its addresses unless all of `collections` (None: all) only list files."""
+    """Count the files and addresses of each source.
+
+    Addresses are not counted if all of `collections` only list files. None stands for all collections.
+    """
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     if collections is not None and all(name in crawls and crawls[name] is None for name in collections):

@@ -45,10 +45,10 @@ class TakedownTarget(NamedTuple):
 
 
 class TakedownResult(NamedTuple):
-    """The number of captures removed, their bytes, and the number of records removed. `errors` say what remains.
+    """The number of captures removed, the number of their bytes, and the number of records removed.
 
-    `done` is false if some bytes remain, for example because another process reads a database. The tombstone then stays
-    open, and `windrow forget` continues the takedown.
+    `errors` say what remains. `done` is false if some bytes remain, for example because another process reads a
+    database. The tombstone then stays open, and `windrow forget` continues the takedown.
     """
 
     target: str

@@ -279,9 +279,9 @@ class ForeignCapturing:
     def _locate(
         self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
     ) -> _WantedRecord:
-        """Return a line of `index` with the WARC file of its record.
+        """Return the wanted record of a line of `index`, with its WARC file.
 
-        This is `path` or, if `path` is None, the file that the line names, if it is found.
+        The file is `path` or, if `path` is None, the file that the line names, or None if that is not found.
         """
         index_path = Path(index.name)
         elsewhere = line.warc

@@ -53,7 +53,10 @@ class SharedAnswers:
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
-        """Return the robots.txt of an origin that another collection received in this session, or None."""
+        """Return the robots.txt of an origin that another collection received in this session.
+
+        Return None if there is none, or none that this source may use.
+        """
         if origin not in self._last_requests:
             return None
         run = self._run
@@ -65,10 +68,10 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the responses of this session that other collections received from addresses, by the address's digest.
+        """Return the responses that other collections received from addresses in this session, by the address's digest.
 
-        `requests` has the stored requests of addresses, by the same digest. Only addresses that get a plain GET are
-        answered.
+        `requests` has the stored requests of addresses, by the same digest. The result has no response for an address
+        that is not requested by a plain GET.
         """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:

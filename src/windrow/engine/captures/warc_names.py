@@ -72,7 +72,7 @@ class WarcNames:
         return paths[0] if len(paths) == 1 else None
 
     def describe_missing(self, warc: str, index: Path) -> str:
-        """Return why `find` returns None."""
+        """Return a message that says why `find` returns None."""
         paths = self._best_matches(warc, index)
         if not paths:
             return f"{warc[:200]} is not in any folder of the source"

@@ -213,9 +213,9 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, conditional if it is a GET and the address has validators, and archive the response.
+        """Send a request, and archive the response. A GET is conditional if the address has validators.
 
-        `upload` is the body of a request that sends documents, otherwise None.
+        `upload` is the body of a request that sends documents; for other requests, it is None.
         """
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
@@ -295,7 +295,10 @@ class ArchivingClient:
 def _find_fault(
     status: int, fields: Mapping[str, str], job: FetchJob, *, is_robots: bool = False
 ) -> tuple[Reason, str] | None:
-    """Return why the response to a job cannot be used, by its status and transfer coding, or None if it can be."""
+    """Return the reason and a message if a response cannot be used because of its status or its transfer coding.
+
+    Return None if neither prevents that the response is used.
+    """
     if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
         sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()
         if status == PARTIAL_CONTENT and "range" not in sent_names:

@@ -40,7 +40,7 @@ If there are many hosts, each gets fewer.
 """
 
 MIN_PER_HOST = 8
-"""The number of addresses that a host gets at a time if there are very many hosts."""
+"""The minimum number of addresses that a host gets at a time, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
 """The longest time that a run waits for a busy service, in seconds.

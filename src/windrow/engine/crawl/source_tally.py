@@ -128,7 +128,7 @@ def close_tallies(
     run: HarvestRun, crawl: Crawl, tallies: Mapping[str, SourceTally], endless: Iterable[tuple[str, str, int]],
     error: BaseException | None,
 ) -> None:  # fmt: skip
-    """Close the task of each source with its counts. It failed if there was an `error` or if its tally says so.
+    """Close the task of each source with its counts. A task has failed if there was an `error` or its tally says so.
 
     `endless` has the source, the origin and the number of each host whose new pages only repeat earlier texts.
     """

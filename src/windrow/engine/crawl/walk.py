@@ -45,7 +45,7 @@ class RecentUrls:
 
 
 MAX_ROBOTS_WAIT = 60.0
-"""The longest wait for a robots.txt that failed, in seconds, if the option `patience` is not set."""
+"""The longest wait for a robots.txt that could not be fetched, in seconds, if the option `patience` is not set."""
 
 MAX_HARMFUL = 5
 """The number of responses over the limits of time or memory after which a host is given up for the run."""

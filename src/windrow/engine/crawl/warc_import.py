@@ -239,7 +239,10 @@ class WarcImporter:
         return findings
 
     def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
-        """Compare the bytes with their stated digest. If they differ, the result has a finding, and "" as `payload`."""
+        """Compare the bytes of a record with their stated digest.
+
+        If they differ or cannot be read, the result has a finding, and "" as `payload`.
+        """
         if imported.refers or imported.attempt is None or imported.attempt.kept is None:
             return imported
         try:

@@ -89,7 +89,7 @@ class _RunningFetcher:
 
     @property
     def load(self) -> int:
-        """The number of running batches, plus that of idle connections, since their sites may get batches again."""
+        """The number of running batches and idle connections. The sites of idle connections may get batches again."""
         return len(self.batches) + self.idle_connections.total()
 
     def begin_batch(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:

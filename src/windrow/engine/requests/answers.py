@@ -153,7 +153,7 @@ def found_url(
 
 
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
-    """Return the number of a request in the ledger. The number of a plain GET is that of its URL.
+    """Return the number of a request in the ledger. The number of a plain GET is the hash of its URL.
 
     If the request sends parts of a document, `document` has the digest of the document, so that requests with equal
     bytes have one number. It may also have a text that distinguishes requests which are otherwise equal.
@@ -318,7 +318,10 @@ def _checked_offers(offers: Sequence[Offering]) -> tuple[Offering, ...]:
 
 
 def _count_unrequested(other_origins: Sequence[str], invalid_count: int, url: str) -> Iterator[LeftOutCount]:
-    """Yield counts of the requests at other origins, and of those in the answer at `url` that are not valid."""
+    """Yield a count of the requests to other origins, and a count of the invalid requests, unless these are 0.
+
+    `url` is the address of the answer that names the requests.
+    """
     if other_origins:
         yield LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(other_origins), other_origins[0])
     if invalid_count:

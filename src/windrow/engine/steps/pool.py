@@ -373,7 +373,7 @@ class Pool:
         return done
 
     def _batch_size(self) -> int:
-        """Return the number of jobs in a batch: twice as many if jobs are quick, since each message costs some time."""
+        """Return the number of jobs in a batch. It is doubled if jobs are quick, since each message costs some time."""
         are_quick = bool(self._workers) and all(reader.is_quick for reader in self._workers.values())
         return 2 * self._base_batch_size if are_quick else self._base_batch_size
 

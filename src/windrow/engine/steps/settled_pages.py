@@ -55,7 +55,7 @@ class SettledAttempt(NamedTuple):
         return {observation.key for observation in observations if observation.value is not None}
 
     def entry_without_records(self) -> AttemptObservations:
-        """Return an entry without records for a store of records. It has a Skip if the reading failed."""
+        """Return the attempt's entry for a store of records. It has no record; it has a Skip if the reading failed."""
         attempt, failure = self.recorded.attempt, self.result
         skips: tuple[Skip, ...] = ()
         if isinstance(failure, Reading) and failure.reason is not None:
