@@ -1,7 +1,7 @@
 """The frontier of a collection: what it still has to fetch, and an operator's decisions `retry` and `cancel` about it.
 
-`FileFrontier` is for files that sources list, `AddressFrontier` for addresses that are requested one by one. Both have
-the same methods, so callers need not distinguish them.
+`FileFrontier` is for files that sources list, and `AddressFrontier` is for addresses that are requested one by one.
+Both have the same methods, so callers need not distinguish them.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class FetchBounds(NamedTuple):
 class PlannedSource(NamedTuple):
     """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
-    `asked` is false for an inactive source, and `why_not` says why. `waiting` is the number of files or addresses that
-    are due on the ledger, and of new seeds; new files are found only when the source is listed. `bytes` is the size of
-    the files, and 0 for addresses. `seconds` is an estimate, or None if the source has not sent any file yet.
+    `asked` is false for an inactive source, and `why_not` says why. `waiting` is the number of known files, or of known
+    addresses and new seeds, that it would fetch; new files are found only when the source is listed. `bytes` is the
+    size of the files, and 0 for addresses. `seconds` is an estimate, or None if the source has not sent any file yet.
     """
 
     source: str

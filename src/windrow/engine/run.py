@@ -125,9 +125,10 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the latest values of records by key: None for a record that is gone, no entry for an unknown key.
+        """Return the latest values of records by key.
 
-        Attempts from `before` on are ignored, unless `before` is 0.
+        The value of a record that is gone is None, and an unknown key is left out. Attempts from `before` on are
+        ignored, unless `before` is 0.
         """
 
 
@@ -156,8 +157,7 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """What a derivation did, as one line, and its errors by source, with an empty name for errors of no source.
-
+    """The result of a derivation: one line that says what it did, and its errors by source (empty: of no source).
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what is
     left out of the result, by source and rule; the source is empty for what belongs to no source.
     """

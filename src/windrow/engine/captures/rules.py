@@ -198,7 +198,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on those captures of an address that the source may take.
+    """Run a source's rules again on those captures of an address that the source may take, and return the results.
 
     `address` is the digest of the address.
     """

@@ -297,7 +297,7 @@ def _find_fault(
 ) -> tuple[Reason, str] | None:
     """Return the reason and a message if a response cannot be used because of its status or its transfer coding.
 
-    Return None if neither prevents that the response is used.
+    Otherwise return None.
     """
     if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
         sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()

@@ -162,7 +162,7 @@ class ConnectionPool:
             self._idle.setdefault(site, []).append((time.monotonic(), connection))
 
     async def close_one(self, site: Site) -> None:
-        """Close the connection to a site that was idle longest, if any, since another process gets the next batch."""
+        """Close the oldest idle connection to a site, if there is one, since another process gets the next batch."""
         with self._lock:
             idle = self._idle.get(site)
             connection = idle.pop(0)[1] if idle else None

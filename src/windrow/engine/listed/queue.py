@@ -1,4 +1,4 @@
-"""The queue of files to fetch. At most MAX_IN_MEMORY files at a time are in memory; they are queued by source."""
+"""The queue of files to fetch. Only some thousands of files at a time are in memory, and these are queued by source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windrow.ledger.typed.mirrors import Mirror
 from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, Source, Status
 
 MAX_IN_MEMORY = 4096
-"""The maximum number of files in memory."""
+"""While fewer files than this are in memory, a further page of files is read from the ledger."""
 
 PAGE_SIZE = 500
 """The number of files that are read from the ledger at a time."""
@@ -82,7 +82,7 @@ class FetchQueue:
     _open: dict[int, OpenAttempt] = field(default_factory=dict)
 
     def fill(self) -> None:
-        """Queue delayed files that are due again, and read files from the ledger until MAX_IN_MEMORY are in memory."""
+        """Queue delayed files that are due again. Then read files from the ledger until MAX_IN_MEMORY are in memory."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._due_items is None:

@@ -171,7 +171,7 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool, or a failed reading if it has a request that its discovery cannot have made."""
+        """Return a result of the pool. If it has a request that no discovery can have made, return a failed reading."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)

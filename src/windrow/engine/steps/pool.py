@@ -74,7 +74,7 @@ class _Batch:
     def store_result(self, index: int, done: Done) -> None:
         """Store the result of a job. If the step was stopped and may be repeated, the job gets the failure instead.
 
-        If the last repetition was stopped too, the failure of the first try is stored as the result.
+        If the last repetition was stopped too, the failure of the first try is stored.
         """
         job, result = self.jobs[index], done.result
         if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED_REASONS:
@@ -165,7 +165,7 @@ class _Worker:
         return bool(self.in_hand) and time.monotonic() - self._busy_since > QUICK_SECONDS
 
     def has_room(self, message: bytes) -> bool:
-        """Return whether a message can be sent without blocking, since it fits in the pipe or the worker is idle."""
+        """Return whether a message can be sent without blocking: the worker is idle or the message fits in the pipe."""
         return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:

@@ -197,7 +197,7 @@ def _read_in_pool(
 def _make_jobs(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
-    """Yield items with their jobs. One transaction records for a page of items that their step began."""
+    """Yield items with their jobs. For each page of items, one transaction records that their step has begun."""
     step_index = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     stream = iter(items)

@@ -59,7 +59,7 @@ class UnreadCount(NamedTuple):
 
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
-    """Count the documents that steps could not read and the responses not followed, by phase and reason."""
+    """Count by phase and reason the documents that steps could not read and the responses that were not followed."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)

@@ -167,7 +167,7 @@ def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str,
 
 
 class Outbox:
-    """The packed results of a batch of jobs. Small results are packed together, a large one alone and at once."""
+    """The packed results of a batch of jobs. Small results are packed together; a large result is packed alone."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self._config = config
