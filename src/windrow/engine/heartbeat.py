@@ -162,7 +162,7 @@ class FetcherWatch:
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Let this process allocate at most `max_bytes` more. Address space that threads only reserve does not count."""
+    """Let this process allocate at most `max_bytes` more bytes. Address space that threads only reserve is left out."""
     try:
         status = Path("/proc/self/status").read_text()
         current = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024

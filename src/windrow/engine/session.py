@@ -70,7 +70,7 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Settle: settle_step,
     Derive: derive_step,
 }
-"""The function that runs each kind of step."""
+"""The functions that run steps, by the kind of step."""
 
 
 def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
@@ -106,7 +106,7 @@ FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
     Requests: _request_addresses,
     Captures: _take_captures,
 }
-"""The function that finds and fetches documents, for each kind of discovery."""
+"""The functions that find and fetch documents, by the kind of discovery."""
 
 
 @dataclass(frozen=True, slots=True)

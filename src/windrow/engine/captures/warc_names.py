@@ -51,9 +51,9 @@ def files_below(
 class WarcNames:
     """The WARC files of a source, by the names in its index lines, which may have folders before the file's name.
 
-    If several files have the same name, an index line means the one with the most folders in common with the line and,
-    of these, one below the folder of the index. It is not known which one is meant if there still are several. A WARC
-    file that is read without an index is its own index.
+    If several files have the same name, an index line means the file whose path ends with the most names of the line.
+    If several files have equally many, the line means one below the folder of the index. If there still are several, it
+    is not known which one is meant. A WARC file that is read without an index is its own index.
     """
 
     def __init__(self) -> None:

@@ -149,7 +149,7 @@ class CrawlDispatcher:
         close_all(closers, error)
 
     def _await_services(self) -> bool:
-        """Return whether a request to a service is due within MAX_SERVICE_WAIT, and the limit is not reached.
+        """Return whether a request to a service is due within MAX_SERVICE_WAIT, and the run's limit is not reached.
 
         Services with requests that are due now are marked, so that the requests are sent next.
         """

@@ -129,8 +129,8 @@ class FetcherPool:
 
         A batch with a pace is sent to the only process that requests its host. Any other batch is sent to a process
         with an idle connection to the site, or to the least loaded process. If the process with the idle connection has
-        many more batches than the least loaded process, the connection is closed, and the least loaded process gets the
-        batch. So a site never has more connections than batches.
+        at least two batches more than the least loaded process, the connection is closed, and the least loaded process
+        gets the batch. So a site never has more connections than batches.
         """
         self._start_missing()
         member = least_loaded = min(self._members.values(), key=attrgetter("load"))

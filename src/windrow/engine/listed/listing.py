@@ -68,7 +68,7 @@ class _Listings:
         return due_listings
 
     def record_end(self, listing: _SourceListing, broken: BatchBroken | None) -> None:
-        """Record a complete listing. If it was broken off, queue it again or mark its source as down."""
+        """Record a complete listing. If it broke off (`broken` says why), queue it again or mark its source as down."""
         if broken is None:
             _record_offers(self.run, listing)
             return
@@ -154,8 +154,8 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and the files that it does not offer any more.
 
-    If a folder that had files is missing, or if its listing has unreadable lines (which may be about missing files),
-    its missing files are not recorded as gone, and the listing has failed.
+    Files are not recorded as gone if their folder is missing, or if its listing has unreadable lines, which may be
+    about these files. If there are such files, the listing has failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}

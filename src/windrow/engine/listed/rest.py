@@ -143,7 +143,7 @@ def worth_waiting(requested: float | None) -> bool:
 def wait_after(failures: int, requested: float | None = None) -> float:
     """Return the seconds to wait before the next attempt after `failures` failed attempts in a row.
 
-    The result is partly random. It is at least `requested`: the seconds that the server stated in Retry-After.
+    The result is partly random. It is at least `requested`, the seconds that the server stated in Retry-After, if any.
 
     >>> 0.25 <= wait_after(1) <= 0.5, wait_after(1, requested=7.0) >= 7.0
     (True, True)

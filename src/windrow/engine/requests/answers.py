@@ -351,9 +351,9 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
     """Return the request that a redirect leads to, or a skip with REDIRECTED.
 
     `hops` is the number of redirects before this one. The result is a skip if the target is not valid, or not at an
-    allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a front page, which servers send
-    instead of what they do not have any more, unless the redirecting address is a front page or the source's own
-    address.
+    allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a front page, unless the
+    redirecting address is a front page or the source's own address: many servers redirect to their front page if they
+    do not have a document any more.
     """
     request = answer.request
     if answer.status not in {307, 308}:

@@ -79,7 +79,7 @@ class OriginRules:
         return self._robots_state.robots.decide("/" + url.split("/", 3)[3]).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once, after `tries` attempts. The last one failed for `reason`."""
+        """Return whether to repeat a request at once, after `tries` attempts. `reason` is why the last one failed."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -166,8 +166,8 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
     """Return how many of a request's attempts in a row, from the newest on, failed for a final reason.
 
-    `reasons` has the reasons of its attempts, the newest first. SITE_GIVEN_UP neither counts nor ends the row, since
-    the request was not made.
+    `reasons` has the reasons of its attempts, the newest first, and None for an attempt that did not fail.
+    SITE_GIVEN_UP neither counts nor ends the row, since the request was not made.
     """
     count = 0
     for reason in reasons:

@@ -367,7 +367,7 @@ class Settling:
         self._settle_page(page[start:], page[-1].recorded.seq)
 
     def _settle_late(self, page: list[SettledAttempt]) -> None:
-        """Write attempts from before the checkpoint, and settle again the listings from which their records are missing.
+        """Write attempts from before the checkpoint. Settle again the listings from which their records are missing.
 
         When these listings were settled, the store did not have the records.
         """
