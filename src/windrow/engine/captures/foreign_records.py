@@ -214,7 +214,10 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """A job that makes index lines for records of a WARC file, from the offset `start` on, and selects the wanted."""
+    """A job that makes index lines for the records of a WARC file, and selects the wanted ones.
+
+    It begins with the record at the offset `start`.
+    """
 
     captures: Captures
     source: Source

@@ -131,7 +131,7 @@ MAX_FAILURES = 16
 """The number of failures in a row after which the run makes no further requests for the source."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
-"""The size of the first part of a record of unknown length, in bytes, and the factor by which each part is larger."""
+"""The bytes of the first part of a record of unknown length, and the factor by which each next part is larger."""
 
 _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})

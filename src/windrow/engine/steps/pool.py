@@ -48,7 +48,7 @@ START_SECONDS = 60.0
 MESSAGE_SECONDS = 60.0
 """The time in which a worker must send the remainder of a message, in seconds. It is also a margin of its CPU time."""
 MESSAGE_SHARE = 4
-"""The maximum length of a worker's message is its memory limit divided by this: unpacked, a message takes more."""
+"""A worker's memory limit divided by this is the maximum length of its messages. Unpacked, a message takes more."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
