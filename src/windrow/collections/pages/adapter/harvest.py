@@ -88,7 +88,7 @@ def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
 
 
 def require_agent(workspace: Workspace) -> str:
-    """Return the user agent; raise ConfigError if operator, contact or user_agent is missing or malformed."""
+    """Return the user agent; raise ConfigError if a setting that it is composed of is missing or malformed."""
     section: Pages = workspace.section(Pages)
     try:
         return user_agent(section.operator, section.contact, section.user_agent)
@@ -143,7 +143,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source has a seed of `source`, because it would be requested for both."""
+    """Raise UsageError if `source` has a seed that another source has too, because it would be requested for both."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -159,7 +159,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message about an address that is not known: it belongs to none of the sites.
+    """Return what to add to the message that an address is not known: that it belongs to none of the sites.
 
     The text is empty if `name` is not a web address, or if the workspace does not have sites.
     """

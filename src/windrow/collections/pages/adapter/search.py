@@ -150,9 +150,9 @@ class Search:
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
         """Answer a query with at most `limit` results; the first `offset` results are skipped.
 
-        Any text is a query. `now` is the present time in UNIX seconds, which is used to compute the freshness of pages.
-        The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true. Raises
-        StoreError if the database or the index cannot be read.
+        Every text is a valid query. `now` is the present time in UNIX seconds, which is used to compute the freshness
+        of pages. The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true.
+        Raises StoreError if the database or the index cannot be read.
         """
         query = self._parse(text)
         if query.nothing:
@@ -211,7 +211,7 @@ class Search:
         )  # fmt: skip
 
     def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
-        """Return a list with a note on how many soft 404s match a query and are left out; [] if there are none."""
+        """Return a list with a note on how many soft 404s match a query but are left out; empty if there are none."""
         hidden = keep_soft_404s_only(query)
         if hidden is None or not self._index.count(SOFT_404S):
             return []
@@ -331,7 +331,10 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, with their copies and, for a query of the present, their representatives."""
+        """Yield the pages to show, with the numbers of their copies.
+
+        If the query is about the present, each page also gets the representative of its group.
+        """
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -381,7 +384,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
     """Count the pages that a search finds, by facet, before those with the same text are folded.
 
-    Pages of an origin that several sources crawl are counted under the name of the origin.
+    In the facet `source`, pages are counted under the name of their origin if the origin has no source or several.
     """
     with _open_search(workspace) as search_pages:
         counts = search_pages.count_facets(text)

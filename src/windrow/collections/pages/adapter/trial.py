@@ -36,9 +36,9 @@ PHASE = "summarise"
 
 
 class _Answer(NamedTuple):
-    """The bytes of a page or file; `address` is shown to the user, `url` is the final address, after redirects.
+    """The bytes of a page or file. `address` is shown to the user; `url` is the final address, after redirects.
 
-    `fields` are the header fields (empty for a file), `seconds` is the duration of the request.
+    `fields` are the header fields (empty for a file); `seconds` is the duration of the request (0 for a file).
     """
 
     address: str

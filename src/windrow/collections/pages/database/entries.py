@@ -1,4 +1,4 @@
-"""The entries written for an address, and how its observations are folded into generations.
+"""The entries that are written for an address, and how its observations are folded into generations.
 
 A generation is one version of the content at an address; it ends when the content has changed or is gone. The fold
 always takes all observations of an address, so the result does not depend on the order in which they arrive.
@@ -269,8 +269,8 @@ class TextSummary(NamedTuple):
 
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
     redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
-    the one that was requested, such as a soft 404. `identity` differs between versions; with a pile it is the pile's
-    digest. `described` contains the columns of `document_description` after the first.
+    the one that was requested, such as a soft 404; otherwise it is empty. `identity` differs between versions; with a
+    pile it is the pile's digest. `described` contains the columns of `document_description` after the first.
 
     Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,
     text)`; the bits of `location` are the fifteen flags of `link_summary` in their order, beginning with the lowest
@@ -326,7 +326,10 @@ class Agent(NamedTuple):
 
 
 class LoggedRequest(NamedTuple):
-    """A request and its answer. `allowed` is the verdict of robots.txt, `modified` is Last-Modified in UNIX seconds."""
+    """A request and its answer.
+
+    `allowed` tells whether robots.txt allowed the request. `modified` is the header Last-Modified in UNIX seconds.
+    """
 
     allowed: bool
     status: int | None
@@ -335,7 +338,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A received file: its size in bytes as transferred, its media type, and Last-Modified in UNIX seconds."""
+    """A received file: its size in bytes as transferred, its media type, and its Last-Modified in UNIX seconds."""
 
     size: int
     mime: Mime | None
@@ -355,8 +358,8 @@ class LoggedRedirect(NamedTuple):
 class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
-    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` is whether its address is in the table
-    `crawl_candidate`, `is_contentful` is whether content was found.
+    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` tells whether its address is in the table
+    `crawl_candidate`; `is_contentful` tells whether it found content.
     """
 
     id: int

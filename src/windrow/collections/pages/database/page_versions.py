@@ -19,7 +19,7 @@ class PageVersion(NamedTuple):
 
     Times are UNIX seconds; `end` is None until the version ends. `id` is the id of the generation for its latest
     version, and negative for its past versions. `kind` is its media type, `size` is in bytes, `redirect` is the target
-    of a redirect. `original` is the address of the page that the version is marked as a duplicate of. `copy_count` is
+    of a redirect. `original` is the address of the original if the version is marked as a duplicate. `copy_count` is
     the number of other addresses with the same text now. `word_count` is the number of different words in its text.
     `is_indexed` tells whether the full-text table has its text.
     """
@@ -278,7 +278,10 @@ GROUP BY reason
 
 
 def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
-    """Count the present documents without a text, or without a part of it, by reason; a database of others has none."""
+    """Count, by reason, the present documents that were not read, were read in part, or are not the requested ones.
+
+    The result is empty for a database of another tool, which does not contain reasons.
+    """
     with reader.reading() as connection:
         if not connection.execute(_HAS_OBSERVATIONS).fetchone()[0]:
             return {}
