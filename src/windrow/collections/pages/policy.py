@@ -166,7 +166,7 @@ ALLOWED = PolicyVerdict()
 
 
 def describe_verdict(verdict: PolicyVerdict) -> str:
-    """Describe the rule that refuses an address, or else the reason; return an empty text if it is allowed.
+    """Describe the rule that refuses an address or, if none is named, the reason; return "" if it is allowed.
 
     >>> describe_verdict(PolicyVerdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
     'robots.txt, line 4: Disallow: /a'

@@ -44,7 +44,7 @@ class Scope:
 
     @property
     def is_single_host(self) -> bool:
-        """Whether all origins of the site have one host name and port, and `hosts` and `paths` are empty."""
+        """Whether all origins of the site have the same host name and port, and `hosts` and `paths` are empty."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 

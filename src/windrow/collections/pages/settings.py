@@ -56,7 +56,8 @@ _ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNOREC
 _ADDRESS_WITH_PASSWORD = re.compile(
     rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
 )
-"""Matches an address with a password: any text between a colon and an @, unless it begins with a port."""
+"""Matches an address with a password: any text between a colon and an @, unless it begins with a port, or a parameter.
+"""
 
 
 def refuse_password(text: str) -> None:
@@ -215,7 +216,8 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    Rules and private hosts are the sum of both. Other settings of [pages] are used if the table does not set them.
+    The source gets the rules and private hosts of both. Other settings of [pages] are used if the table does not set
+    them.
     """
 
     def get_default(name: str) -> Any:

@@ -173,8 +173,8 @@ SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-# The URLs of whose page the first answer after a time has other links than the last one before it. An answer 304 (same)
-# has the links of the earlier one; the links of some answers are unknown.
+# The URLs whose first answer after a time has other links than their last answer before it. URLs with an answer at that
+# time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are unknown.
 _SELECT_UNCERTAIN_LINKS = """
 SELECT v.value FROM json_each(?1) v WHERE nullif((
   SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
@@ -298,7 +298,10 @@ class SummaryReader:
             return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), as_of))}
 
     def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of the URLs whose links changed between two crawls, one before `as_of` and one after it."""
+        """Return the ids of URLs whose links differ between the last crawl before `as_of` and the first one after it.
+
+        `as_of` is in UNIX seconds.
+        """
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_past_link"):
                 return set()

@@ -47,7 +47,7 @@ class LinkClassifier:
         self._resolver = _get_resolver("/".join(self._base.split("/", 3)[:3]))
 
     def find_targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
-        """Yield the target of each reference; None for a reference that is not an address.
+        """Yield the target of each reference; None for one that is not an address, or is one such as `data:`.
 
         >>> targets = LinkClassifier("http://a.example/x/y?z").find_targets(["../b#c", "http://[", "data:,x"])
         >>> [target and target[:2] for target in targets]
@@ -62,7 +62,7 @@ class LinkClassifier:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
     def find_target(self, reference: str) -> LinkTarget | None:
-        """Return the target of one reference, or None if it is not an address."""
+        """Return the target of one reference, or None as `find_targets` yields it."""
         return next(self.find_targets([reference]))
 
     def classify_locality(self, url: str) -> int:
@@ -142,7 +142,7 @@ class Link(NamedTuple):
 def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
     """Return the links of the page at `url` in page order, then its feeds, related pages, translations and icons.
 
-    Scripts and styles do not count as links. References that are not addresses, and references to `javascript:` and
+    Scripts and styles do not count as links. References that are not addresses, and addresses such as `javascript:` and
     `data:`, are left out.
     """
     classifier = LinkClassifier(url, head.base)

@@ -105,7 +105,10 @@ def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
 
 
 def _score_address(query: RankingQuery, url: str) -> tuple[float, float]:
-    """Return which share of the query is in the address, and 1.0 if the query names this home page, otherwise 0.0."""
+    """Return the share of the query's words that are in the address, by weight, and a number for the home page.
+
+    That number is 1.0 if the address is that of a home page and the query names it, otherwise 0.0.
+    """
     address_words = first_words(address_text(url))
     share = sum(weight for word, weight in query.weights.items() if word in address_words) / query.total
     is_home_page = url.endswith("/") and url.count("/") == 3
