@@ -148,8 +148,8 @@ class NoveltyCount:
 class PolicyVerdict(NamedTuple):
     """Whether an address may be requested. `reason` is why it may not be requested, or None if it may.
 
-    `rule` is the deciding rule as written. `line` is the line of the rule in robots.txt, counted from 1, or None for
-    another rule.
+    `rule` is the deciding rule as written. `line` is the line of the rule in robots.txt, counted from 1, or None if the
+    rule is not in robots.txt.
     """
 
     reason: Reason | None = None

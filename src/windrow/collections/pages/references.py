@@ -190,7 +190,7 @@ class LinkMemo:
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
-        """Remember a tag for all pages of the origin, or only for the pages of a folder if its references are relative.
+        """Remember a tag for all pages of the origin, or only for the pages of a folder if it has a relative reference.
 
         A tag with a reference that begins with `?` is not remembered.
         """

@@ -35,8 +35,9 @@ from windrow.settings.setting import Setting, Value
 class Pages:
     """The settings of the collection as a whole. The settings of a site are in its source.
 
-    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. If `file_text`
-    is true, the source texts of pages are copied into the crawler database. `limits` apply to one page.
+    The user agent is `user_agent` or, if that is empty, is composed of `operator` and `contact`; without it nothing is
+    crawled. If `file_text` is true, the source texts of pages are copied into the crawler database. `limits` apply to
+    one page.
     """
 
     operator: str
@@ -56,7 +57,9 @@ _ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNOREC
 _ADDRESS_WITH_PASSWORD = re.compile(
     rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
 )
-"""Matches an address with a password: any text between a colon and an @, unless it begins with a port, or a parameter.
+"""Matches an address with a password in a parameter such as `password`, or between a colon and an @.
+
+A text after the colon that begins with a port is not a password.
 """
 
 

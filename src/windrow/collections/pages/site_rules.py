@@ -230,7 +230,7 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the allowed addresses in a sitemap, feed or asset; None if the document is something else."""
+        """Return the allowed addresses that a sitemap, feed or asset names; None if the document is something else."""
         if job.kind == ASSET:
             return self._offer_assets(job, fields, body)
         media_type = parse_mime(fields.get("content-type", ""))
@@ -266,7 +266,10 @@ class SiteRules:
         return self._offer_sitemaps(job.url, depth, iter(index.entries))
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page within the caps, or an empty list for other documents or without `assets`."""
+        """Return the assets of a page, up to the caps.
+
+        The list is empty if the document is not a page, or if the assets of the site are not stored.
+        """
         is_page = job.kind == CrawlType.FILE_CRAWL
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
 
@@ -396,7 +399,10 @@ class SiteRules:
 
 
 def _make_left_out(cap: Cap, url: str, number: int) -> LeftOut:
-    """Return what a cap leaves out at an address. It has a digest of its own, because the address may be a page too."""
+    """Return the entry for what a cap leaves out at an address.
+
+    Its digest is not that of the address, because the address may be that of a page, which has its own entry.
+    """
     return LeftOut(hash64(f"{cap.name} {url}"), url, Reason.CAPPED, cap.rule, number)
 
 

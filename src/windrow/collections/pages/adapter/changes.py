@@ -80,8 +80,8 @@ class Edition(NamedTuple):
 class RelatedPages(NamedTuple):
     """The pages that now have the same text as a page, or nearly the same text.
 
-    `representative` is the address of the page that searches show for all of them. It is empty if it is the page
-    itself, or if there is no such page.
+    `representative` is the address of the page that searches show for all of them. It is empty if that is the page
+    itself, or if they have no representative.
     """
 
     same_text: tuple[str, ...] = ()

@@ -100,7 +100,7 @@ def require_agent(workspace: Workspace) -> str:
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
-    """Return the setting of [pages] with this name, or the workspace's setting if only that one is set."""
+    """Return the setting of [pages] with this name, or the workspace's setting with this name if only that is set."""
     settings = {setting.name: setting for setting in workspace.values}
     own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
     if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:

@@ -70,12 +70,12 @@ from windrow.stores.sqlite import close_on_failure
 BLOCK_SIZE = 40
 """The number of candidates in a block. The candidates of a block are ranked together."""
 MAX_TEXTS_READ = 16
-"""The number of best candidates of a block whose texts are read."""
+"""The maximum number of candidates of a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
 """The maximum number of blocks that are read for a clause. Pages in later blocks are not found; a note tells the user.
 """
 MAX_MATCHES = 20_000
-"""The maximum number of versions that are read for a filter that only the database can answer. Others are ignored."""
+"""The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
 TEMPORARY_INDEX_NOTE = (
     "the search index does not exist, or is of another version, and was built for this search only;"
@@ -89,9 +89,9 @@ Matches: TypeAlias = dict[Filter, tuple[int, ...]]
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text, `near` is the number of addresses
-    with only nearly the same text. `standing` is the address of their representative, or None if that is the page
-    itself or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
+    `more` is the number of other addresses with the same or nearly the same text; `near` is the number of those whose
+    text is only nearly the same. `standing` is the address of their representative, or None if that is the page itself
+    or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
     last seen before that time, or that the last attempt up to that time did not find; or if the query filters by links,
     and the page has other links at its first crawl after that time.
     """
@@ -123,7 +123,7 @@ class Search:
     def __init__(
         self, summary: Path, folder: Path, origins_of: Callable[[str], tuple[str, ...]] = lambda _source: ()
     ) -> None:
-        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built.
+        """Open a Summary Database and the index in `folder`; build the index if it is missing or of another version.
 
         `origins_of` returns the origins of a source, for the filter `source:`.
         """

@@ -55,7 +55,7 @@ def _has_no_manifest(index: FullTextIndex) -> bool:
 
 
 def decode_links(entry: ManifestEntry) -> IncomingLinks:
-    """Return the links to a page that its entry in the manifest records."""
+    """Return the links to a page that are recorded in its entry of the manifest."""
     if entry.anchors == "[]":
         return NO_LINKS
     return IncomingLinks(entry.links, tuple((text, count) for text, count in json.loads(entry.anchors)))

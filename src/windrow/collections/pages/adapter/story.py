@@ -221,9 +221,9 @@ class OutcomeTally(NamedTuple):
 class SiteOrigin(NamedTuple):
     """An origin, with counts of its addresses.
 
-    `pages` is the number of addresses that returned a body. `failing` is the number that failed at the last request,
-    `due` is the number that are due. `robots` describes its present robots.txt, or is empty. `delay` is the delay in
-    seconds that the robots.txt sets, or None.
+    `pages` is the number of addresses that returned a body. `failing` is the number of addresses whose last request
+    failed, and `due` is the number of addresses that are due. `robots` describes the origin's present robots.txt, or is
+    empty. `delay` is the delay in seconds that the robots.txt sets, or None.
     """
 
     origin: str

@@ -60,7 +60,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """The file of an attempt, as it was read. `canonical` is its canonical address, or empty."""
+    """What the Summary Database says about the file of an attempt. `canonical` is its canonical address, or empty."""
 
     attempt: int
     exit_code: int

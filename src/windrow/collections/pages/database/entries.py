@@ -19,7 +19,7 @@ from windrow.formats.url import normalise, split_safe
 
 
 class Sight(Enum):
-    """The result of an observation of an address."""
+    """What an observation of an address found."""
 
     CONTENT = "content"  # a document, a file or a redirect
     SAME = "same"  # a 304: not modified since the server last sent a body
@@ -150,7 +150,10 @@ _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gophe
 
 
 class OriginEntry(NamedTuple):
-    """The columns of the table `origin`. `port` is None for the scheme's usual port; `host` is a host name or None."""
+    """The columns of the table `origin`.
+
+    `port` is None for the usual port of the scheme. `host` is None if the address has no host, as in `mailto:`.
+    """
 
     scheme: str
     host: str | None
@@ -229,7 +232,7 @@ PILE_DIGEST_BYTES = 64
 """The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
-"""Suffix of a stored digest if the summary depends on the header too, so that equal bytes must be read again."""
+"""The suffix of a stored digest if the summary also depends on the header, so that equal bytes must be read again."""
 
 
 class CrawlEntry(NamedTuple):

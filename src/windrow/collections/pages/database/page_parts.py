@@ -72,7 +72,7 @@ class PartsWriter:
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
-        """Write the rows of generations that do not have rows yet.
+        """Write the rows of generations. They must not have rows yet.
 
         `summaries` are given by generation id; `url_ids` contains the id of each address in the summaries.
         """

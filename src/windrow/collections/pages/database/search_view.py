@@ -40,13 +40,16 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
-"""Selects the latest version of every generation; its `first_seen_unix_utc` is that of the generation."""
+"""SQL of a relation with the latest version of every generation, which begins when the generation began."""
 _FIRST_SEEN = (
     "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
 LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
-"""Selects the latest version of every generation; `first_seen_unix_utc` is the end of the version before it, if any."""
+"""SQL of a relation with the latest version of every generation, which begins when the version before it ended.
+
+If there is no version before it, it begins when the generation began.
+"""
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,
     suspect="EXISTS (SELECT 1 FROM windrow_soft_404 s"
@@ -58,7 +61,10 @@ PAST = f"""
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
-"""Selects the past versions. `PAST` and `LATEST` are queried one by one: SQLite would copy a view of both."""
+"""SQL of a relation with the past versions.
+
+`PAST` and `LATEST` are queried one after the other, because SQLite would copy a view of both.
+"""
 
 _HAS_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
@@ -236,7 +242,7 @@ class SummaryReader:
         return versions
 
     def list_relations(self) -> tuple[str, ...]:
-        """Return the SQL of the relations with versions: first past versions, if the database has a table of them."""
+        """Return the SQL of the relations with versions: past ones, if the database has them, then latest ones."""
         with self._file.reading() as connection:
             return self._list_relations(connection)
 

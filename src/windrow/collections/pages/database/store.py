@@ -36,7 +36,7 @@ _PAGE_BYTES = 16384
 """The size of an SQLite page. With this size, most texts fit into one or two pages."""
 
 _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
-"""SQLite's cache is large enough for the upper levels of large indexes, and its log is emptied less often."""
+"""Settings of SQLite: a cache for the upper levels of large indexes, and a log that is emptied less often."""
 
 _SELECT_READING = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?

@@ -222,9 +222,9 @@ class PageDocument:
     canonicals: tuple[str, ...] = ()
     """All canonical addresses that the page names, each once. Its own address may be among them."""
     refresh: LinkTarget | None = None
-    """The target of `meta http-equiv=refresh`, if it is another page."""
+    """The target of `meta http-equiv=refresh`, or None if there is none or if it is the page itself."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """The name and content of each `meta` element that may contain robots directives."""
+    """The name and content of each `meta` element that may hide the page from searches."""
     left_out: tuple[Excess, ...] = ()
     """How much each cap leaves out of the document."""
 

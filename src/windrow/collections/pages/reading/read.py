@@ -89,7 +89,7 @@ def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> in
 
 
 def make_link(url: str, reference: str, text: str) -> Link | None:
-    """Make a link in a document at `url` that is not HTML; return None if the reference is not an address."""
+    """Make a link in a document at `url` that is not HTML; return None if `LinkClassifier` finds no target."""
     target = LinkClassifier(url).find_target(reference)
     if target is None:
         return None

@@ -103,8 +103,8 @@ def make_clause(
 ) -> Clause:
     """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
-    Words that are not excluded also match their `word_forms`. At least one word must match. `matches` contains the
-    ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
+    A word that is not excluded is also found by its forms in `word_forms`. At least one word must match. `matches` has
+    the ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
     about past versions or something in which duplicates differ, such as the host; results with the same text are folded
     later. Soft 404s are left out unless the query filters by `is:soft-404`.
     """
@@ -308,9 +308,9 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 
 
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of pages by kind, or by media type if it has no kind.
+    """Count pages by kind; a media type without a kind is counted under its own name.
 
-    `marks` counts the marks of the field `type`.
+    `marks` are the numbers of pages by mark of the field `type`.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}
