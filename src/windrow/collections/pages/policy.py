@@ -22,10 +22,10 @@ _DATE_IN_QUERY = re.compile(
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
-_SAMPLE_EVERY = 30  # one page of so many is hashed (0.1 ms each), until one repeats a text: then all are
+_SAMPLE_EVERY = 30  # one of so many pages is hashed (0.1 ms), but every page after one that repeated a text
 _ENDLESS_AFTER = 120  # hashed pages in a row without a new text, after which an origin counts as endless
 _MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
-_SHORT_TEXT_BYTES = 500  # of shorter texts, numbers near one in the address are ignored, as in endless calendars
+_SHORT_TEXT_BYTES = 500  # in shorter texts, numbers near one in the address are ignored, as in endless calendars
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _MAX_REMEMBERED_TEXTS = 10_000  # per origin
 _PLAUSIBLE_YEARS = range(1500, 3000)  # other numbers of four digits are not years

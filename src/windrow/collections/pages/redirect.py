@@ -1,7 +1,7 @@
 """Redirects and canonical addresses of a page, and the interval after which the page is requested again.
 
-A redirect is never followed: it is recorded, and its target becomes a candidate like the target of a link. So a loop of
-redirects ends when its first address is reached again.
+A redirect of a page is not followed: it is recorded, and its target becomes a candidate like the target of a link. So a
+loop of redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
 it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but to at most

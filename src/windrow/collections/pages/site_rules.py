@@ -146,9 +146,9 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect from `base`, or "" if it must not be followed.
+        """Return the target of a redirect of robots.txt from the address `base`, or "" if it is not followed.
 
-        `hops` counts earlier redirects.
+        `hops` is the number of redirects that were followed before.
         """
         return robots_state.redirect_target(status, location, base, hops)
 

@@ -166,7 +166,7 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the crawler database: it is missing or out of date, or its counts differ from the ledger's."""
+    """Yield the faults of the crawler database: it is missing or out of date, or its counts are not the ledger's."""
     has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
         if has_attempts and not ledger.sessions.running():
