@@ -22,7 +22,7 @@ from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
-"""Exit codes of crawls that found content; such crawls update the time and ETag of their crawl candidate."""
+"""Exit codes of crawls that found content, whose times and ETags are recorded in `crawl_candidate`."""
 
 _CODE_OF_STATUS = {
     204: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # no content

@@ -40,7 +40,7 @@ MAX_DEPTH = SITEMAP_LEVELS.number
 """The maximum number of levels of sitemaps: an index, the indexes that it names, and the sitemaps that these name."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""The maximum number of addresses of one answer that are reported as left out. Others are only counted."""
+"""The maximum number of entries that `SiteRules.left_out` returns one by one. Others are only counted."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -55,7 +55,7 @@ _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
 _ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # hashes of an address and the number of a set of rules
-_RULE_SET_NUMBERS = count(1)  # the next number for the rules of an origin, whenever they change
+_RULE_SET_NUMBERS = count(1)  # gives a new number to the rules of an origin whenever they change
 _RETRY_REASONS = pace.UNREACHED | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,

@@ -257,8 +257,8 @@ def _is_encodable(text: str) -> bool:
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
     """Return the entry of an attempt; `reading` is the summary of its body, or the failed reading.
 
-    `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer,
-    unless the answer was refused as too large.
+    `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer.
+    An answer that was refused as too large also gets an entry.
     """
     attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:

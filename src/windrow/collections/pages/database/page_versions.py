@@ -83,7 +83,7 @@ WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The first other addresses, in alphabetical order, that have a text now.
+# The addresses, except for one, that have a text now; the first in alphabetical order.
 _SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?

@@ -201,7 +201,7 @@ VERSION = "7"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
-    IndexField("main", "words"),  # present pages without duplicates: most searches need no filter then
+    IndexField("main", "words"),  # present pages except duplicates and soft 404s: most searches need no filter then
     IndexField("rest", "words"),
     IndexField("past", "words"),  # all other versions
     IndexField("past_rest", "words"),
