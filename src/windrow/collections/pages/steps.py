@@ -133,7 +133,7 @@ def _read_body(task: Task) -> bytes:
 
 
 def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
-    """Summarise a document of `size` decompressed bytes; leave its text out if robots directives forbid to find it."""
+    """Summarise a document of `size` decompressed bytes; leave its text out if robots directives ask for that."""
     fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[: task.limits.links]))

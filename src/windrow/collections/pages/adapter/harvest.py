@@ -175,8 +175,9 @@ _MAX_ROBOTS_ANSWERS = 20
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the name of the source that the address belongs to, or empty. `reason` is why the address may not be
-    requested, or None if it may be. `rule` describes the rule that refuses the address, or is empty.
+    `source` is the name of the source by whose rules it was judged, or empty if it belongs to none of the sites.
+    `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that refuses the
+    address, or is empty.
     """
 
     source: str
@@ -185,9 +186,10 @@ class Judgement(NamedTuple):
 
 
 def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str) -> Judgement:
-    """Judge a normalised address by the present rules of the workspace's sites, without a request.
+    """Judge a normalised address by the present rules of the first source whose site includes it, without a request.
 
-    `asset_of` is the name of the source whose pages need the address, or empty if the address is not an asset.
+    `asset_of` is the name of the source whose pages need the address, or empty if it is not an asset. An asset is
+    judged by the rules of that source.
     """
     if asset_of and (asset_source := workspace.source(asset_of)):
         verdict = make_site_policy(asset_source).judge_by_deny_rules(parts(url))
