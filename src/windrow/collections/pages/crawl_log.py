@@ -1,8 +1,8 @@
 """The standard's crawl log, projected from the ledger: rows, exit codes, UUIDs of crawls and identities of versions.
 
 An attempt has a row in `crawl_log`, a row in `request` if a request was sent, a row in `file` if a 2xx body was kept,
-and a row in `redirect` if the answer was a redirect. An attempt that was refused before the request has only the row in
-`crawl_log`, with the exit code.
+and a row in `redirect` if the answer was a redirect with a valid target. An attempt that was refused before the request
+has only the row in `crawl_log`, with the exit code.
 
 UUIDs are computed from the ledger's records, so that projecting again gives the same UUIDs. They have version 7
 (RFC 9562, section 5.7): they begin with the time, so that they sort by time.
@@ -22,7 +22,7 @@ from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
-"""Exit codes of crawls that found content; such crawls update the time and ETag of their crawl candidate."""
+"""Exit codes of crawls that found content, whose times and ETags are recorded in `crawl_candidate`."""
 
 _CODE_OF_STATUS = {
     204: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # no content
@@ -79,8 +79,9 @@ _CODE_OF_REASON = {
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
     """Return the exit code of a request. `status` is None if there is no answer, `reason` is None if nothing failed.
 
-    The status decides for redirects, 304 and errors; otherwise the reason decides, for example an unknown file type, a
-    broken connection or a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
+    If the answer is a redirect, an error, 304 or 204 to 206, the status decides; otherwise the reason decides, for
+    example an unknown file type, a broken connection or a refusal before the request. A page that asks not to be
+    indexed or kept counts as ingested.
 
     >>> map_outcome(200, None), map_outcome(200, Reason.UNSUPPORTED), map_outcome(None, Reason.DNS_FAILED)
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>, <ExitCode.DNS_ERROR: 107>)
@@ -158,7 +159,10 @@ def identify_redirect(url: str, fragment: str | None) -> bytes:
 
 
 def identify_hidden(digest: bytes, reason: str) -> bytes:
-    """Return the identity of a document that searches must not find; `digest` is that of its text pile."""
+    """Return the identity of a document that searches must not find for `reason`.
+
+    `digest` is the digest of its text pile.
+    """
     return _hash_parts("hidden", digest.hex(), reason)
 
 
@@ -218,12 +222,12 @@ def _find_duration(attempt: Attempt) -> int | None:
 
 
 def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
-    """Return whether a request was sent: there is an answer, or a duration although no rule refused the address."""
+    """Return whether a request was sent: it got an answer, or it took time and no rule had refused the address."""
     return attempt.status is not None or (attempt.seconds > 0 and code not in NOT_REQUESTED)
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received, or None if it received none.
+    """Return the file that an attempt received, or None if it did not keep the body of a 2xx answer.
 
     `modified` is the header Last-Modified in UNIX seconds, or None.
     """

@@ -38,8 +38,9 @@ def _has_text(contents: VersionContents) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two versions. `changes` are the changed short texts, `lines` are lines of the main text.
+    """The difference between two versions.
 
+    `changes` are the changed short texts; `lines` are the changed lines of the main text, and some lines around them.
     `added` and `removed` count lines of the main text; `elsewhere` counts added and removed lines of the other text.
     """
 

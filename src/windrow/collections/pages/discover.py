@@ -93,7 +93,7 @@ def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:
-    """Explain why a seed did not return a page, with the setting to change.
+    """Explain why a seed did not return a page, and name the setting that may have to be changed, if there is one.
 
     The text is empty if the seed returned a page or a redirect within the site, or was not requested.
     """

@@ -22,10 +22,10 @@ _DATE_IN_QUERY = re.compile(
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
-_SAMPLE_EVERY = 30  # one page of so many is hashed (0.1 ms each), until one repeats a text: then all are
+_SAMPLE_EVERY = 30  # one of so many pages is hashed (0.1 ms), but every page after one that repeated a text
 _ENDLESS_AFTER = 120  # hashed pages in a row without a new text, after which an origin counts as endless
 _MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
-_SHORT_TEXT_BYTES = 500  # of shorter texts, numbers near one in the address are ignored, as in endless calendars
+_SHORT_TEXT_BYTES = 500  # in shorter texts, numbers near one in the address are ignored, as in endless calendars
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _MAX_REMEMBERED_TEXTS = 10_000  # per origin
 _PLAUSIBLE_YEARS = range(1500, 3000)  # other numbers of four digits are not years
@@ -148,8 +148,8 @@ class NoveltyCount:
 class PolicyVerdict(NamedTuple):
     """Whether an address may be requested. `reason` is why it may not be requested, or None if it may.
 
-    `rule` is the deciding rule as written. `line` is the line of the rule in robots.txt, counted from 1, or None for
-    another rule.
+    `rule` is the deciding rule as written. `line` is the line of the rule in robots.txt, counted from 1, or None if the
+    rule is not in robots.txt.
     """
 
     reason: Reason | None = None
@@ -166,7 +166,7 @@ ALLOWED = PolicyVerdict()
 
 
 def describe_verdict(verdict: PolicyVerdict) -> str:
-    """Describe the rule that refuses an address, or else the reason; return an empty text if it is allowed.
+    """Describe the rule that refuses an address or, if none is named, the reason; return "" if it is allowed.
 
     >>> describe_verdict(PolicyVerdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
     'robots.txt, line 4: Disallow: /a'

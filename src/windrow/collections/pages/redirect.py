@@ -1,7 +1,7 @@
 """Redirects and canonical addresses of a page, and the interval after which the page is requested again.
 
-A redirect is never followed: it is recorded, and its target becomes a candidate like the target of a link. So a loop of
-redirects ends when its first address is reached again.
+A redirect of a page is not followed: it is recorded, and its target becomes a candidate like the target of a link. So a
+loop of redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
 it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but to at most
@@ -47,7 +47,7 @@ class RedirectTarget(NamedTuple):
 def read_redirect(base: str, status: int, location: str) -> RedirectTarget | None:
     """Return the target of a redirect of the page at the normalised address `base`; None if `status` is not a redirect.
 
-    `location` is the header Location. A redirect to `base` itself is refused as REDIRECTED.
+    `location` is the header Location. A redirect to `base` itself has no target and the reason REDIRECTED.
 
     >>> read_redirect("https://example.org/a", 301, "/b#c")[:3]
     ('https://example.org/b', 'c', True)
@@ -66,7 +66,9 @@ def read_redirect(base: str, status: int, location: str) -> RedirectTarget | Non
 
 
 def resolve_refresh(header: str, base: str) -> Resolved | None:
-    """Return the target of a page's header `Refresh`; None if the header does not contain an address.
+    """Return the target of a page's header `Refresh`; None if the header does not name a target.
+
+    The `url` of the result is empty if the target is not a web address.
 
     >>> resolve_refresh("0; url=/caf\u00c3\u00a9", "http://a.example/").url, resolve_refresh("", "http://a.example/")
     ('http://a.example/caf%C3%A9', None)
@@ -78,10 +80,11 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 
 
 def find_canonical(page: str, hrefs: Iterable[str]) -> str:
-    """Return the canonical address that a page names for itself (RFC 6596), or an empty text if there is none.
+    """Return the canonical address that a page names for itself (RFC 6596), or an empty text if it does not name one.
 
     `page` is its normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
-    References that are not web addresses are ignored. If the other references differ, the result is empty.
+    References that are not web addresses are ignored. The result is also empty if the other references differ, or if
+    they lead to the page's own address.
 
     >>> find_canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
     'https://example.org/a'

@@ -46,9 +46,10 @@ class References:
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a document, and its references as written.
 
-        `url` is its normalised address, `fields` are its header fields. The references of an HTML page are its links,
-        frames, related pages and `meta` refresh; those of a feed or sitemap are the addresses of its entries. The list
-        is empty for other documents, and for documents with the directive `nofollow`.
+        `url` is its normalised address, `fields` are its header fields. The references of an HTML page lead to the
+        targets of its links and of a `meta` refresh, its frames and its related pages; those of a feed or sitemap are
+        the addresses of its entries. The list is empty for other documents, and for documents with the directive
+        `nofollow`.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
         declared = parse_mime(lower_fields.get("content-type", ""))
@@ -135,7 +136,10 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a page, and its references that were not returned before."""
+        """Return the base address of a page, and those of its references that are not known from earlier pages.
+
+        Relative references may be returned again, because they have another target in another folder.
+        """
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -186,7 +190,7 @@ class LinkMemo:
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
-        """Remember a tag for all pages of the origin, or only for the pages of a folder if its references are relative.
+        """Remember a tag for all pages of the origin, or only for the pages of a folder if it has a relative reference.
 
         A tag with a reference that begins with `?` is not remembered.
         """

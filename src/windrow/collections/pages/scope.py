@@ -44,7 +44,7 @@ class Scope:
 
     @property
     def is_single_host(self) -> bool:
-        """Whether all origins of the site have one host name and port, and `hosts` and `paths` are empty."""
+        """Whether all origins of the site have the same host name and port, and `hosts` and `paths` are empty."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
@@ -114,7 +114,9 @@ def _list_origins(address: Parts) -> tuple[str, ...]:
 
 
 def _list_alternative_names(host_name: str) -> tuple[str, ...]:
-    """Return the host name with `www.` added or removed, since most sites answer for both; else an empty tuple.
+    """Return the host name with `www.` added or removed, since most sites answer for both.
+
+    The tuple is empty for an IP address, for a name without a dot, and for `www.` before such a name.
 
     >>> [_list_alternative_names(name) for name in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
     [('www.example.org',), ('example.org',), (), ()]

@@ -35,8 +35,9 @@ from windrow.settings.setting import Setting, Value
 class Pages:
     """The settings of the collection as a whole. The settings of a site are in its source.
 
-    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. If `file_text`
-    is true, the source texts of pages are copied into the crawler database. `limits` apply to one page.
+    The user agent is `user_agent` or, if that is empty, is composed of `operator` and `contact`; without it nothing is
+    crawled. If `file_text` is true, the source texts of pages are copied into the crawler database. `limits` apply to
+    one page.
     """
 
     operator: str
@@ -56,7 +57,10 @@ _ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNOREC
 _ADDRESS_WITH_PASSWORD = re.compile(
     rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
 )
-"""Matches an address with a password: any text between a colon and an @, unless it begins with a port."""
+"""Matches an address with a password in a parameter such as `password`, or between a colon and an @.
+
+A text after the colon that begins with a port is not a password.
+"""
 
 
 def refuse_password(text: str) -> None:
@@ -215,7 +219,8 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    Rules and private hosts are the sum of both. Other settings of [pages] are used if the table does not set them.
+    The source gets the rules and private hosts of both. Other settings of [pages] are used if the table does not set
+    them.
     """
 
     def get_default(name: str) -> Any:

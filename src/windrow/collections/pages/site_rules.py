@@ -40,7 +40,7 @@ MAX_DEPTH = SITEMAP_LEVELS.number
 """The maximum number of levels of sitemaps: an index, the indexes that it names, and the sitemaps that these name."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""The maximum number of addresses of one answer that are reported as left out. Others are only counted."""
+"""The maximum number of entries that `SiteRules.left_out` returns one by one. Others are only counted."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -55,7 +55,7 @@ _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
 _ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # hashes of an address and the number of a set of rules
-_RULE_SET_NUMBERS = count(1)  # the next number for the rules of an origin, whenever they change
+_RULE_SET_NUMBERS = count(1)  # gives a new number to the rules of an origin whenever they change
 _RETRY_REASONS = pace.UNREACHED | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,
@@ -72,7 +72,7 @@ class CrawlOptions:
     slow answers do not increase it. If `sitemaps` is false, the sitemaps that robots.txt names are ignored. If `hints`
     is false, a change date in a sitemap or feed does not make a page due. If `assets` is true, the assets of pages are
     stored too, from any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the maximum numbers of
-    sitemaps and assets that one run requests from an origin.
+    sitemaps and assets that the rules of one origin return in a run.
     """
 
     policy: Policy
@@ -146,9 +146,9 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect from `base`, or "" if it must not be followed.
+        """Return the target of a redirect of robots.txt from the address `base`, or "" if it is not followed.
 
-        `hops` counts earlier redirects.
+        `hops` is the number of redirects that were followed before.
         """
         return robots_state.redirect_target(status, location, base, hops)
 
@@ -163,7 +163,8 @@ class SiteRules:
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
         """Judge an address by the rules for its crawl type `kind`; refuse all addresses after the site is given up.
 
-        A sitemap is judged only by the site's hosts and robots.txt, an asset only by `do_not_crawl` and robots.txt.
+        A sitemap is judged only by the site's hosts and robots.txt. An asset is judged only by `do_not_crawl` and
+        robots.txt.
         """
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
@@ -216,7 +217,7 @@ class SiteRules:
         return repeats_many
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a page, and the references that earlier pages of the origin did not have.
+        """Return the base address of a page, and its references that are not known from earlier pages of the origin.
 
         `fields` are the header fields; the target of `Refresh` is one of the references. The list is empty if
         X-Robots-Tag contains `nofollow`.
@@ -229,7 +230,7 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the allowed addresses in a sitemap, feed or asset; None if the document is something else."""
+        """Return the allowed addresses that a sitemap, feed or asset names; None if the document is something else."""
         if job.kind == ASSET:
             return self._offer_assets(job, fields, body)
         media_type = parse_mime(fields.get("content-type", ""))
@@ -265,7 +266,10 @@ class SiteRules:
         return self._offer_sitemaps(job.url, depth, iter(index.entries))
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page within the caps, or an empty list for other documents or without `assets`."""
+        """Return the assets of a page, up to the caps.
+
+        The list is empty if the document is not a page, or if the assets of the site are not stored.
+        """
         is_page = job.kind == CrawlType.FILE_CRAWL
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
 
@@ -296,8 +300,8 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, the rules of that origin check robots.txt. When a run has requested the maximum
-        number of assets, None is returned for further assets.
+        For a target on another origin, the rules of that origin check robots.txt. If the maximum number of assets of a
+        run has been returned, None is returned for further assets.
         """
         if kind == ASSET:
             target = normalise(reference, base).url
@@ -316,9 +320,11 @@ class SiteRules:
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return what was left out since the last call: own addresses that rules forbid, and what caps leave out.
+        """Return what was left out since the last call.
 
-        At most `MAX_LEFT_OUT` entries are returned one by one; one more entry counts what the others left out.
+        That is: addresses on the site's hosts that a rule forbids, what exceeds a cap, and sitemaps and their entries
+        that cannot be used. At most `MAX_LEFT_OUT` entries are returned one by one; one more entry counts what the
+        others left out.
         """
         left_out_urls, self._left_out = self._left_out, []
         unreported = left_out_urls[MAX_LEFT_OUT:]
@@ -336,7 +342,10 @@ class SiteRules:
             self._left_out.append(_make_left_out(cap, url, number))
 
     def _note_lost(self, rule: str, page: str, reason: Reason, example: str, number: int) -> None:
-        """Record that `page` names `number` addresses which are not requested, such as `example`, and why."""
+        """Record that the document `page` names `number` addresses that cannot be requested, and why.
+
+        `example` is one of them, or `page` itself if they are not valid.
+        """
         self._left_out.append(LeftOut(hash64(f"{rule} {page}"), example, reason, rule, number))
 
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
@@ -366,7 +375,10 @@ class SiteRules:
         return offered_sitemaps
 
     def _judge_page(self, url: str) -> FoundUrl | None:
-        """Return the page at an address; if a rule forbids it, record it as left out and return None."""
+        """Return the page at an address, or None if a rule forbids it.
+
+        An address that is forbidden is recorded as left out, unless its host does not belong to the site.
+        """
         address = parts(url)
         verdict = self._options.policy.judge_parts(address, self._year)
         if verdict.reason:
@@ -387,7 +399,10 @@ class SiteRules:
 
 
 def _make_left_out(cap: Cap, url: str, number: int) -> LeftOut:
-    """Return what a cap leaves out at an address. It has a digest of its own, because the address may be a page too."""
+    """Return the entry for what a cap leaves out at an address.
+
+    Its digest is not that of the address, because the address may be that of a page, which has its own entry.
+    """
     return LeftOut(hash64(f"{cap.name} {url}"), url, Reason.CAPPED, cap.rule, number)
 
 
@@ -397,8 +412,8 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
     `interval` is its current interval (0 before the first attempt), `failures` is the number of failures in a row
     including this attempt, and `start_interval` is the site's configured interval. The interval is not changed here,
     but by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
-    address is due in one hour, then two, four and so on, but not later than after the interval. Another 4xx counts like
-    a page. A sitemap is due every day.
+    address is due in one hour, then two, four and so on, but not later than after the interval. After another 4xx it is
+    due after the interval, as after a page. A sitemap is due every day.
     """
     present_interval = interval or start_interval
     if attempt.kind == SITEMAP:

@@ -93,7 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) after which searches must not find the page, or None if the page sets no time."""
+    """Return the time (UNIX seconds) from which searches must not find the page, or None if the page sets no time."""
     return summary.until
 
 
@@ -112,7 +112,7 @@ def _get_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str,
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Return whether a page's answer 2xx or 304 has an `X-Robots-Tag` that hides the page from searches."""
+    """Return whether a page's answer 2xx or 304 has an `X-Robots-Tag` that may hide the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL
@@ -133,7 +133,7 @@ def _read_body(task: Task) -> bytes:
 
 
 def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
-    """Summarise a document of `size` decompressed bytes; robots directives may ask to leave its text out."""
+    """Summarise a document of `size` decompressed bytes; leave its text out if robots directives ask for that."""
     fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[: task.limits.links]))
@@ -257,8 +257,8 @@ def _is_encodable(text: str) -> bool:
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
     """Return the entry of an attempt; `reading` is the summary of its body, or the failed reading.
 
-    `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer,
-    unless the answer was refused as too large.
+    `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer.
+    An answer that was refused as too large also gets an entry.
     """
     attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:

@@ -1,4 +1,4 @@
-"""The adapter of `pages`. It connects the collection with a workspace: Summary Database, crawl log and search index."""
+"""The adapter of `pages`: it connects the collection with the databases and the search index of a workspace."""
 
 from windrow.adapters.adapter import LazyAdapter
 

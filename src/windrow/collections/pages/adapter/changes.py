@@ -48,11 +48,12 @@ _MAX_LISTED_COPIES = 5
 class Edition(NamedTuple):
     """A version of a page. `changed` describes in one line the changes since the previous version.
 
-    `end` is the time when the page was found to be gone or changed, or None if the version is still present.
-    `duplicate_of` is the address of the page of which it is marked as a duplicate, `copies` is the number of other
-    addresses with the same text now. `indexed` tells whether its text can be searched for, `words` is the number of
-    different words. `reason` is why it has no text or only a part, or why it is not the page that was requested;
-    otherwise it is empty. `suspected` tells whether it is present and suspected of being a soft 404.
+    `end` is the time when the page was found to be gone or changed, or None if the version is still present. `kind` is
+    the media type, `size` is in bytes, and `redirect` is the target of a redirect. `duplicate_of` is the address of the
+    original if the version is marked as a duplicate. `copies` is the number of other addresses with the same text now.
+    `indexed` tells whether its text can be searched for; `words` is the number of different words. `reason` is why it
+    has no text or only a part, or why it is not the page that was requested; otherwise it is empty. `suspected` tells
+    whether it is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -79,8 +80,8 @@ class Edition(NamedTuple):
 class RelatedPages(NamedTuple):
     """The pages that now have the same text as a page, or nearly the same text.
 
-    `representative` is the address of the page that searches show for all of them. It is empty if it is the page
-    itself, or if there is no such page.
+    `representative` is the address of the page that searches show for all of them. It is empty if that is the page
+    itself, or if they have no representative.
     """
 
     same_text: tuple[str, ...] = ()
@@ -118,7 +119,10 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
 
 
 def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) -> dict[int, str]:
-    """Return descriptions of the changes since the previous version, by version id."""
+    """Describe how each version differs from the one before it; return the descriptions by version id.
+
+    Only the last `_MAX_COMPARED_VERSIONS` versions are compared. The first of them has no description.
+    """
     latest_versions = versions[-_MAX_COMPARED_VERSIONS:]
     all_contents = [_read_contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
@@ -204,8 +208,9 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
     """Yield the changes that the selected attempts at an address found.
 
-    The beginning and the end of a redirect are not yielded, unless it replaces another version or another version
-    replaces it. A page is gone when its version ends and no other version begins at that time.
+    The beginning and the end of a redirect, or of a page with a refresh to another page, are not yielded, unless it
+    replaces another version or another version replaces it. A page is gone when its version ends and no other version
+    begins at that time.
     """
     previous: PageVersion | None = None
     for number, version in enumerate(timeline.versions):
@@ -235,10 +240,11 @@ def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str,
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Correct `counted`, the numbers of attempts by exit code, for files that were read later; return the new counts.
+    """Return the numbers of attempts by exit code, corrected by what was found when their files were read.
 
-    A file of an unknown type from which a text was read counts as ingested. `facts` are the first and the last number
-    of the attempts. Returns `counted` unchanged if the Summary Database does not contain all these attempts.
+    `counted` are the numbers to correct: a file of an unknown type from which a text was read counts as ingested.
+    `facts` are the first and the last number of the attempts. Returns `counted` unchanged if the Summary Database does
+    not contain all these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with open_existing_summary(workspace) as summary:
@@ -256,7 +262,7 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the new, changed, gone and moved pages that sessions wrote, by source and kind.
+    """Count the new, changed, gone and moved pages that sessions wrote, by source and kind of change.
 
     `facts` are the first and the last number of the sessions.
     """
@@ -268,10 +274,10 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the new, changed, gone and moved pages that attempts observed, by source and kind.
+    """Count the new, changed, gone and moved pages that attempts observed, by source and kind of change.
 
     `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
-    yet.
+    yet, or if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
         if summary is None or not _has_read_all(summary, ledger, facts):
@@ -280,9 +286,10 @@ def content_of_attempts(
 
 
 def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the present documents whose text could not be read, except for a rule or a passing fault.
+    """Count, by reason, the present documents that were not read, were read in part, or are not the requested ones.
 
-    Nothing is counted if `facts` is not None, because a session reports as left out what it could not read.
+    Reasons in `REPORTED_ELSEWHERE` are not counted. The result is empty if `facts` is not None, because a session
+    reports these documents as left out.
     """
     if facts is not None:
         return {}
@@ -294,7 +301,8 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
     """Count the changes by source and kind.
 
-    A new version that is a page with a refresh to another page counts as moved too.
+    A version that is a page with a refresh to another page counts as MOVED when it begins; if it replaces another
+    version, it also counts as CHANGED.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.names()}
     for timeline in timelines:
@@ -313,7 +321,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     `name` is the address; `since` and `until` are days, months, years or times, as in the search language. If `until`
     is empty, the latest version is used. If `since` is empty, the version before the other one is used. A page that was
     gone counts as empty. Returns None for an unknown page. Raises UsageError for an invalid address, and WindrowError
-    if there are not two versions.
+    if there are no pages yet, or if there are not two versions to compare.
     """
     url = normalise_web_address(name)
     if not url:
@@ -346,9 +354,10 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and since when it was gone, or None if it was not.
+    """Return the last version that began before the end of a period, and since when the page was gone then, or None.
 
-    `text` is the period, or empty for the latest version. Raises WindrowError if no version began before that.
+    The time is None if the version had not ended. `text` is the period, or empty for the latest version. Raises
+    WindrowError if no version began before the end of the period.
     """
     candidates = versions
     if text:
@@ -365,7 +374,10 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
 def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Return a description in one line. `old_gone` and `new_gone` are the times that `_version_at` returned."""
+    """Describe the difference between two versions in one line.
+
+    `old_gone` and `new_gone` are the times that `_version_at` returned.
+    """
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:

@@ -52,7 +52,7 @@ KIND = "pages"
 
 
 def refuse_takedown(workspace: Workspace) -> None:
-    """Raise ConfigError if the search index's folder has other contents, which a takedown must not delete."""
+    """Raise ConfigError if the search index's folder contains other files, which a takedown must not delete."""
     refuse_foreign(workspace.section(Pages).index)
 
 
@@ -67,7 +67,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-    """Remove the pages of a target from both databases; return the number of removed generations.
+    """Remove a target's pages from the Summary Database and the crawler database; return how many generations it had.
 
     Nothing is removed for an origin that was taken down for another collection.
     """
@@ -180,7 +180,10 @@ _INDEX_HINT = "windrow run pages --from index"
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the Summary Database, its full-text table, the search index and the crawler database."""
+    """Yield the faults of the Summary Database, its full-text table, the search index and the crawler database.
+
+    If the Summary Database contains values of wrong types, only these are yielded.
+    """
     section = workspace.section(Pages)
     with open_existing_summary(workspace) as reader:
         if reader is not None:

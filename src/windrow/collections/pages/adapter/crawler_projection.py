@@ -26,13 +26,13 @@ ROWS_PER_TRANSACTION = 500
 """The maximum number of attempts or addresses that are projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""The maximum time, in seconds, of one call of `catch_up` while a session runs, which calls it about once a second."""
+"""The time in seconds after which `catch_up` stops while a session runs. The session calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number
 """The maximum size, in bytes, of a file whose text is stored. A larger page is not read at all."""
 MAX_INFLATION = 200
-"""The maximum size of a decompressed file, in bytes for each compressed byte."""
+"""The maximum ratio of a file's size after decompression to its size before."""
 
 END_SECONDS = 10.0
 """The maximum time, in seconds, for projecting addresses and the descriptions of files at the end of a session."""
@@ -47,12 +47,12 @@ class CrawlerProjection:
         self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
         batch_size: int = ROWS_PER_TRANSACTION, turn_seconds: float = TURN_SECONDS, end_seconds: float = END_SECONDS,
     ) -> None:  # fmt: skip
-        """Open the database in a file, and create missing tables.
+        """Open the database in the file `path`, and create its tables if the file is new.
 
         `user_agent` is written for all sessions that are projected from now on. If the archive's folder `archive` is
         given, the source texts of files are written too. If the path `summary` of the Summary Database is given, exit
         codes, parameters of media types and canonical addresses are copied from there. A transaction has at most
-        `batch_size` attempts or addresses. For the times, see `catch_up`.
+        `batch_size` attempts or addresses. `catch_up` explains `turn_seconds` and `end_seconds`.
         """
         self.store = CrawlerStore(path)
         self._user_agent = user_agent
@@ -85,7 +85,7 @@ class CrawlerProjection:
             pass
 
     def _refuse_foreign(self, ledger: Ledger) -> None:
-        """Raise StoreError if the database is ahead of the ledger: nothing more would be written to it."""
+        """Raise StoreError if the database is ahead of the ledger, because then nothing more would be written to it."""
         last_attempt = max(self.store.checkpoint(), self.store.checkpoint(DESCRIBED))
         last_in_ledger = ledger.attempts.last_number()
         if last_attempt > last_in_ledger:
@@ -105,7 +105,7 @@ class CrawlerProjection:
         return len(attempts) == self._batch_size
 
     def _read_texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield (attempt, source text) for each file that is text, is not too large and can be read."""
+        """Yield (attempt's number, source text) for each answer 200 whose file is text, not too large and readable."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
             kept = attempt.kept
@@ -166,7 +166,7 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the crawler database: it is missing, not up to date, or has other counts than the ledger."""
+    """Yield the faults of the crawler database: it is missing or out of date, or its counts are not the ledger's."""
     has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
         if has_attempts and not ledger.sessions.running():

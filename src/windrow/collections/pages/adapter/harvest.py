@@ -88,7 +88,7 @@ def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
 
 
 def require_agent(workspace: Workspace) -> str:
-    """Return the user agent; raise ConfigError if operator, contact or user_agent is missing or malformed."""
+    """Return the user agent; raise ConfigError if a setting that it is composed of is missing or malformed."""
     section: Pages = workspace.section(Pages)
     try:
         return user_agent(section.operator, section.contact, section.user_agent)
@@ -100,7 +100,7 @@ def require_agent(workspace: Workspace) -> str:
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
-    """Return the setting of [pages] with this name, or the workspace's setting if only that one is set."""
+    """Return the setting of [pages] with this name, or the workspace's setting with this name if only that is set."""
     settings = {setting.name: setting for setting in workspace.values}
     own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
     if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:
@@ -143,7 +143,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source has a seed of `source`, because it would be requested for both."""
+    """Raise UsageError if `source` has a seed that another source has too, because it would be requested for both."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -159,7 +159,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message about an address that is not known: it belongs to none of the sites.
+    """Return what to add to the message that an address is not known: that it belongs to none of the sites.
 
     The text is empty if `name` is not a web address, or if the workspace does not have sites.
     """
@@ -175,8 +175,9 @@ _MAX_ROBOTS_ANSWERS = 20
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the name of the source that the address belongs to, or empty. `reason` is why the address may not be
-    requested, or None if it may be. `rule` describes the rule that refuses the address, or is empty.
+    `source` is the name of the source by whose rules it was judged, or empty if it belongs to none of the sites.
+    `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that refuses the
+    address, or is empty.
     """
 
     source: str
@@ -185,9 +186,10 @@ class Judgement(NamedTuple):
 
 
 def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str) -> Judgement:
-    """Judge a normalised address by the present rules of the workspace's sites, without a request.
+    """Judge a normalised address by the present rules of the first source whose site includes it, without a request.
 
-    `asset_of` is the name of the source whose pages need the address, or empty if the address is not an asset.
+    `asset_of` is the name of the source whose pages need the address, or empty if it is not an asset. An asset is
+    judged by the rules of that source.
     """
     if asset_of and (asset_source := workspace.source(asset_of)):
         verdict = make_site_policy(asset_source).judge_by_deny_rules(parts(url))

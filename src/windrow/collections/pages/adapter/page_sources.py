@@ -11,7 +11,7 @@ COLLECTION = "pages"
 
 
 class PageSources:
-    """The sources that have requested each origin."""
+    """Finds the sources of pages and origins: those for which the ledger contains addresses of the origin."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -21,17 +21,24 @@ class PageSources:
             self._by_origin.setdefault(host.origin, []).append(host.source)
 
     def names(self) -> set[str]:
-        """Return the names of all sources, including those that are not declared any more."""
+        """Return the names of all sources that have addresses in the ledger, even if they are no longer declared."""
         return {name for sources in self._by_origin.values() for name in sources}
 
     def of_origin(self, origin: str) -> str:
-        """Return the only declared source of an origin, or the only one; "" if there is none or there are several."""
+        """Return the source of an origin, or "" if the origin has no source or several.
+
+        Sources that are no longer declared are ignored if the origin has a declared source.
+        """
         sources = self._by_origin.get(origin, [])
         only_sources = [name for name in sources if name in self._declared] or sources
         return only_sources[0] if len(only_sources) == 1 else ""
 
     def of_page(self, url: str) -> str:
-        """Return the source of a page, or "" if it is not known; of several sources, the one that fetched it last."""
+        """Return the source of a page, or "" if its origin has no source.
+
+        If the origin has several sources, it is the one that fetched the page last, or any of them if the ledger does
+        not contain the page's address.
+        """
         sources = self._by_origin.get(parts(url).origin, [])
         address = self._ledger.addresses.get(COLLECTION, hash64(url)) if len(sources) > 1 else None
         return address.source if address else sources[0] if sources else ""

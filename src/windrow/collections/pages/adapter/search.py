@@ -70,12 +70,12 @@ from windrow.stores.sqlite import close_on_failure
 BLOCK_SIZE = 40
 """The number of candidates in a block. The candidates of a block are ranked together."""
 MAX_TEXTS_READ = 16
-"""The number of best candidates of a block whose texts are read."""
+"""The maximum number of candidates of a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
 """The maximum number of blocks that are read for a clause. Pages in later blocks are not found; a note tells the user.
 """
 MAX_MATCHES = 20_000
-"""The maximum number of versions that are read for a filter that only the database can answer. Others are ignored."""
+"""The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
 TEMPORARY_INDEX_NOTE = (
     "the search index does not exist, or is of another version, and was built for this search only;"
@@ -89,9 +89,9 @@ Matches: TypeAlias = dict[Filter, tuple[int, ...]]
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text, `near` is the number of addresses
-    with only nearly the same text. `standing` is the address of their representative, or None if that is the page
-    itself or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
+    `more` is the number of other addresses with the same or nearly the same text; `near` is the number of those whose
+    text is only nearly the same. `standing` is the address of their representative, or None if that is the page itself
+    or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
     last seen before that time, or that the last attempt up to that time did not find; or if the query filters by links,
     and the page has other links at its first crawl after that time.
     """
@@ -123,7 +123,7 @@ class Search:
     def __init__(
         self, summary: Path, folder: Path, origins_of: Callable[[str], tuple[str, ...]] = lambda _source: ()
     ) -> None:
-        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built.
+        """Open a Summary Database and the index in `folder`; build the index if it is missing or of another version.
 
         `origins_of` returns the origins of a source, for the filter `source:`.
         """
@@ -150,9 +150,9 @@ class Search:
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
         """Answer a query with at most `limit` results; the first `offset` results are skipped.
 
-        Any text is a query. `now` is the present time in UNIX seconds, which is used to compute the freshness of pages.
-        The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true. Raises
-        StoreError if the database or the index cannot be read.
+        Every text is a valid query. `now` is the present time in UNIX seconds, which is used to compute the freshness
+        of pages. The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true.
+        Raises StoreError if the database or the index cannot be read.
         """
         query = self._parse(text)
         if query.nothing:
@@ -211,7 +211,7 @@ class Search:
         )  # fmt: skip
 
     def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
-        """Return a list with a note on how many soft 404s match a query and are left out; [] if there are none."""
+        """Return a list with a note on how many soft 404s match a query but are left out; empty if there are none."""
         hidden = keep_soft_404s_only(query)
         if hidden is None or not self._index.count(SOFT_404S):
             return []
@@ -331,7 +331,10 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, with their copies and, for a query of the present, their representatives."""
+        """Yield the pages to show, with the numbers of their copies.
+
+        If the query is about the present, each page also gets the representative of its group.
+        """
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -381,7 +384,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
     """Count the pages that a search finds, by facet, before those with the same text are folded.
 
-    Pages of an origin that several sources crawl are counted under the name of the origin.
+    In the facet `source`, pages are counted under the name of their origin if the origin has no source or several.
     """
     with _open_search(workspace) as search_pages:
         counts = search_pages.count_facets(text)

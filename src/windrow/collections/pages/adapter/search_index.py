@@ -20,7 +20,7 @@ PAGES_PER_BATCH = 1_000
 BATCHES_PER_COMMIT = 20
 """The maximum number of batches of versions that are committed together."""
 
-_NO_STAMP = (1 << 63, 0)  # (page id, stamp) after those of all pages
+_NO_STAMP = (1 << 63, 0)  # a (page id, stamp) that is greater than those of all pages
 
 
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
@@ -55,7 +55,7 @@ def _has_no_manifest(index: FullTextIndex) -> bool:
 
 
 def decode_links(entry: ManifestEntry) -> IncomingLinks:
-    """Return the links to a page that its entry in the manifest records."""
+    """Return the links to a page that are recorded in its entry of the manifest."""
     if entry.anchors == "[]":
         return NO_LINKS
     return IncomingLinks(entry.links, tuple((text, count) for text, count in json.loads(entry.anchors)))
@@ -89,7 +89,7 @@ def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each version that differs from the manifest, and whether the version still exists."""
+    """Yield the id of each version that is new, changed or removed since the manifest, and whether it still exists."""
     stamps = manifest.stamps()
     indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
     for page in summary.read_findable():

@@ -1,4 +1,4 @@
-"""The history and present state of a page, and of a site, as values."""
+"""The history and the present state of a page or site, as values."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class PageAttempt(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """The takedown of `target`, which is a page or its whole origin. `by` is the process.
+    """The takedown of `target`, which is a page or its whole origin: ordered at the time `at` by the process `by`.
 
-    `done` is the time when everything was removed, `lifted` is the time since which it may be requested again. Both are
-    None until then.
+    `done` is the time when everything had been removed. `lifted` is the time from which the target may be requested
+    again. Both are None until then.
     """
 
     at: datetime
@@ -139,7 +139,10 @@ def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[T
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the addresses from the one that links to an address back to the seed, at most `_MAX_CHAIN`."""
+    """Yield the address at which an address was found, then the one at which that was found, and so on to the seed.
+
+    At most `_MAX_CHAIN` addresses are yielded.
+    """
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN
@@ -206,7 +209,7 @@ _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|
 class OutcomeTally(NamedTuple):
     """The number of attempts with one outcome. `outcome` is an HTTP status, or a reason with the meaning `meaning`.
 
-    `latest` is the last address with this outcome, or empty if it is a robots.txt.
+    `latest` is the last address with this outcome, or empty if only requests for robots.txt had it.
     """
 
     outcome: str
@@ -218,9 +221,9 @@ class OutcomeTally(NamedTuple):
 class SiteOrigin(NamedTuple):
     """An origin, with counts of its addresses.
 
-    `pages` is the number of addresses that returned a body. `failing` is the number that failed at the last request,
-    `due` is the number that are due. `robots` describes its present robots.txt, or is empty. `delay` is the delay in
-    seconds that the robots.txt sets, or None.
+    `pages` is the number of addresses that returned a body. `failing` is the number of addresses whose last request
+    failed, and `due` is the number of addresses that are due. `robots` describes the origin's present robots.txt, or is
+    empty. `delay` is the delay in seconds that the robots.txt sets, or None.
     """
 
     origin: str

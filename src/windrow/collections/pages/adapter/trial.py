@@ -36,9 +36,9 @@ PHASE = "summarise"
 
 
 class _Answer(NamedTuple):
-    """The bytes of a page or file; `address` is shown to the user, `url` is the final address, after redirects.
+    """The bytes of a page or file. `address` is shown to the user; `url` is the final address, after redirects.
 
-    `fields` are the header fields (empty for a file), `seconds` is the duration of the request.
+    `fields` are the header fields (empty for a file); `seconds` is the duration of the request (0 for a file).
     """
 
     address: str
@@ -114,7 +114,7 @@ def _find_site(workspace: Workspace | None, url: str) -> Site:
 
 
 def _find_source(workspace: Workspace | None, url: str) -> Source | None:
-    """Return the source to which the origin of an address belongs, or None if there is none."""
+    """Return the first source whose site includes the origin of an address, or None if there is none."""
     sources = workspace.of("pages") if workspace else ()
     return next((source for source in sources if make_site_policy(source).scope.owns(parts(url))), None)
 

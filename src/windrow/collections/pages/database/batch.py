@@ -139,7 +139,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, url_ids, self._id_finder)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Add the links of new summaries to the past links of addresses that have some; delete unneeded past links."""
+        """Add the links of new summaries to the past links of addresses that have past links; delete needless ones."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -192,7 +192,11 @@ class SummaryBatch:
         update_past_versions(self._connection, old_past_versions, self._past_versions)
 
     def _write_observations(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Insert or update a row for each crawl; content that was read before gets the columns of its first reading."""
+        """Insert or update a row for each crawl.
+
+        A crawl that found content without a summary gets the columns of the first reading of the same content, or is
+        recorded as UNKNOWN if there is no such reading.
+        """
         rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
@@ -303,8 +307,8 @@ class SummaryBatch:
         """Describe a generation by the reading of the observation `row`, or record that it must be read first.
 
         `former_row` is the observation that describes the generation so far, or None if the generation has another text
-        now. Nothing is done if both observations have the same bytes, unless the bytes were read again, for example
-        with a higher limit.
+        now. Nothing is done if both observations have the same bytes and the same identity, unless the bytes were read
+        again (for example with a higher limit) or must still be read.
         """
         is_unread = generation_id in self._unread
         is_read_again = (
@@ -416,7 +420,7 @@ def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity
 def _parse_observation(row: Row) -> CrawlObservation:
     """Convert a row of `_SELECT_OBSERVATIONS`.
 
-    Only an answer 200 with a body has `has_body`, because conditional requests refer only to such answers.
+    `has_body` is true only for an answer 200 with a body, because conditional requests refer only to such answers.
     """
     return CrawlObservation(
         row[_SEEN_AT],

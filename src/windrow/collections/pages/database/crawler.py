@@ -19,7 +19,8 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
-"""The key in `unobtanium_database_info` of the last attempt whose file was updated from the Summary Database."""
+"""The key in `unobtanium_database_info` of the number of the last attempt that was compared with the Summary Database.
+"""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -59,7 +60,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """The file of an attempt, as it was read. `canonical` is its canonical address, or empty."""
+    """What the Summary Database says about the file of an attempt. `canonical` is its canonical address, or empty."""
 
     attempt: int
     exit_code: int
@@ -75,9 +76,10 @@ class DescribedFiles(NamedTuple):
 
 
 def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
-    """Return at most `limit` files of the attempts after number `after`, up to number `last_attempt`.
+    """Return at most `limit` files of the attempts that have numbers above `after` and up to `last_attempt`.
 
-    `path` is that of the Summary Database. The list is empty if it does not exist or lacks windrow's own tables.
+    `path` is the path of the Summary Database. The list is empty if that does not exist or does not have windrow's own
+    tables. Attempts after its checkpoint are left out.
     """
     if not path.is_file():
         return DescribedFiles([], after)
@@ -203,7 +205,7 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Correct exit codes that differ from the Summary Database. The corrected crawls count as contentful."""
+        """Correct exit codes that differ from the Summary Database's. The corrected crawls count as contentful."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:

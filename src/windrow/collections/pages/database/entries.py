@@ -1,4 +1,4 @@
-"""The entries written for an address, and how its observations are folded into generations.
+"""The entries that are written for an address, and how its observations are folded into generations.
 
 A generation is one version of the content at an address; it ends when the content has changed or is gone. The fold
 always takes all observations of an address, so the result does not depend on the order in which they arrive.
@@ -19,7 +19,7 @@ from windrow.formats.url import normalise, split_safe
 
 
 class Sight(Enum):
-    """The result of an observation of an address."""
+    """What an observation of an address found."""
 
     CONTENT = "content"  # a document, a file or a redirect
     SAME = "same"  # a 304: not modified since the server last sent a body
@@ -150,7 +150,10 @@ _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gophe
 
 
 class OriginEntry(NamedTuple):
-    """The columns of the table `origin`. `port` is None for the scheme's usual port; `host` is a host name or None."""
+    """The columns of the table `origin`.
+
+    `port` is None for the usual port of the scheme. `host` is None if the address has no host, as in `mailto:`.
+    """
 
     scheme: str
     host: str | None
@@ -229,7 +232,7 @@ PILE_DIGEST_BYTES = 64
 """The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
-"""Suffix of a stored digest if the summary depends on the header too, so that equal bytes must be read again."""
+"""The suffix of a stored digest if the summary also depends on the header, so that equal bytes must be read again."""
 
 
 class CrawlEntry(NamedTuple):
@@ -269,8 +272,8 @@ class TextSummary(NamedTuple):
 
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
     redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
-    the one that was requested, such as a soft 404. `identity` differs between versions; with a pile it is the pile's
-    digest. `described` contains the columns of `document_description` after the first.
+    the one that was requested, such as a soft 404; otherwise it is empty. `identity` differs between versions; with a
+    pile it is the pile's digest. `described` contains the columns of `document_description` after the first.
 
     Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,
     text)`; the bits of `location` are the fifteen flags of `link_summary` in their order, beginning with the lowest
@@ -326,7 +329,10 @@ class Agent(NamedTuple):
 
 
 class LoggedRequest(NamedTuple):
-    """A request and its answer. `allowed` is the verdict of robots.txt, `modified` is Last-Modified in UNIX seconds."""
+    """A request and its answer.
+
+    `allowed` tells whether robots.txt allowed the request. `modified` is the header Last-Modified in UNIX seconds.
+    """
 
     allowed: bool
     status: int | None
@@ -335,7 +341,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A received file: its size in bytes as transferred, its media type, and Last-Modified in UNIX seconds."""
+    """A received file: its size in bytes as transferred, its media type, and its Last-Modified in UNIX seconds."""
 
     size: int
     mime: Mime | None
@@ -355,8 +361,8 @@ class LoggedRedirect(NamedTuple):
 class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
-    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` is whether its address is in the table
-    `crawl_candidate`, `is_contentful` is whether content was found.
+    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` tells whether its address is in the table
+    `crawl_candidate`; `is_contentful` tells whether it found content.
     """
 
     id: int

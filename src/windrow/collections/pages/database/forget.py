@@ -175,9 +175,9 @@ def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), o
 def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object]) -> bool:
     """Rewrite a database file so that it contains no remains of removed texts.
 
-    Return False if another process reads for so long that the remains are still in the write-ahead log. The call takes
-    as much time and temporary disk space as a copy. No transaction may be open on `connection`. `pulse` is called
-    repeatedly while other processes read.
+    Return False if another process reads for so long that the remains are still in the write-ahead log, otherwise True.
+    The call takes as much time and temporary disk space as a copy. No transaction may be open on `connection`. `pulse`
+    is called repeatedly while other processes read.
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'full_text_entity_index'").fetchone():
         connection.execute("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('optimize')")

@@ -117,7 +117,10 @@ def read_checkpoint(reader: SqliteReader) -> int:
 
 
 def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
-    """Yield a message for each kind of fault, with some addresses; every text is compared with its digest."""
+    """Yield a message for each kind of fault, with some addresses, and for each text that does not match its digest.
+
+    If SQLite finds that the file is damaged, only that is yielded.
+    """
     with reader.reading() as connection:
         damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
@@ -165,8 +168,8 @@ class GenerationRow(NamedTuple):
     """One version of one address; fields that do not apply are None. Times are UNIX seconds, `size` is in bytes.
 
     `ended` is None until the version ends. `kind` is its media type, `redirect` is the target of a redirect, and
-    `duplicate_of` is the address of the page that it is marked as a duplicate of. Consecutive versions with the same
-    text but different descriptions have the same `uuid`.
+    `duplicate_of` is the address of the original if the version is marked as a duplicate. Consecutive versions with the
+    same text but different descriptions have the same `uuid`.
     """
 
     uuid: str

@@ -354,10 +354,11 @@ class _Groups:
 def _find_parent(
     member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
 ) -> int | None:
-    """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
+    """Return the id of a generation's parent, or None if it has none.
 
-    A generation that has neither has no parent. For a text without a sketch, the near-duplicate is the first generation
-    with the same text.
+    The parent is the page that it names as canonical, if that is on the same origin and plausible, otherwise the
+    near-duplicate that it is joined to. For a text without a sketch, the first generation with the same text counts as
+    the near-duplicate.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (
@@ -401,7 +402,10 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among generations with these texts. New ones begin at `now`, and former ones end then."""
+    """Update the duplicates among generations with these texts.
+
+    New duplicates begin and former duplicates end at `now` (UNIX seconds).
+    """
     originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
     recorded_originals = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())

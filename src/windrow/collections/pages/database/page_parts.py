@@ -29,7 +29,7 @@ _URL: Final = 0
 _FRAGMENT: Final = 1
 _TEXT: Final = 10
 
-# The flags of a link are bound as bits of one number, and empty texts instead of None: sqlite3 binds these fast.
+# The flags of a link are bound as bits of one number, and empty texts are bound instead of None: that is faster.
 _FLAGS = ",".join(f"?5 >> {bit} & 1" for bit in (15, 16, 17, *range(15), 18))
 _INSERT_LINK = (
     f"INSERT INTO link_summary VALUES (?1, ?2, ?3, nullif(?4, ''), {_FLAGS}, nullif(?6, -1), ?7, nullif(?8, ''), ?9)"
@@ -72,7 +72,7 @@ class PartsWriter:
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
-        """Write the rows of generations that do not have rows yet.
+        """Write the rows of generations. They must not have rows yet.
 
         `summaries` are given by generation id; `url_ids` contains the id of each address in the summaries.
         """

@@ -19,7 +19,7 @@ class PageVersion(NamedTuple):
 
     Times are UNIX seconds; `end` is None until the version ends. `id` is the id of the generation for its latest
     version, and negative for its past versions. `kind` is its media type, `size` is in bytes, `redirect` is the target
-    of a redirect. `original` is the address of the page that the version is marked as a duplicate of. `copy_count` is
+    of a redirect. `original` is the address of the original if the version is marked as a duplicate. `copy_count` is
     the number of other addresses with the same text now. `word_count` is the number of different words in its text.
     `is_indexed` tells whether the full-text table has its text.
     """
@@ -83,7 +83,7 @@ WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The first other addresses, in alphabetical order, that have a text now.
+# The addresses, except for one, that have a text now; the first in alphabetical order.
 _SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
@@ -278,7 +278,10 @@ GROUP BY reason
 
 
 def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
-    """Count the present documents without a text, or without a part of it, by reason; a database of others has none."""
+    """Count, by reason, the present documents that were not read, were read in part, or are not the requested ones.
+
+    The result is empty for a database of another tool, which does not contain reasons.
+    """
     with reader.reading() as connection:
         if not connection.execute(_HAS_OBSERVATIONS).fetchone()[0]:
             return {}

@@ -40,13 +40,16 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
-"""Selects the latest version of every generation; its `first_seen_unix_utc` is that of the generation."""
+"""SQL of a relation with the latest version of every generation, which begins when the generation began."""
 _FIRST_SEEN = (
     "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
 LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
-"""Selects the latest version of every generation; `first_seen_unix_utc` is the end of the version before it, if any."""
+"""SQL of a relation with the latest version of every generation, which begins when the version before it ended.
+
+If there is no version before it, it begins when the generation began.
+"""
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,
     suspect="EXISTS (SELECT 1 FROM windrow_soft_404 s"
@@ -58,7 +61,10 @@ PAST = f"""
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
-"""Selects the past versions. `PAST` and `LATEST` are queried one by one: SQLite would copy a view of both."""
+"""SQL of a relation with the past versions.
+
+`PAST` and `LATEST` are queried one after the other, because SQLite would copy a view of both.
+"""
 
 _HAS_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
@@ -173,8 +179,8 @@ SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-# The URLs of whose page the first answer after a time has other links than the last one before it. An answer 304 (same)
-# has the links of the earlier one; the links of some answers are unknown.
+# The URLs whose first answer after a time has other links than their last answer before it. URLs with an answer at that
+# time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are unknown.
 _SELECT_UNCERTAIN_LINKS = """
 SELECT v.value FROM json_each(?1) v WHERE nullif((
   SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
@@ -236,7 +242,7 @@ class SummaryReader:
         return versions
 
     def list_relations(self) -> tuple[str, ...]:
-        """Return the SQL of the relations with versions: first past versions, if the database has a table of them."""
+        """Return the SQL of the relations with versions: past ones, if the database has them, then latest ones."""
         with self._file.reading() as connection:
             return self._list_relations(connection)
 
@@ -298,7 +304,10 @@ class SummaryReader:
             return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), as_of))}
 
     def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of the URLs whose links changed between two crawls, one before `as_of` and one after it."""
+        """Return the ids of URLs whose links differ between the last crawl before `as_of` and the first one after it.
+
+        `as_of` is in UNIX seconds.
+        """
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_past_link"):
                 return set()

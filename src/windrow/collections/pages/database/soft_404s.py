@@ -1,4 +1,6 @@
-"""Suspected soft 404s: pages of one origin with the same title and short text, which has no word of their addresses.
+"""Find suspected soft 404s: pages of one origin with the same title and the same short text, but different addresses.
+
+Such a page is suspected if no word of its address is in the text.
 
 A server that answers every address with the same page does not have these documents. A page that several addresses
 show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.
@@ -17,10 +19,10 @@ from windrow.content.substitute import recognise_substitute
 from windrow.query.word import words
 
 MIN_NAMES = 3
-"""The least number of addresses with different names that have the text of a suspected soft 404."""
-_MAX_TEXT_CHARACTERS = 4_000  # of the main text; a longer one is a document
-_MIN_WORD_CHARACTERS = 4  # of a word of an address that a document at this address would have, too
-_COMPARED_CHARACTERS = 6  # at the beginning of a word
+"""The minimum number of different names that the addresses of suspected pages with the same text must have."""
+_MAX_TEXT_CHARACTERS = 4_000  # of the main text; a page with a longer one is not suspected
+_MIN_WORD_CHARACTERS = 4  # of a word of an address that is looked for in the text
+_COMPARED_CHARACTERS = 6  # at the beginning of such a word; the rest may differ
 _DEFAULT_NAMES = {"index", "default", "home"}
 
 _SELECT_REPEATED_TEXTS = """
@@ -73,7 +75,9 @@ def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> 
 def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
     """Return the ids of the suspected pages among `pages`: (address, id) of pages of one origin with the same `text`.
 
-    An address whose name has no long word, such as `/n/1`, is no evidence, and its page is not suspected.
+    A page is suspected if no long word of its address's name is in the text. The list is empty if the suspected pages
+    have fewer than `MIN_NAMES` different names, or if they are fewer than half of the pages. An address whose name has
+    no long word, such as `/n/1`, is ignored.
 
     >>> pages = [("https://a.example/teas", 1), ("https://a.example/cups/", 2), ("https://a.example/news-2", 3)]
     >>> find_suspects([*pages, ("https://a.example/n/4", 4)], "Welcome to our shop")
@@ -90,7 +94,7 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of the path of an address, without a file's ending, or "" if there is none.
+    """Return the last part of the path of an address in lower case, without a file's ending; "" if there is none.
 
     Parts such as `index` are skipped.
 
@@ -105,12 +109,15 @@ def name_of(url: str) -> str:
 
 
 def _long_words(name: str) -> list[str]:
-    """Return the words of the name of an address that a document at this address would have, too."""
+    """Return the words of an address's name that are looked for in the text: neither short words nor numbers."""
     return [word for word in words(name) if len(word) >= _MIN_WORD_CHARACTERS and not word.isdigit()]
 
 
 def _is_mentioned(name: str, text_words: str) -> bool:
-    """Return whether a text has a word that begins like a word of the name of an address."""
+    """Return whether a text has a word that begins like a long word of an address's name.
+
+    `text_words` contains the words of the text, with a space before each.
+    """
     return any(f" {word[:_COMPARED_CHARACTERS]}" in text_words for word in _long_words(name))
 
 

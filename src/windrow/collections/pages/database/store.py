@@ -36,7 +36,7 @@ _PAGE_BYTES = 16384
 """The size of an SQLite page. With this size, most texts fit into one or two pages."""
 
 _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
-"""SQLite's cache is large enough for the upper levels of large indexes, and its log is emptied less often."""
+"""Settings of SQLite: a cache for the upper levels of large indexes, and a log that is emptied less often."""
 
 _SELECT_READING = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
@@ -115,14 +115,17 @@ class SummaryStore(DatabaseWriter):
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Return whether the body with the digest `payload` has a summary that depends on its header or expires."""
+        """Return whether the body with the digest `payload` was read at `url`, but may have another summary now.
+
+        That is so if its summary depends on the header, or if searches must not find the page from a certain time on.
+        """
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
         """Return the results of attempts by address, oldest first.
 
-        The first attempt that found content is not included. Another text or description counts as changed;
-        `ContentCheck(None)` is an attempt that did not find content.
+        Attempts up to the first one that found content are not included. Another text or description counts as a
+        change; `ContentCheck(None)` is an attempt that did not find content.
         """
         checks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_SELECT_OBSERVATIONS, json.dumps(list(urls))), itemgetter(0)):
@@ -174,7 +177,7 @@ class SummaryStore(DatabaseWriter):
             self._connection.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
     def finish(self, now: int, pulse: Callable[[], bool] = lambda: True) -> int:
-        """Update duplicates and near-duplicates.
+        """Update duplicates, suspected soft 404s, near-duplicates and representatives.
 
         New duplicates begin and former duplicates end at `now` (UNIX seconds). `pulse` is called between transactions.
         If it returns False, the work stops, and the next call continues it. Returns the number of text piles and

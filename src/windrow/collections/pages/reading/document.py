@@ -85,10 +85,9 @@ def describe(
 ) -> Description:
     """Describe a page; `is_main` has for each block whether it is main content.
 
-    `last_modified` and `language` are the headers Last-Modified and Content-Language. Dates are taken from JSON-LD, or
-    else from `article:` properties; the date of the last change may also be Last-Modified. The title is `title`,
-    `og:title` or the first headline. The description is `description`, `og:description` or the first paragraph of at
-    least 80 characters.
+    `last_modified` and `language` are the headers Last-Modified and Content-Language, which are used if `head` does not
+    have the date of the last change or the language. The title is `title`, `og:title` or the first headline. The
+    description is `description`, `og:description` or the first paragraph of at least 80 characters.
     """
     first_headline = find_headline(outline, is_main, head)
     if first_headline[-1:] in _SIGNS:
@@ -150,7 +149,7 @@ class Pile:
         )
 
     def digest(self) -> bytes:
-        """Return the BLAKE2b digest, 512 bits, of the six texts in UTF-8 with three line feeds between them.
+        """Return the 512-bit BLAKE2b digest of the six texts in UTF-8, with three line feeds between them.
 
         >>> Pile("Hello world", "Menu", "Hello").digest().hex()[:16]
         'c8c9d5dcdc2a7b50'
@@ -223,9 +222,9 @@ class PageDocument:
     canonicals: tuple[str, ...] = ()
     """All canonical addresses that the page names, each once. Its own address may be among them."""
     refresh: LinkTarget | None = None
-    """The target of `meta http-equiv=refresh`, if it is another page."""
+    """The target of `meta http-equiv=refresh`, or None if there is none or if it is the page itself."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """The name and content of each `meta` element that may contain robots directives."""
+    """The name and content of each `meta` element that may hide the page from searches."""
     left_out: tuple[Excess, ...] = ()
     """How much each cap leaves out of the document."""
 

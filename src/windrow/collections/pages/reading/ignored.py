@@ -1,4 +1,4 @@
-"""Leave out of a page the text that its source ignores, such as a clock, so that it is not a change of the page."""
+"""Leave out of a page the text that its source ignores, so that another time on a clock is not a change of the page."""
 
 from __future__ import annotations
 

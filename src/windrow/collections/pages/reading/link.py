@@ -47,7 +47,7 @@ class LinkClassifier:
         self._resolver = _get_resolver("/".join(self._base.split("/", 3)[:3]))
 
     def find_targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
-        """Yield the target of each reference; None for a reference that is not an address.
+        """Yield the target of each reference; None if it is not an address, or has a scheme such as `data:`.
 
         >>> targets = LinkClassifier("http://a.example/x/y?z").find_targets(["../b#c", "http://[", "data:,x"])
         >>> [target and target[:2] for target in targets]
@@ -62,7 +62,7 @@ class LinkClassifier:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
     def find_target(self, reference: str) -> LinkTarget | None:
-        """Return the target of one reference, or None if it is not an address."""
+        """Return the target of one reference, or None if it is not an address or has a scheme such as `data:`."""
         return next(self.find_targets([reference]))
 
     def classify_locality(self, url: str) -> int:
@@ -142,7 +142,7 @@ class Link(NamedTuple):
 def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
     """Return the links of the page at `url` in page order, then its feeds, related pages, translations and icons.
 
-    Scripts and styles do not count as links. References that are not addresses, and references to `javascript:` and
+    Scripts and styles do not count as links. References that are not addresses, and addresses such as `javascript:` and
     `data:`, are left out.
     """
     classifier = LinkClassifier(url, head.base)
@@ -209,7 +209,7 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
 class LinkCounts(NamedTuple):
     """The numbers from which the indexiness of a page is computed.
 
-    `has_date` is whether the page has a publishing date. The numbers count its links to itself (`self_`) and to
+    `has_date` tells whether the page has a date of publication. The numbers count its links to itself (`self_`) and to
     other pages of the site (`site_`), each in headlines and in lists, and its links out of the site.
     """
 

@@ -80,7 +80,7 @@ def blank_document(*findings: Finding) -> PageDocument:
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough for a description, or None if none is. A very long one is cut."""
+    """Return the first paragraph that is long enough for a description, cut to a maximum length; None if none is."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
@@ -89,7 +89,7 @@ def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> in
 
 
 def make_link(url: str, reference: str, text: str) -> Link | None:
-    """Make a link in a document at `url` that is not HTML; return None if the reference is not an address."""
+    """Make a link in a document at `url` that is not HTML; return None if `LinkClassifier` finds no target."""
     target = LinkClassifier(url).find_target(reference)
     if target is None:
         return None
@@ -283,7 +283,10 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
-    """Return the reader of a media type; Markdown that is declared as plain text is recognised by its file name."""
+    """Return the reader of a media type.
+
+    Plain text with the file name of Markdown is read as Markdown, and XML whose root is `html` is read as HTML.
+    """
     path = url.partition("?")[0].partition("#")[0].lower()
     if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):
         return read_markdown
@@ -303,7 +306,7 @@ def _read_html(
 def _add_type_and_language(
     page: PageDocument, essence: str, declared: Mime | None, *, has_conflict: bool
 ) -> PageDocument:
-    """Set the media type, and detect the language if the document does not declare one."""
+    """Set the media type; detect the language if the document does not declare one; add a finding for a conflict."""
     media_type = None if has_conflict else declared if declared and declared.essence == essence else parse_mime(essence)
     description = page.description
     if description.language is None and page.pile.text:

@@ -103,8 +103,8 @@ def make_clause(
 ) -> Clause:
     """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
-    Words that are not excluded also match their `word_forms`. At least one word must match. `matches` contains the
-    ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
+    A word that is not excluded is also found by its forms in `word_forms`. At least one word must match. `matches` has
+    the ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
     about past versions or something in which duplicates differ, such as the host; results with the same text are folded
     later. Soft 404s are left out unless the query filters by `is:soft-404`.
     """
@@ -126,7 +126,10 @@ def make_clause(
 
 
 def keep_soft_404s_only(query: Query) -> Query | None:
-    """Return the query for those soft 404s that a query leaves out, or None if it finds them or has no condition."""
+    """Return a query that finds the soft 404s that `query` leaves out.
+
+    Return None if `query` filters by `is:soft-404`, so that it leaves out none, or if it has no condition.
+    """
     if query.root is None or any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return None
     return replace(query, root=And((query.root, Filter("is", _SOFT_404, f"is:{_SOFT_404}"))))
@@ -136,11 +139,11 @@ _SOFT_404 = "soft-404"
 """The flag of soft 404s: pages with status 200 that say that they do not exist, or that are suspected of it."""
 
 SOFT_404S = MarkIn("flag", (_SOFT_404,))
-"""The condition that a version is a soft 404."""
+"""The clause that matches the versions that are soft 404s."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Tell whether a query must exclude soft 404s: it does not filter by them, and its fields may have them."""
+    """Tell whether a query must exclude soft 404s: it does not filter by them, but searches fields that have them."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
@@ -198,7 +201,7 @@ VERSION = "7"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
-    IndexField("main", "words"),  # present pages without duplicates: most searches need no filter then
+    IndexField("main", "words"),  # present pages except duplicates and soft 404s: most searches need no filter then
     IndexField("rest", "words"),
     IndexField("past", "words"),  # all other versions
     IndexField("past_rest", "words"),
@@ -293,7 +296,11 @@ def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str
 
 
 def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
-    """Return the times of a version in UNIX seconds, as (field, time); a missing time is replaced by another one."""
+    """Return the times of a version in UNIX seconds, as (field, time).
+
+    If a page does not state when it was published, the time when it was first seen is used. If it does not state when
+    it was updated, the time of publication is used.
+    """
     published = page.first_seen if page.created is None else page.created
     updated = published if page.updated is None else page.updated
     end = NEVER_ENDED if page.end is None else page.end
@@ -301,9 +308,9 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 
 
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of pages by kind, or by media type if it has no kind.
+    """Count pages by kind; a media type without a kind is counted under its own name.
 
-    `marks` counts the marks of the field `type`.
+    `marks` are the numbers of pages by mark of the field `type`.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}

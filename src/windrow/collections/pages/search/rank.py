@@ -3,7 +3,8 @@
 The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
 from the title, the texts of links to the page, the distance of the words, the address and so on.
 
-Then the pages are sorted, duplicates are folded, and all but the first results of a host are moved to the end.
+Then the pages are sorted, duplicates are folded, and all but the first results of a host are moved to the end of their
+block.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ WEIGHTS: Mapping[str, float] = {
 """The weight of each part of a score. `called` is the match of link texts; `together` is how close the words are."""
 
 HALF_LIFE_SECONDS = 90 * 86_400
-"""The time after which the value of the part `fresh` is halved."""
+"""The number of seconds in which the value of the part `fresh` falls to one half."""
 _MANY_LINKS = 200  # number of linking pages that gives the part `linked` its highest value
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
@@ -105,7 +106,10 @@ def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
 
 
 def _score_address(query: RankingQuery, url: str) -> tuple[float, float]:
-    """Return which share of the query is in the address, and 1.0 if the query names this home page, otherwise 0.0."""
+    """Return the share of the query's words that are in the address, by weight, and a number for the home page.
+
+    That number is 1.0 if the address is that of a home page and the query names it, otherwise 0.0.
+    """
     address_words = first_words(address_text(url))
     share = sum(weight for word, weight in query.weights.items() if word in address_words) / query.total
     is_home_page = url.endswith("/") and url.count("/") == 3
@@ -166,8 +170,8 @@ def fold_duplicates(
     new one.
 
     Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
-    of their representatives. The representative is kept if its score is nearly that of the best page. Otherwise the
-    best page that is not marked as a duplicate is kept.
+    of their representatives. The representative is kept if it has the text of the best page or nearly its score.
+    Otherwise the best page that is not marked as a duplicate is kept, or the best page if all are marked.
     """
     kept_pages: list[Ranked] = []
     position_of_key: dict[tuple[str, int], int] = {}

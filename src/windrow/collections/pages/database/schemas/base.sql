@@ -1,5 +1,5 @@
 -- The base schema 0.1.0: the tables that both the crawler database and the Summary Database have.
--- Times are seconds since 1970 in UTC, durations milliseconds, UUIDs 16 bytes, booleans 0 or 1.
+-- Times are in seconds since 1970 (UTC), durations are in milliseconds. A UUID has 16 bytes; a boolean is 0 or 1.
 
 CREATE TABLE unobtanium_database_info (
   key TEXT PRIMARY KEY,

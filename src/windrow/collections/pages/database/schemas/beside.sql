@@ -1,10 +1,11 @@
 -- Windrow's own tables: the observations from which the standard's tables are computed, and the work that remains.
 
--- The observation of each crawl of an address. `identity` is the digest of the text pile (64 bytes) or, of content
--- without text, a hash of 32 bytes; `reason` is why it has no text. `payload` is the digest of the received bytes,
--- followed by a hash of their media type and date; `attempt` is the number of the attempt in the ledger. `said` is a
--- hash of the wording, `linked` a hash of the links; both are empty if the content was not read. The other columns are
--- those of `crawl_summary` and `http_summary`.
+-- The observation of each crawl of an address. `identity` is the digest of the text pile (64 bytes), or a hash of 32
+-- bytes if the content has no text. `reason` is why it has no text or only a part, or why it is not the document that
+-- was requested. `payload` is the digest of the received bytes, followed by a hash of their media type and date, or by
+-- `headed` if the summary depends on the header. `attempt` is the number of the attempt in the ledger. `said` is a hash
+-- of the wording, and `linked` is a hash of the links; both are empty if the content was not read. The other columns
+-- are those of `crawl_summary` and `http_summary`.
 CREATE TABLE IF NOT EXISTS windrow_observation (
   url_id INTEGER NOT NULL REFERENCES url,
   at INTEGER NOT NULL,
@@ -30,7 +31,7 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
 -- To find the observations of a session by its attempts.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_attempt ON windrow_observation (attempt);
 
--- To count the documents without a text.
+-- To count the present documents that have a reason.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_reason ON windrow_observation (entity_generation_id, at, reason)
 WHERE reason <> '';
 
