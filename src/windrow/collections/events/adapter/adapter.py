@@ -140,7 +140,10 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records; compare the documents with the records and ledger, unless some are still to be written."""
+        """Yield the faults of the records, and those of the documents if all of these are written.
+
+        Documents are compared with the records and the ledger.
+        """
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
