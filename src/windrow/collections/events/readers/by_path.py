@@ -124,7 +124,7 @@ def next_html_page(document: SourceDocument) -> str:
     """Return the address of the next page, from the element that the rule `next_page` selects or the first link in it.
 
     Return an empty text if there is no link, if it leads to the page itself, or if its address is a fragment or a
-    script, which a link has that is switched off. Raise StepError if the address is not valid.
+    script, as in a link that is switched off. Raise StepError if the address is not valid.
     """
     rule = document.rules.next_page
     node = _select_first(html_tree(document).root, rule) if rule else None

@@ -55,8 +55,8 @@ _ADDRESS = re.compile(r"https?://\S+")
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a calendar, and a SkippedPart for each part that is not used.
 
-    These are events that cannot be read, that have a later revision, or that exceed `most_events`, and truncated text.
-    Raise StepError if the document is not a calendar.
+    Such parts are events that cannot be read, have a later revision, exceed `most_events` or are truncated, and
+    repetitions above MAX_REPETITIONS. Raise StepError if the document is not a calendar.
     """
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):

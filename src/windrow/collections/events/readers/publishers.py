@@ -59,9 +59,9 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the days and meetings that a page links to, and for the next week after the page of a week.
+    """Return requests for the days and meetings that a page links to and, from the page of a week, for the next week.
 
-    For the page of a meeting, return the request for its XML, and for any document that is not HTML nothing.
+    For the page of a meeting, return only the request for its XML. For a document that is not HTML, return ().
     """
     if not _is_html(document):
         return ()
@@ -191,7 +191,8 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the votes of one session of the Senate; their dates get the year of the session.
 
-    A session ends on 2 January or earlier, so votes on 1 and 2 January get the next year.
+    A session begins on 3 January and ends before that day of the next year, so votes on 1 and 2 January get the next
+    year.
     """
     root = xml_tree(document)
     congress_year = element_text(root, "congress_year") or ""

@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number of the attempt up to which all were read. Requests for robots.txt do not count."""
+    """Return the number up to which all attempts were read; requests for robots.txt are never read and do not count."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -180,7 +180,7 @@ class _RunWriter:
             raw_run.count(outcome, recorded.attempt.url, details)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of a site whose front page lists articles; "page" if it cannot be used, otherwise ""."""
+        """Return the kind of a site whose front page lists articles, "page" if it could not be read, otherwise ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:

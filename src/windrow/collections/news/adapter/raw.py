@@ -133,7 +133,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site. A single one is unchanged; several are merged to one list of rows."""
+        """Add a response to the file of its site. A single response is unchanged; several become one list of rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:

@@ -1,7 +1,7 @@
-"""The tables of the articles that have files in the tree, with all their addresses, in the file of the records.
+"""The tables of the articles that have files in the tree, and of all their addresses.
 
-If the tables are lost, the publisher begins with the first run again, finds the files of its articles and fills the
-tables.
+The tables are in the file of the records. If the tables are lost, the publisher begins with the first run again, finds
+the files of its articles and fills the tables.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class WrittenArticle(NamedTuple):
 
 
 def claimed_aliases(canonical: str) -> tuple[str, ...]:
-    """Return the aliases of the articles at a canonical address, and of those with it; () if it is empty.
+    """Return two aliases for the canonical address whose alias is `canonical`; () if that is empty.
 
-    `canonical` is the alias of the address.
+    The first is of the article at this address, the second of an article whose page states it as its canonical address.
     """
     return (canonical, f"canonical {canonical}") if canonical else ()
 
