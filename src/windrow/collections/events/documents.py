@@ -27,7 +27,7 @@ LEFT_OUT_KEY = "source_text_left_out"
 """The key for the length, in characters, of a `source_text` that the store did not accept."""
 
 MISSING, WITHDRAWN = "missing", "withdrawn"
-"""The status of an event that its source no longer lists, and of an event that its source withdrew."""
+"""The statuses of an event that its source no longer lists, and of an event that its source withdrew."""
 
 _NOT_COMPARED = frozenset({"local_datetime"})  # it changes with `datetime`
 _WINDROW_KEYS = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
@@ -178,7 +178,7 @@ def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> 
 
 
 def differing_keys(stored: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:
-    """Return the keys in which two documents differ, except `_rev`, and a `source_text` that the store refused."""
+    """Return the keys in which two documents differ, except `_rev` and a `source_text` that the store refused."""
     expected = without_source_text(document) if LEFT_OUT_KEY in stored else document
     return {name for name in {*stored, *expected} - {"_rev"} if name not in stored or name not in expected
             or stored[name] != expected[name]}  # fmt: skip
@@ -217,7 +217,7 @@ def _cut_text(content: Any) -> Any:
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:
-    """Return the end of an event, or its start if it has no end; for whole days, the day after the last day."""
+    """Return the end of an event, or its start if it has no end; for whole days, the midnight after the last."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
 

@@ -220,7 +220,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""Keys of an event whose value is the address of a document, with the `note` for each document."""
+"""The keys of an event that have the address of a document, with the `note` for each document."""
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ MAX_UID_CHARACTERS = 480
 """The maximum number of characters of a uid; a longer uid is cut."""
 
 LISTED_TWICE = "the document lists the event twice"
-"""The message for an event that a document repeats with the same content, so that nothing is lost."""
+"""The message for an event that a document repeats with the same content; if it is skipped, nothing is lost."""
 
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
 """If the status field of a source has one of these statuses, title and description are not searched for a status."""

@@ -1,8 +1,8 @@
 """Find the date, the time of day and the time zone in a text that people wrote.
 
-A text is read only if all of it is understood: apart from the date, the time and its zone, it may have words of a list
-and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its range,
-or into the zone of its source.
+A text is read only if all of it is understood: apart from the date, the time and its zone, it may only have certain
+words and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its
+range, or into the zone of its source.
 """
 
 from __future__ import annotations

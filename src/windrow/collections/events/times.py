@@ -96,7 +96,7 @@ def zone_of(name: str) -> ZoneInfo | None:
 
 
 def from_day(day: date) -> EventTime:
-    """Return the time of an event that lasts a whole day."""
+    """Return a day as the time of an event that lasts this whole day."""
     return EventTime(datetime(day.year, day.month, day.day, tzinfo=UTC), all_day=True, local=day.isoformat())
 
 
@@ -124,7 +124,7 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
 def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
     """Convert a time with a zone of its own; `zone` is the zone of the source.
 
-    Return None if the year, in UTC or in the zone of the time, is not 1 to 9999.
+    Return None if the year, in UTC or in local time, is not 1 to 9999.
 
     The note of the result is set if the time is ambiguous or nonexistent in its own zone.
 
@@ -235,7 +235,7 @@ def _read_digits(digits: str, zone: ZoneInfo, naive_zone: str) -> EventTime | No
 
 
 def read_last_day(text: str) -> EventTime | None:
-    """Return the last day of a text that is a range of days and nothing else, or None.
+    """Return the last day of a text that is a range of days and nothing else; None for any other text.
 
     >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
     ('2026-12-05', None)

@@ -211,7 +211,7 @@ def read(task: Task) -> list[Observation | Skip]:
 
 
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt: those in `result`, from `read`, or one of an article that is gone.
+    """Return the observations of an attempt: those in `result`, from `read`, or one without a value for a gone article.
 
     An article is gone if the status is in GONE_STATUSES. If there was no article at the address, this changes nothing,
     because no record has the observation's name. Return None if the attempt was not read.

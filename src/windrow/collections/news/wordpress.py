@@ -8,7 +8,7 @@ in neither window, because its time of change is its date. So posts with new num
 
 `learned` is what the ledger remembers about a source. `upto.MODE` is the time up to which posts were read in a mode,
 `top` is the highest number, `tries` is the number of requests that were refused, `range` has the days that were read,
-and `api` is the address of the API. It also has blocks of known numbers.
+and `api` is the address of the API. `learned` also has blocks of known numbers.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class EventAdapter(RecordAdapter):
     def _export_form(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
     ) -> int:
-        """Write the selected events, or in jsonl all versions of all events; return the number of rows."""
+        """Write the selected events or, in jsonl, all versions of all events; return how many were written."""
         if form == "jsonl" and selection != EVERYTHING:
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         if form == "jsonl":
@@ -140,9 +140,9 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and those of the documents if all of these are written.
+        """Yield the faults of the records, and those of the documents.
 
-        Documents are compared with the records and the ledger.
+        The documents are compared with the records and the ledger, unless some are still to be written.
         """
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:

@@ -63,9 +63,10 @@ class EventDatabases(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write. `refused` has, by document id, the reasons for which the store refused documents.
+    """The result of a write.
 
-    `shortened` is the number of documents that were written without their `source_text`.
+    `refused` has, by document id, the reason why the store refused the document. `shortened` is the number of documents
+    that were written without their `source_text`.
     """
 
     refused: Mapping[str, str]
@@ -73,7 +74,10 @@ class WriteResult(NamedTuple):
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open both databases; create missing ones. Raise ConfigError for equal names or an unencrypted password."""
+    """Open both databases; create those that do not exist.
+
+    Raise ConfigError if both have the same name, or if a password would be sent unencrypted.
+    """
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:

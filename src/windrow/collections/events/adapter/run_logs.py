@@ -159,9 +159,9 @@ class RunLogs:
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
         """Yield, for each session whose logs are to be written, the runs of its sources.
 
-        A session is selected if its last document is after `checkpoint` or if it has one of `late_attempts`, but not if
-        its last document is after `last_attempt`. A session without documents is selected if it did not end before
-        `checkpoint`.
+        A session is selected if its last attempt at a document is after `checkpoint`, or if it has one of
+        `late_attempts`, but not if its last attempt at a document is after `last_attempt`. A session without such
+        attempts is selected if it did not end before `checkpoint`.
         """
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)

@@ -182,8 +182,8 @@ def join_url(base: str, url: str) -> str:
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
     """Return the value of an extra key: for `#PATH` an integer, from JSON a number or boolean, and otherwise a text.
 
-    The text is empty if no path has a value, or if `#PATH` does not lead to an integer. A value of JSON that is neither
-    a number nor a boolean becomes a text, and so does an integer above _MAX_EXACT_INTEGER.
+    The text is empty if no path has a value, or if `#PATH` does not lead to an integer. A JSON value that is neither a
+    number nor a boolean becomes a text, and so does an integer above _MAX_EXACT_INTEGER.
     """
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
@@ -321,7 +321,7 @@ def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
 
 
 def json_to_text(content: Any) -> str | None:
-    """Convert a value of JSON to a text, or null to None.
+    """Convert a JSON value to a text, but null to None.
 
     The entries of a list are joined by commas. An object becomes the text of its `name`, `title` or `rendered`.
     """

@@ -1,8 +1,8 @@
 """Read formats that need code of their own: House calendar, Legistar, votes of Senate and House, schema.org.
 
 In the House calendar, the page of a week does not list all meetings that the pages of its days list. A meeting's XML
-has no address of its own: it is the response to the form of the meeting's page, posted with its hidden fields, as the
-link "Meeting XML" does. The day of the request is added to addresses, so that a meeting is requested once a day as long
+has no address of its own: it is the response to the form of the meeting's page, which the link "Meeting XML" posts with
+the hidden fields. The day of the request is added to addresses, so that a meeting is requested once a day as long
 as its week is requested.
 """
 

@@ -69,7 +69,10 @@ class NewsAdapter(RecordAdapter):
                 yield from (fault._replace(hint=hint) for fault in faults)
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield violations of the standard, and each read file's size in bytes."""
+        """Check a tree that any program wrote.
+
+        Yield violations of the standard, and the size in bytes of each file that was read.
+        """
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):

@@ -48,7 +48,7 @@ class Publisher:
     records: Path
     folders: NewsFolders
     kinds: Mapping[str, str]
-    """The configured kind of each source, by its name."""
+    """The configured kind of each source, by the name of the source."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
         """Write runs that are not written yet, oldest first, then articles that were read after their run was written.
@@ -195,7 +195,7 @@ class _RunWriter:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a site whose robots.txt failed: as no more was requested there, nothing else reports it."""
+        """Report a site if the request for its robots.txt failed, because nothing else was requested there."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return

@@ -50,7 +50,8 @@ class WrittenArticle(NamedTuple):
 def claimed_aliases(canonical: str) -> tuple[str, ...]:
     """Return two aliases for the canonical address whose alias is `canonical`; () if that is empty.
 
-    The first is of the article at this address, the second of an article whose page states it as its canonical address.
+    The first belongs to the article at the address, the second to an article whose page states the address as
+    canonical.
     """
     return (canonical, f"canonical {canonical}") if canonical else ()
 
@@ -69,7 +70,7 @@ class TreeIndex(SqliteStore):
             yield
 
     def is_first(self, name: str) -> bool:
-        """Return whether a name occurs for the first time in the current run."""
+        """Remember a name, and return whether it occurs for the first time in the current run."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )
