@@ -49,9 +49,10 @@ _NOTED_CHARACTERS = 200
 
 
 class FieldStatus(NamedTuple):
-    """The status that a field of the source gives, and a note with the field's text unless this is a known word alone.
+    """The status that a field of the source gives, and a note with the text of the field.
 
-    The status is empty if the field is empty or no word in it is known; the note may be empty, too.
+    The status is empty if the field has no known word. The note is empty if the field is empty, or is a known word and
+    nothing else.
     """
 
     status: str

@@ -57,7 +57,7 @@ class FoundArticle:
     metadata: dict[str, Any] = field(default_factory=dict)
     canonical_url: str = ""
     lasting_name: str = ""
-    """A name that stays the same when the address changes, such as the number of a WordPress post."""
+    """A name that stays the same when the address changes, such as one with the number of a WordPress post."""
     modified: str = ""
 
 

@@ -69,7 +69,7 @@ SITE_KINDS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site in a request's name. Captures of other collections have no name; they are a "page"."""
+    """Return the kind of site in a request's name; "page" for captures of other collections, which have no name."""
     return name.partition(".")[0] if name else "page"
 
 

@@ -142,9 +142,9 @@ def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence
 
 
 def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
-    """Return the request for the numbers that are not among the `posts` of a response that was cut.
+    """Return a request for the requested numbers that are not among the `posts` of a response that was cut.
 
-    Return () if none of the requested posts is there. `now`, in seconds since 1970, makes its address new.
+    Return () if `posts` has none of the requested posts. `now`, in seconds since 1970, makes its address new.
     """
     existing = numbers_of(posts)
     remaining = [number for number in requested_numbers(request) if number not in existing]
@@ -164,7 +164,7 @@ def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[A
 
 
 def numbers_of(posts: Iterable[Any]) -> set[int]:
-    """Return the numbers (ids) of the posts that have one."""
+    """Return the numbers (ids) of posts; a post without a number is left out."""
     return {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
 
 

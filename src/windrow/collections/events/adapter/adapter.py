@@ -133,7 +133,7 @@ class EventAdapter(RecordAdapter):
         return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, then the documents from the records."""
+        """Rebuild the records from the captures, then the documents from the records; return None if there are no records."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             self._rewrite_documents(workspace)
@@ -190,8 +190,8 @@ class EventAdapter(RecordAdapter):
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count the events that could not be read, by reason.
 
-        `facts` is the range of the attempts that are counted. If it is None, the last attempt at each address is
-        counted.
+        `facts` is (first, last) of the attempts that are counted. If it is None, the last attempt at each address with
+        such events is counted, unless a later attempt there read an event.
         """
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}

@@ -75,7 +75,7 @@ class Publisher:
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
                     runs += 1
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
-                    late_writer = _RunWriter(ledger, store, index, self, session=0)  # which is not used
+                    late_writer = _RunWriter(ledger, store, index, self, session=0)  # the session is not used
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))
                     store.remove_late_attempts(late_attempts)
             except OSError as error:
