@@ -26,7 +26,7 @@ MAX_LINE_CHARACTERS = 1000
 """The maximum number of characters of a title, an id, or the source's name for a branch or entity."""
 
 MAX_UID_CHARACTERS = 480
-"""The maximum number of characters of a uid; a longer uid is cut."""
+"""The maximum number of characters of a uid; a longer uid is cut, and a part of its hash is appended."""
 
 LISTED_TWICE = "the document lists the event twice"
 """The message for an event that a document repeats with the same content; if it is skipped, nothing is lost."""

@@ -248,8 +248,8 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document. An object at `items` is a single event.
 
     Yield nothing if the document only lists the events' own documents, or if it has the key that the rule `root` names,
-    but no value at `items` and no list with entries, anywhere, under the last key of `items`. Raise StepError for any
-    other value at `items`, for a document that has no events and states an error, and for one that is not JSON.
+    but no value at `items` and no list with entries, anywhere, under the last key of `items`. Raise StepError if
+    there is otherwise no list at `items`, if the document has no events and states an error, or if it is not JSON.
     """
     tree = parse_json(document)
     error = find_error(tree)
