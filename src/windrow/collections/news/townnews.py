@@ -198,7 +198,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Return the `utc` of a time, which is in milliseconds, in seconds; None if it is not valid or is before 1990."""
+    """Convert the `utc` of a time from milliseconds to seconds; return None if it is not valid or is before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

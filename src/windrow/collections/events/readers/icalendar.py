@@ -220,7 +220,7 @@ def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
 
 
 def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> EventTime | None:
-    """Return the start of the repetition that a VEVENT replaces, from its RECURRENCE-ID; None if that is not there.
+    """Return the start of the repetition that a VEVENT replaces, from its RECURRENCE-ID; None if it has no valid one.
 
     A RECURRENCE-ID without a zone, or with a day alone, is completed from the DTSTART of the VEVENT that repeats.
     """
@@ -336,7 +336,7 @@ def _repetitions_in_window(
 def _all_repetitions(
     event: Any, zone: tzinfo | None, local_zone: tzinfo
 ) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the local starts of all repetitions, and by start the durations that RDATEs state.
+    """Return the local starts of all repetitions, and the durations that RDATEs state, by local start.
 
     `zone` is the zone of DTSTART, or None; `local_zone` is the zone of the local times. Raise StepError for a rule that
     `_refuse_endless` refuses.

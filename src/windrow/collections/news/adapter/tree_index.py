@@ -87,9 +87,10 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, url: str, aliases: Iterable[str], name: str = "") -> WrittenArticle | None:
-        """Return the article of the record `url`, or else with the lasting name, or else with one of the aliases.
+        """Return the article of the record `url`, or else the one with the lasting name `name`; None if neither exists.
 
-        An article with a lasting name is not looked for by its aliases, because another article may have them too.
+        If `name` is empty, the article with the first known alias is returned instead. With a name, aliases are not
+        used, because another article may have them, too.
         """
         file = f"{standard.domain(url)}/{standard.file_name(url)}"
         row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
