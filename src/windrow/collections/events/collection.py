@@ -1,4 +1,4 @@
-"""The collection `events`, which stores public calendars in the databases that VotersDaily planned; its settings."""
+"""The collection `events` and its settings: public calendars, stored in the databases that VotersDaily planned."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
 """Keys of a source's options.
 
-ADDRESS is its address with the query, and PARSER its `EventParser`. ONCE is whether the current address is requested
-only once, because the address changes each day or hour.
+The option ADDRESS is the source's address with its query, and the option PARSER is the source's `EventParser`. The
+option ONCE is true if the present address is requested only once, because the address changes each day or hour.
 """
 
 SITE = "{site}"
@@ -40,7 +40,10 @@ _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a text as JSON, such as one from the environment. Return a setting unchanged if it is not a text."""
+    """Parse a setting as JSON if it is a text, such as one from the environment; otherwise return it unchanged.
+
+    Raise ConfigError if the text is not JSON.
+    """
     if not isinstance(setting, str):
         return setting
     try:
@@ -127,7 +130,7 @@ _PACKAGE = "windrow.collections.events"
 
 @cache
 def built_in_names() -> tuple[str, ...]:
-    """Return the names of the built-in parsers: for sites of the US federal government, and presets.
+    """Return the names of the built-in parsers: those for sites of the US federal government, and the presets.
 
     A preset is for all sites of one product, such as Legistar; `SITE` in its address is replaced by a source's `url`.
     """
@@ -170,7 +173,10 @@ def _read_parser_file(name: str) -> dict[str, Any]:
 
 
 def presets() -> dict[str, Preset]:
-    """Return the presets by name; the first line of a preset's file is a comment, and the second its address."""
+    """Return the presets by name.
+
+    The first line of a preset's file is a comment that describes the preset, and the second line sets its address.
+    """
     found_presets = {}
     for name in built_in_names():
         comment, address, *lines = _parser_text(name).splitlines()
@@ -180,7 +186,7 @@ def presets() -> dict[str, Preset]:
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source with its parser and whole address as options; raise ConfigError if a setting is not valid."""
+    """Build a source whose options include its parser and its address; raise ConfigError if a setting is not valid."""
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = _fill_site(built_in.url, url.value) if built_in else url.value
@@ -199,7 +205,10 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _fill_site(built_in_url: str, url: str) -> str:
-    """Return the address of a source: its own `url`, its parser's address, or the preset's with `url` filled in.
+    """Return the address of a source: its own `url` or, if that is empty, the address of its built-in parser.
+
+    In the address of a preset, `url` replaces `SITE`. It is returned unchanged if it is a whole address already: if it
+    has the path of the preset's address or, where this has only a query, if it has a query.
 
     >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
     ('https://a.example/events?top=9', 'https://b.example/')

@@ -43,7 +43,8 @@ class DayRange(NamedTuple):
 def find_days(text: str) -> DayRange | None:
     """Return the first and the last day of a text that is a range of days and nothing else; None for another text.
 
-    Two days that a word such as `and` joins are a range if one is the day after the other.
+    Two days that are joined by a word such as `and`, or by `&`, are a range only if the second is the day after the
+    first.
 
     >>> [day.isoformat() for day in find_days("December 30 - January 2, 2027")]
     ['2026-12-30', '2027-01-02']

@@ -1,7 +1,7 @@
-"""Request the documents of events and their next pages, and detect drift.
+"""Request the lists of events, page after page, and the documents of single events; detect drift.
 
 An address may depend on the day. Drift means that the responses of an address no longer have the events, or a field,
-that its earlier responses had. `learned` is what the ledger remembers of a source.
+that its earlier responses had. `learned` is what the ledger remembers about a source.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MIN_ANSWERS = 3
 """The number of consecutive responses that must have had events before a change counts as drift."""
 
 _MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
-"""A field has drifted if at least 0.8 of the events had it in the earlier response, and at most 0.2 have it now."""
+"""A field has drifted if at least 0.8 of the events of the previous response had it, and at most 0.2 have it now."""
 
 _MIN_EVENTS = 3
 """The minimum number of events in a response whose fields are examined for drift."""
@@ -81,7 +81,10 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
-"""The key in `learned` for whether a part of the current listing could not be assigned to an event."""
+"""The key in `learned` for whether the current listing is incomplete.
+
+It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
+"""
 
 _CAPTURED_PAGES = "habits of captures"
 """The key in `learned` for the statistics of captured pages, by address."""
@@ -90,7 +93,10 @@ _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the request for a source's address, or () if it has none. With the option ONCE, it is sent only once."""
+    """Return the request for a source's address, or () if the source has no address.
+
+    If the option ONCE is true, the request is sent only once, and otherwise again after the `every` of the parser.
+    """
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -99,7 +105,10 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response and request its next page and their documents; or skip it if it cannot be read."""
+    """Offer the events of a response, and request its next page and the events' own documents.
+
+    If the status is not 200, or the response cannot be read, return only a skip and a finding.
+    """
     parser = parser_of(source)
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
@@ -158,7 +167,10 @@ def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent |
 
 
 def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:
-    """Return the address of the next page, or "" if there is none, and a finding if that is not known."""
+    """Return the address of the next page, or "" if there is none, and a list of findings.
+
+    If the reader cannot tell whether there is a next page, the address is "", and the finding describes the error.
+    """
     try:
         next_page = reader.next_page(document)
     except StepError as error:
@@ -175,7 +187,7 @@ def _compare_with_habits(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare a response with the earlier ones. Return the statistics to remember, and a message for each drift.
 
-    The captured pages of a source have their statistics in one value, with the page that was seen last at its end.
+    The statistics of all captured pages of a source are in one value, by address; the page that was seen last is last.
     """
     url = answer.request.url
     if not answer.request.name:
@@ -183,7 +195,7 @@ def _compare_with_habits(
         result = detect_drift(by_url.get(url, {}), parts)
         earlier = [(other, by_url[other]) for other in by_url if other != url]
         return {_CAPTURED_PAGES: dict([*earlier, (url, result.statistics)][-COMPARED_PAGES.number :])}, result.drifts
-    # An address that is another one each day or hour has the statistics of its source; a day may have no event.
+    # If the address changes each day or hour, the statistics are those of the source; a day may have no events.
     is_of_day = bool(source.options.get(ONCE))
     key = "habits" if is_of_day else f"habits of {url}"[:300]
     result = detect_drift(learned.get(key, {"empty": True} if is_of_day else {}), parts)
@@ -191,7 +203,10 @@ def _compare_with_habits(
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule for a source's captures: status 200, and a media type that the parser's last reader reads."""
+    """Return the rule that selects a source's captures: those with status 200 and a media type of the source's reader.
+
+    The reader is that of the parser's last version. If it is not in `_MEDIA_PARTS`, all media types are selected.
+    """
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))

@@ -1,4 +1,7 @@
-"""Make the documents of VotersDaily's databases: events from their versions, and the log from runs of parsers."""
+"""Make the documents of VotersDaily's two databases.
+
+The documents of events are made from the versions of the events, and the documents of the log from runs of parsers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ LEFT_OUT_KEY = "source_text_left_out"
 """The key for the length, in characters, of a `source_text` that the store did not accept."""
 
 MISSING, WITHDRAWN = "missing", "withdrawn"
-"""The status of an event that its source no longer lists, and of an event that its source withdrew."""
+"""The statuses of an event that its source no longer lists, and of an event that its source withdrew."""
 
 _NOT_COMPARED = frozenset({"local_datetime"})  # it changes with `datetime`
 _WINDROW_KEYS = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
@@ -35,9 +38,10 @@ _MAX_LOGGED_REQUESTS = 100  # in a run's log
 
 
 class EventVersion(NamedTuple):
-    """An event as it was read from a response; `value` is None if the source withdrew the event.
+    """A version of an event; `value` is None if the source withdrew the event.
 
-    `source` is the name of the source. `aside` has keys that are not compared between versions, such as the text from
+    The value was read from a response, or it has the status MISSING because listings no longer had the event. `source`
+    is the name of the source. `aside` has keys that are not compared between versions, such as the text from
     which the event was read.
     """
 
@@ -55,9 +59,10 @@ class EventDocument(NamedTuple):
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Return an event's document from its versions, which are in the order of attempts; None if none lists the event.
+    """Return the document of an event, made from its `versions`; None if the event was never listed.
 
-    The status is `withdrawn` if the last version has no value, and `missing` if the last version has that status.
+    The versions are in the order of their attempts. The status is `withdrawn` if the last version has no value, and
+    `missing` if the last version has that status.
     """
     current: dict[str, Any] | None = None
     first_current = versions[0] if versions else None  # the first version with the current content
@@ -122,9 +127,10 @@ def _build_document(
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a document with all keys that windrow writes; None if keys are missing and its start is not valid.
+    """Return a document with all keys that windrow writes; None if keys are missing and the start is not valid.
 
-    An event of another program that starts and ends at 00:00:00 lasts whole days, as VotersDaily's standard defines.
+    A document that has all keys is returned unchanged. Otherwise, another program wrote it: missing keys are added. An
+    event of another program that starts and ends at 00:00:00 lasts whole days, as VotersDaily's standard defines.
     """
     if document.keys() >= _WINDROW_KEYS:
         return document
@@ -153,7 +159,7 @@ def _is_standard_time(text: Any) -> TypeGuard[str]:
 
 
 def web_address(url: Any) -> str:
-    """Return an http or https address unchanged, and an empty text for another text, such as `javascript:`.
+    """Return an http or https address unchanged, and an empty text for any other value, such as `javascript:x`.
 
     >>> web_address("https://a.example/"), web_address("javascript:alert(1)"), web_address(None)
     ('https://a.example/', '', '')
@@ -167,12 +173,12 @@ def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> bool:
-    """Return whether `stored` has the content of `document`. `stored` is None if there is no such document."""
+    """Return whether `stored` has the content of `document`; `stored` is None if the store has no such document."""
     return stored is not None and not differing_keys(stored, document)
 
 
 def differing_keys(stored: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:
-    """Return the keys that have different values in two documents, except `_rev` and a `source_text` left out."""
+    """Return the keys in which two documents differ, except `_rev` and a `source_text` that the store refused."""
     expected = without_source_text(document) if LEFT_OUT_KEY in stored else document
     return {name for name in {*stored, *expected} - {"_rev"} if name not in stored or name not in expected
             or stored[name] != expected[name]}  # fmt: skip
@@ -193,7 +199,7 @@ def distinct_id(plain_id: str, uid: str) -> str:
 
 
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return [old value, new value] of each changed field; long texts are cut."""
+    """Return [old value, new value] for each field that changed, by its name; long texts are cut."""
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
@@ -211,13 +217,15 @@ def _cut_text(content: Any) -> Any:
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:
-    """Return the end of an event, or its start if it has no end; for whole days, the day after the last day."""
+    """Return the end of an event, or its start if it has no end; for whole days, the midnight after the last."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
 
 
 def event_days(event: Mapping[str, Any]) -> list[str]:
-    """Return an event's start and last second in its zone (all-day: first and last day); only the first without an end.
+    """Return the local times of an event's start and of its last second; for whole days, its first and its last day.
+
+    Return only the start if the event has no end, its end is not after its start, or its zone is not known.
 
     >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
     ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})
@@ -255,7 +263,10 @@ class RequestedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """A run of a parser. `attempt` is the number of its first attempt, or 0; `text` is that of the first response."""
+    """A run of a parser: the requests of one session for one source.
+
+    `attempt` is the number of its first attempt, or 0 if it has none. `text` is the text of its first response.
+    """
 
     parser_name: str
     parser_version: str

@@ -126,7 +126,10 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, if there is an end, DTEND. The DTEND of whole days is the day after the last one."""
+    """Yield DTSTART and, if the event ends after its start, DTEND.
+
+    An event of whole days has a DTEND even without an end: the day after its last day.
+    """
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
@@ -217,7 +220,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""Keys of an event whose value is the address of a document, with the `note` for each document."""
+"""The keys of an event that have the address of a document, with the `note` for each document."""
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -287,8 +290,8 @@ _SLUG_SEPARATORS = re.compile(r"[^a-z0-9]+")
 def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to a `Meeting` of City Scrapers. Its times have no zone.
 
-    The status is cancelled, confirmed or tentative; an event with an agenda is confirmed. It is never `passed`, which
-    would depend on the present time.
+    The status of a cancelled or withdrawn event is `cancelled`. Any other event is `confirmed` if its source says so or
+    it has an agenda, and otherwise `tentative`. The status is never `passed`, which would depend on the present time.
     """
     start, end = (_local_text(event, name) for name in ("datetime", "end_datetime"))
     links = [(title, web_address(event.get(key))) for key, title in _LINK_TITLES.items()]

@@ -26,10 +26,10 @@ MAX_LINE_CHARACTERS = 1000
 """The maximum number of characters of a title, an id, or the source's name for a branch or entity."""
 
 MAX_UID_CHARACTERS = 480
-"""The maximum number of characters of a uid; a longer uid is cut."""
+"""The maximum number of characters of a uid; a longer uid is cut, and a part of its hash is appended."""
 
 LISTED_TWICE = "the document lists the event twice"
-"""The message for an event that a document repeats with the same content, so that nothing is lost."""
+"""The message for an event that a document repeats with the same content; if it is skipped, nothing is lost."""
 
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
 """If the status field of a source has one of these statuses, title and description are not searched for a status."""
@@ -64,7 +64,7 @@ class WithdrawnEvent(NamedTuple):
 
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield each event of a document once, and a SkippedPart for each part that is not used."""
+    """Yield each event of a document once, each withdrawn event, and a SkippedPart for each part that is not used."""
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
@@ -106,7 +106,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts with at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
+    """Return parts, but at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
 
     Past events are left out before future ones. If events are left out, a SkippedPart at the end has the number of
     events that were read. At least one event is kept.
@@ -130,7 +130,7 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
 
 
 def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until the texts of their events exceed a limit, because nested elements repeat their text."""
+    """Yield parts until the texts of their events exceed `max_characters`: nested elements may repeat much text."""
     remaining = max_characters
     for part in parts:
         yield part
@@ -140,7 +140,11 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: events from a day before `visited` on, then earlier ones; in both groups the nearest first."""
+    """Return a sort key that puts the events from a day before `visited` on before the earlier events.
+
+    In both groups, the event nearest to `visited` is first. Withdrawn events, which have no start, are before all
+    others.
+    """
     if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
@@ -157,7 +161,10 @@ def _usable_ids(ids: list[str]) -> set[str]:
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the keys of the standard, except the keys from its history. `source_id` may be empty."""
+    """Build an event from what a reader returned. `source_id` is the source's id of the event, or empty.
+
+    Keys that depend on attempts, such as `access_datetime` and `revision`, are added by `event_document`.
+    """
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     # A source without a field for the status writes it into the title or text.
@@ -231,7 +238,11 @@ def parser_of(source: Source | None) -> EventParser:
 
 
 def read_events(task: Task) -> list[Observation | Skip]:
-    """Return an observation of each event of a document, by its uid, and a skip for each part that is not used."""
+    """Return an observation for each event of a document, and a skip for each part that is not used.
+
+    The key of an observation is the uid of the event. A withdrawn event has no value. If the document's source is not
+    configured, return only a skip.
+    """
     if task.source is None:
         return [Skip(Reason.SOURCE_INACTIVE, "", "the document's source is not configured, so its parser is not known")]
     assert task.visited is not None
@@ -252,7 +263,11 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield each future event that was absent from `missing_after` complete listings in a row, with status MISSING."""
+    """Yield an observation with status MISSING for each future event absent from `missing_after` listings in a row.
+
+    An event that is cancelled, withdrawn or missing already is left out. Yield nothing if the parser's listings are not
+    complete, or if the source is not configured any more.
+    """
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

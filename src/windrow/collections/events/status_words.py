@@ -49,9 +49,10 @@ _NOTED_CHARACTERS = 200
 
 
 class FieldStatus(NamedTuple):
-    """The status in a field for it, and a note with its text if the text is not exactly a known word.
+    """The status that a field of the source gives, and a note with the text of the field.
 
-    The status is empty if the field is empty or no word in it is known.
+    The status is empty if the field has no known word. The note is empty if the field is empty, or is a known word and
+    nothing else.
     """
 
     status: str
@@ -86,7 +87,7 @@ def find_status(title: str, description: str = "") -> WrittenStatus | None:
 
 
 def read_status(text: str, meanings: Mapping[str, str]) -> FieldStatus:
-    """Return the status in a field. `meanings` has windrow's status by the source's words, in lower case.
+    """Return the status in a field. `meanings` has windrow's status for each word of the source, in lower case.
 
     >>> read_status("Final", {"final": "scheduled"}), read_status("cancelled by the chair", {}).status
     (FieldStatus(status='scheduled', note=''), 'cancelled')
@@ -101,7 +102,7 @@ def read_status(text: str, meanings: Mapping[str, str]) -> FieldStatus:
 
 
 def note_text(text: str) -> str:
-    """Return the note for a text of the source of which windrow does not understand all."""
+    """Return the note for a text from the source that windrow does not understand completely."""
     return f"the source writes: {text[:_NOTED_CHARACTERS]}"
 
 

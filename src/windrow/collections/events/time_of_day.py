@@ -1,8 +1,8 @@
-"""Find the date, the time of day and its zone in a text as people write it.
+"""Find the date, the time of day and the time zone in a text that people wrote.
 
-A text is read only if all of it is understood: apart from the date, the time and its zone, it may have words of a list
-and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its range,
-or into the zone of its source.
+A text is read only if all of it is understood: apart from the date, the time and its zone, it may only have certain
+words and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its
+range, or into the zone of its source.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _ZONE_NAMES = (
     r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
     r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
 )
-"""Matches names of zones, also in lower case if that is not another word; it also matches unknown names of this
-form."""
+"""Matches what looks like the name of a zone, known or not; in lower case, only if it is not another word."""
 _IANA_NAME = (
     r"(?-i:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
     r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
@@ -122,7 +121,7 @@ class TimeOfDay(NamedTuple):
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
         """Return this time on a day as a datetime, or None if the time or its zone is not valid.
 
-        The datetime has no zone if the time has none, or has `zone`.
+        The datetime has the zone that the time names. It has no zone if the time names none, or names `zone` itself.
         """
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
@@ -139,7 +138,10 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The date in a text, in a form that `read_page_time` reads, and the time of day, or None for a date alone."""
+    """The date in a text, in a form that `read_page_time` reads, and the time of day.
+
+    `time` is None if the text has only a date.
+    """
 
     day: str
     time: TimeOfDay | None
@@ -151,7 +153,9 @@ def has_date(text: str) -> bool:
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day, or the first of a range; return None if a part is not understood.
+    """Split a text into its date and its time of day; return None without a date, or if a part is not understood.
+
+    Of a range of times, only the first is returned.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -184,7 +188,7 @@ def split_time_of_day(text: str) -> DayAndTime | None:
 
 
 def _plain_date(date: re.Match[str]) -> str:
-    """Return a date without the words and dots that `read_page_time` does not read.
+    """Return a matched date in a form that `read_page_time` reads: without `de` and some dots, or in ISO 8601.
 
     >>> _plain_date(_DATE.search("24. de noviembre de 2026")), _plain_date(_DATE.search("2026-9-1T18:00"))
     ('24 noviembre 2026', '2026-09-01')
@@ -198,7 +202,10 @@ def _plain_date(date: re.Match[str]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, second_match: re.Match[str], text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, with the second one's zone if it has none; None if their meaning is not clear."""
+    """Return the first of two times that are a range; None if it is not clear that they are one.
+
+    If the first time has no zone, it gets the zone of the second.
+    """
     if not _RANGE_WORD.fullmatch(text_between):
         return None
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
@@ -213,7 +220,10 @@ def _start_of_range(
 
 
 def _read_time_of_day(time: re.Match[str]) -> TimeOfDay | None:
-    """Return the time of day in a match of `_CLOCK_TIME`; for a range of hours, its start; None if it ends before."""
+    """Return the time of day in a match of `_CLOCK_TIME` or, if the match is a range, the start of the range.
+
+    Return None if a range such as `18:00-17` or `1800-1730` does not end after its start.
+    """
     fields = time.groupdict()
     zone = (fields["offset"] or fields["zone"] or "").strip()
     if fields["meridiem"]:

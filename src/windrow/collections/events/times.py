@@ -22,14 +22,14 @@ _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", 
 _DIGITS = re.compile(r"\d{9,14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEARS_OF_DIGITS = range(1900, 2101)
-"""The years in which the first digits of a long number may be a date."""
+"""The years with which a number of 10, 12 or 14 digits may begin if it is a date."""
 
 _OTHER_SIGNS = str.maketrans({"\u2236": ":", "\ua789": ":", "\u2212": "-", "\u2010": "-", "\u2011": "-"})
 _INTERVAL = re.compile(r"\s+(?:-|to|bis|until|till|through)\s+|\s*[\u2013\u2014/]\s*", re.IGNORECASE)
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
-"""Matches a date of mail or feeds with a zone name, which RFC 5322 defines as the same offset all year."""
+"""Matches a date of mail or feeds with the name of a zone, to which RFC 5322 gives the same offset all year."""
 
 _LOOSE_ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(T\d\d:\d\d(?::\d\d)?)(?:([+-])(\d{1,2}):(\d\d)(?::00)?)?)?", re.ASCII
@@ -39,7 +39,7 @@ _ISO = re.compile(
     r"(?:(?:T\d\d|[T ]\d\d:?[0-5]\d(?::?[0-5]\d(?:[.,]\d+)?)?))?)\s?((?:Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?)",
     re.ASCII,
 )
-"""Matches ISO 8601: the local time, and the offset from UTC."""
+"""Matches a day or a time in ISO 8601. Its groups are the local part, and the offset from UTC, which may be empty."""
 
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
@@ -88,7 +88,7 @@ def day_after(moment: datetime) -> datetime:
 
 @lru_cache(256)
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return the zone with an IANA name, which may have spaces in place of underscores; None if there is none."""
+    """Return the zone with an IANA name, which may have spaces in place of underscores; None if it is not known."""
     try:
         return ZoneInfo(name.replace(" ", "_"))
     except (ValueError, OSError, KeyError):
@@ -96,12 +96,14 @@ def zone_of(name: str) -> ZoneInfo | None:
 
 
 def from_day(day: date) -> EventTime:
-    """Return the time of an event that lasts a whole day."""
+    """Return a day as the time of an event that lasts this whole day."""
     return EventTime(datetime(day.year, day.month, day.day, tzinfo=UTC), all_day=True, local=day.isoformat())
 
 
 def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a local time to UTC, to the earlier time if it is ambiguous; return None if the year is not 1 to 9999.
+    """Convert a local time to UTC; return None if the year in UTC is not 1 to 9999.
+
+    A local time that occurs twice is taken to be the earlier one.
 
     >>> from_local(datetime(2026, 11, 1, 1, 30), ZoneInfo("America/New_York")).note
     'ambiguous'
@@ -120,7 +122,9 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone; return None if its year in UTC is not 1 to 9999. `zone` is the zone of the source.
+    """Convert a time with a zone of its own; `zone` is the zone of the source.
+
+    Return None if the year, in UTC or in local time, is not 1 to 9999.
 
     The note of the result is set if the time is ambiguous or nonexistent in its own zone.
 
@@ -147,7 +151,10 @@ def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone; `local` is in `zone`, and `note` is empty. Return None if a year is not 1 to 9999."""
+    """Convert a time with a zone; the result's `local` is in `zone`, and its `note` is empty.
+
+    Return None if the year, in UTC or in `zone`, is not 1 to 9999.
+    """
     try:
         utc = moment.astimezone(UTC).replace(microsecond=0)
         return EventTime(utc, local=utc.astimezone(zone).replace(tzinfo=None).isoformat())
@@ -156,11 +163,12 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day, or the first of a range, as a source writes it; return None if it cannot be parsed.
+    """Parse a time or a day as a source writes it, or the start of a range; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
-    and otherwise in `zone`. Of digits alone, 9 or 10 are seconds and 12 or 13 milliseconds since 1970; but 12 or 14
-    that can be a date and a time are that.
+    and otherwise in `zone`. A number of 12 or 14 digits that can be a date and a time is read as these. Any other
+    number of 9 or 10 digits is in seconds since 1970, and one of 12 or 13 digits in milliseconds; but ten digits that
+    can also be a day and an hour cannot be parsed.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_time("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).utc)
@@ -207,9 +215,9 @@ def _plain_text(text: str) -> str:
 
 
 def _read_digits(digits: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Read digits as seconds or milliseconds since 1970 or, if there are 12 or 14 that can be one, as a local time.
+    """Read a number as a date and a time if it has 12 or 14 digits that can be these, and otherwise as time since 1970.
 
-    Return None for ten digits that can be a day and an hour, too.
+    Return None if it can be neither, or has ten digits that can be a day and an hour as well as a time since 1970.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> [_read_digits(digits, ny, "").local for digits in ("1795563000", "202611241830")]
@@ -227,7 +235,7 @@ def _read_digits(digits: str, zone: ZoneInfo, naive_zone: str) -> EventTime | No
 
 
 def read_last_day(text: str) -> EventTime | None:
-    """Return the last day of a text that is a range of days and nothing else, or None.
+    """Return the last day of a text that is a range of days and nothing else; None for any other text.
 
     >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
     ('2026-12-05', None)
@@ -237,7 +245,9 @@ def read_last_day(text: str) -> EventTime | None:
 
 
 def _read_interval(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Return the first of two times, each with a date, that a dash, a slash or a word such as `to` joins; or None.
+    """Return the first of two times that both have a date and are joined by a dash, a slash or a word such as `to`.
+
+    Return None if the text is not such a pair, or if the first time is after the second.
 
     >>> _read_interval("Nov 24, 2026 9 AM - Nov 25, 2026 5 PM", ZoneInfo("America/New_York"), "").local
     '2026-11-24T09:00:00'

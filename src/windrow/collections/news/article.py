@@ -30,7 +30,7 @@ _MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 _DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)\)"
 _NO_WORDS = re.compile(rf"!\[[^\[\]]*+{_DESTINATION}|{_DESTINATION}")
-"""Matches what is not read as words in Markdown: an image, and the address of a link."""
+"""Matches what is not counted as words in Markdown: an image, and the address of a link."""
 _SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
@@ -57,7 +57,7 @@ class FoundArticle:
     metadata: dict[str, Any] = field(default_factory=dict)
     canonical_url: str = ""
     lasting_name: str = ""
-    """A name that stays the same when the address changes, such as the number of a WordPress post."""
+    """A name that stays the same when the address changes, such as one with the number of a WordPress post."""
     modified: str = ""
 
 
@@ -115,7 +115,9 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Return a text without its first headline if this repeats the title and other text remains.
+    r"""Return a text without the headline at its beginning if this repeats the title and other text remains.
+
+    Figures and their captions may be before the headline; they are kept.
 
     >>> _remove_title("# Tea\n\nPour it.", "Tea"), _remove_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
@@ -137,8 +139,8 @@ def _words(text: str) -> list[str]:
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
     """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
-    `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date more than a day
-    after `seen` is doubtful.
+    `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date before
+    1990, or more than a day after `seen`, is doubtful.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -184,7 +186,7 @@ _MAX_STUB_CHARACTERS = 600  # of its text
 _META_REFRESH = re.compile(r'(?i)<meta[^<>]*http-equiv=["\']?refresh["\']?[^<>]*>')
 _REFRESH_CONTENT = re.compile(r'(?i)content=(?:"([^"]*)"|\'([^\']*)\'|([^\s>]*))')
 _SOON = re.compile(r"\s*(?:\d|10)(?:\.\d*)?\s*[;,]")
-"""Matches the beginning of the content of a `meta` refresh that redirects within ten seconds."""
+"""Matches the beginning of the content of a `meta` refresh that redirects after at most ten seconds."""
 _TAG = re.compile(r"<[^<>]*>")
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
 """Matches a path segment that is added for another form of an article, such as one for printing."""
@@ -192,12 +194,12 @@ _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""Found in the last path segment of the addresses of most articles, but of few sections."""
+"""Matches a mark that is in the last path segment of most addresses of articles, but of few addresses of sections."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def find_refresh(body: bytes, url: str) -> str:
-    """Return the address to which a page without a text redirects by its `meta` refresh; empty if it does not.
+    """Return the address to which a page with little text redirects by its `meta` refresh; empty if it does not.
 
     >>> find_refresh(b"<meta http-equiv=refresh content='0; url=/b'><p>Moved", "https://a.example/a")
     'https://a.example/b'
@@ -218,8 +220,8 @@ def find_refresh(body: bytes, url: str) -> str:
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observation | Skip | None:
     """Return the article of a page, or a skip, or None for a page that only redirects to another page.
 
-    `feed_entry` has the `title`, `published`, `authors` and `keywords` that a feed gives for the article; it is empty
-    without a feed.
+    A page that redirects to a front page is skipped. `feed_entry` has the `title`, `published`, `authors` and
+    `keywords` that a feed gives for the article; it is empty without a feed.
     """
     url = task.request.url if task.request else task.item.key
     body = task.view.read()
@@ -269,7 +271,7 @@ def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | 
 
 
 def _is_outside(date: str, since: str, until: str) -> bool:
-    """Return whether a date is before the day `since` or after the day `until`, which are empty if nothing is.
+    """Return whether a date is before the day `since` or after the day `until`; an empty day is no limit.
 
     >>> _is_outside("2026-01-31T10:00:00Z", "2026-02-01", ""), _is_outside("", "2026-02-01", "")
     (True, False)
@@ -284,7 +286,8 @@ def _find_substitute(
 ) -> Skip | None:
     """Return a skip if a page is not an article, otherwise None.
 
-    A page with neither a date nor metadata of an article must come from a feed and have words of its title there.
+    A page with neither a date nor metadata of an article is one only if a feed names it, and it has at least half of
+    the long words of its title in the feed.
     """
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
@@ -306,7 +309,7 @@ def _find_substitute(
 
 
 def _has_words_of(title: str, text: str) -> bool:
-    """Return whether a text has at least half of the title's words of 4 letters or more, or the title has none."""
+    """Return whether a text has at least half of a title's words of 4 letters or more; True if the title has none."""
     long_words = {word for word in _words(title) if len(word) > 3}
     return not long_words or 2 * len(long_words & {*_words(text)}) >= len(long_words)
 
@@ -314,8 +317,8 @@ def _has_words_of(title: str, text: str) -> bool:
 def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
-    Some sites write the address of the front page, of a section or of the program that makes the pages in all articles.
-    With this address, each article would replace the article before it.
+    Some sites state the same canonical address in all articles: that of the front page, of a section, or of the program
+    that makes the pages. With such an address, each article would replace the article before it.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False

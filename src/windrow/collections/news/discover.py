@@ -1,6 +1,6 @@
 """Detect the kind of a site, and call the functions for it.
 
-`learned` is what the ledger remembers of a source.
+`learned` is what the ledger remembers about a source.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _BLOX_MARK = re.compile(rb"(?i)tncms|bloximages|townnews")
 class SiteKind(NamedTuple):
     """The functions for one kind of site.
 
-    `begin` returns the first requests of a run, `follow` returns what a response leads to, and `read` returns the
-    articles in it.
+    `begin` returns the first requests of a run, `follow` returns what a response leads to, and `read` yields
+    observations of the articles in a response, and skips.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -69,7 +69,7 @@ SITE_KINDS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site in a request's name. A capture of another collection has no name; its kind is "page"."""
+    """Return the kind of site in a request's name; "page" for captures of other collections, which have no name."""
     return name.partition(".")[0] if name else "page"
 
 
@@ -100,7 +100,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Detect a site's kind by its front page, and request its lists, or its articles if the page is a list.
 
-    If the front page cannot be used, it is refused, and feeds and sitemaps are requested at usual addresses.
+    If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, it is
+    refused, and feeds and sitemaps are requested at usual addresses.
     """
     url = answer.request.url
     if answer.status != 200:
@@ -177,7 +178,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
 
 
 def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
-    """Return what a front page shows: the `kind` of the site and, for some kinds, its `api` or `addresses` of lists.
+    """Return what a front page shows: the `kind` of the site, and its `api` or the `addresses` of its lists, if any.
 
     >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
@@ -201,7 +202,7 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
 
 
 def read(task: Task) -> list[Observation | Skip]:
-    """Return an observation for each article in a response, and for each post that is gone; a skip for other entries.
+    """Return an observation for each article in a response and each post that is gone, and a skip for any other entry.
 
     A front page has no observations.
     """
@@ -210,10 +211,10 @@ def read(task: Task) -> list[Observation | Skip]:
 
 
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt: those of `read` in `result`, or one that the article is gone.
+    """Return the observations of an attempt: those in `result`, from `read`, or one without a value for a gone article.
 
-    The status of a gone article is in GONE_STATUSES. If there was no article at the address, the observation changes
-    nothing, because no record has its name. The result is None if the attempt was not read.
+    An article is gone if the status is in GONE_STATUSES. If there was no article at the address, this changes nothing,
+    because no record has the observation's name. Return None if the attempt was not read.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
@@ -246,7 +247,7 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200, 304, 404
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the rule for captures: it selects HTML with status 200 or 304, and all captures of gone pages."""
+    """Return the rule for captures: it selects HTML with status 200 or 304, and all captures with status 404 or 410."""
     return _check_capture
 
 

@@ -1,6 +1,6 @@
-"""Read feeds, sitemaps and section pages, and parse JSON.
+"""Read feeds, sitemaps, section pages and pages of articles; parse JSON.
 
-`learned` is what the ledger remembers of a source.
+`learned` is what the ledger remembers about a source.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def texts_in(nested: Any) -> list[str]:
 LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
 _MAX_REMEMBERED = 1_000  # newest articles of a list; changes and removals are noticed only of these
 _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has times of change by address
-_MIN_USUAL = 10  # things in a list, which is not expected to be empty later
+_MIN_USUAL = 10  # a list that named this many things is not expected to be empty later
 _MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short
 _MAX_RECENT_SITEMAPS = 100  # newest sitemaps of an index, which are requested each time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
@@ -203,9 +203,9 @@ def _follow_section(
 
 
 def find_drift(earlier_count: int, thing: str) -> tuple[Finding, ...]:
-    """Return a finding for a list that names nothing, if an earlier answer of it named `earlier_count` things or more.
+    """Return a finding for a list that names nothing now, but named `earlier_count` things, or more, before.
 
-    A list that named only a few things may name none, and has no finding.
+    Return no finding if `earlier_count` is below 10, because a short list may become empty.
 
     >>> find_drift(40, "article")[0].message, find_drift(3, "article")
     ('it lists no article; before, it listed at least 40', ())
@@ -305,7 +305,7 @@ def _article_requests(
 
 
 def _forget_lists(learned: Mapping[str, Any], kept_key: str, count: int) -> dict[str, dict[str, str]]:
-    """Return empty values for the lists to forget, so that a source's lists have at most REMEMBERED_ARTICLES articles.
+    """Return empty values, by key, for the lists to forget: a source remembers at most REMEMBERED_ARTICLES articles.
 
     `count` articles of the list `kept_key` are to be remembered. The other lists are forgotten in the order of their
     newest articles, the oldest first; those without times, such as section pages, are the last.
@@ -384,7 +384,7 @@ def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield the article of a page, or a skip; yield nothing for a document that lists articles."""
+    """Yield the article of a page, or a skip; yield nothing for a list of articles, or a page that only redirects."""
     request = task.request
     assert request is not None
     kind, _, document_type = request.name.partition(".")

@@ -144,7 +144,7 @@ MAX_FILE_SIZE = 64 << 20
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) for each violation in the file `folder`/`name`; a whole file has the field ""."""
+    """Yield (field, problem) for each violation in the file `folder`/`name`; the field is "" for the whole file."""
     try:
         article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:

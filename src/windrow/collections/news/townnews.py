@@ -1,6 +1,6 @@
 """Read the articles of BLOX (TownNews) with the search of a site.
 
-`learned` is what the ledger remembers of a source.
+`learned` is what the ledger remembers about a source.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
-    Once all rows were read, later runs end at a page without a new row. A response that is not a page of rows is
+    Once all rows were read, later runs end at a page without a new row. If a search ends before its total, or reaches
+    _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a page of rows is
     refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
@@ -197,7 +198,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Return the `utc` (in milliseconds) of a time in seconds since 1970; None if it is not valid or before 1990."""
+    """Convert the `utc` of a time from milliseconds to seconds; return None if it is not valid or is before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

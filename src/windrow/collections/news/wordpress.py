@@ -2,13 +2,13 @@
 
 A site is read once from its first post to its last. After that, each run requests the posts of two windows of time that
 overlap the last run: by date, and by time of change. A scheduled post has an old time of change; a draft that is
-published later has an old date. Both posts are in one of the windows. A post that is back-dated when it is created is
+published later has an old date. Each of them is in one of the windows. A post that is back-dated when it is created is
 in neither window, because its time of change is its date. So posts with new numbers are requested, too.
 `wordpress_gone` finds deleted posts.
 
-`learned` is what the ledger remembers of a source. `upto.MODE` is the time up to which posts were read in a mode, `top`
-is the highest number, `tries` is the number of requests that were refused, `range` has the days that were read, and
-`api` is the address of the API. It also has blocks of known numbers.
+`learned` is what the ledger remembers about a source. `upto.MODE` is the time up to which posts were read in a mode,
+`top` is the highest number, `tries` is the number of requests that were refused, `range` has the days that were read,
+and `api` is the address of the API. `learned` also has blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """How far a list of posts was read: all posts, or a window. The ledger stores it with each request."""
+    """How far a list was read: that of all posts, or that of a window. The ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -105,7 +105,7 @@ def _first_list(source: Source, listing: PostList) -> PostList:
 
 
 def _second_after(day: str) -> str:
-    """Return the first second after a day as ISO 8601: `before` excludes its own time. No day has no such second."""
+    """Return the first second after a day as ISO 8601, because `before` excludes its own time; empty without a day."""
     if not day:
         return ""
     next_day = min(date.fromisoformat(day), date.max - timedelta(days=1)) + timedelta(days=1)
@@ -113,7 +113,7 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with the number of refused requests, if there are any, so that it is new and is requested."""
+    """Return an address with the number of refused requests, if there were any: then it is new, and is requested."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
@@ -272,9 +272,10 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
-    """Request the second address of the API if the first is refused. If both are, later runs may read the feed.
+    """Request the second address of the API if the first is refused.
 
-    If all posts were read before, do neither: later runs try the same address again.
+    If the second is refused, too, for a reason that may last, later runs read the feed of the site. For another reason,
+    or if all posts were read before, nothing else is requested, and later runs try the same address again.
     """
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
@@ -293,7 +294,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a window ends on a page: all its posts are older or, in mode id, the number of one is known."""
+    """Return whether a window ends on a page: all posts of the page are older or, in mode id, a number is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -377,7 +378,7 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return the time `name` (date or modified) of a post as ISO 8601: in UTC, or else in local time.
+    """Return the time `name` (date or modified) of a post as ISO 8601: in UTC or, if that is missing, in local time.
 
     If there is a `zone` and both times are equal, the local time is returned, because the site then has no time in UTC.
     """

@@ -4,7 +4,7 @@ A post that is trashed, unpublished or deleted is no longer in any list. So the 
 time to time, in order, a hundred in a response of about a kilobyte. If a known number is absent between the first and
 the last number of a page, its post may be deleted. If a page has an unknown number, its post was missed. Both kinds of
 posts are requested by number; a post that is absent from this response is gone. `learned` is what the ledger remembers
-of a source.
+about a source.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def post_name(url: str, number: Any) -> str:
 
 
 def begin(source: Source, api: str) -> Request:
-    """Return the request for the first page of numbers, sent whenever it is due. `api` is the address of the posts."""
+    """Return the request for the first page of numbers, which is sent again after `full_listing_every`.
+
+    `api` is the address of the posts in the API.
+    """
     start = second_before(source.options["since"])
     since = f"&after={start}" if start else ""
     every = max(1, int(source.options["full_listing_every"]))
@@ -54,7 +57,7 @@ def begin(source: Source, api: str) -> Request:
 
 
 def second_before(day: str) -> str:
-    """Return the last second before a day as ISO 8601: `after` excludes its own time. No day has no such second.
+    """Return the last second before a day as ISO 8601, because `after` excludes its own time; empty without a day.
 
     >>> second_before("2026-01-01"), second_before("")
     ('2025-12-31T23:59:59', '')
@@ -80,7 +83,8 @@ def _numbers_request(
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the posts whose numbers are either known or on this page, but not both; also request the next page.
 
-    If the response has no numbers, or they are not in order, request nothing.
+    If the response is not a list, or its numbers are not in order, request nothing. Report drift, and request nothing,
+    if the list is empty although at least ten posts are known.
     """
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
@@ -128,7 +132,7 @@ def requested_numbers(request: Request) -> list[int]:
 def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> list[int] | None:
     """Return the requested numbers that are not among the `posts` of a response, whose header has these `fields`.
 
-    Returns None if the response was cut: its header states more posts than it has. Some sites allow fewer posts in a
+    Return None if the response was cut: its header states more posts than it has. Some sites allow fewer posts in a
     response than are requested.
     """
     if count_field(fields, "x-wp-total") > len(posts):
@@ -138,9 +142,9 @@ def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence
 
 
 def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
-    """Return the request for the numbers that are not among the `posts` of a response that was cut.
+    """Return a request for the requested numbers that are not among the `posts` of a response that was cut.
 
-    Returns an empty tuple if none of the requested posts is there. `now`, in seconds since 1970, makes its address new.
+    Return () if `posts` has none of the requested posts. `now`, in seconds since 1970, makes its address new.
     """
     existing = numbers_of(posts)
     remaining = [number for number in requested_numbers(request) if number not in existing]
@@ -160,7 +164,7 @@ def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[A
 
 
 def numbers_of(posts: Iterable[Any]) -> set[int]:
-    """Return the numbers (ids) of the posts that have one."""
+    """Return the numbers (ids) of posts; a post without a number is left out."""
     return {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
 
 

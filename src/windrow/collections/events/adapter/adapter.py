@@ -63,7 +63,7 @@ class EventAdapter(RecordAdapter):
     def _export_form(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
     ) -> int:
-        """Write the selected events, or in jsonl all versions of all events; return the number of rows."""
+        """Write the selected events or, in jsonl, all versions of all events; return how many were written."""
         if form == "jsonl" and selection != EVERYTHING:
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         if form == "jsonl":
@@ -133,14 +133,17 @@ class EventAdapter(RecordAdapter):
         return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, then the documents from the records."""
+        """Rebuild the records from the captures, then the documents from the records; return None without records."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             self._rewrite_documents(workspace)
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records; compare the documents with the records and ledger, unless some are still to be written."""
+        """Yield the faults of the records, and those of the documents.
+
+        The documents are compared with the records and the ledger, unless some are still to be written.
+        """
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
@@ -187,8 +190,8 @@ class EventAdapter(RecordAdapter):
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count the events that could not be read, by reason.
 
-        `facts` is the range of the attempts that are counted. If it is None, the last attempt at each address is
-        counted.
+        `facts` is (first, last) of the attempts that are counted. If it is None, the last attempt at each address with
+        such events is counted, unless a later attempt there read an event.
         """
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}

@@ -63,17 +63,21 @@ class EventDatabases(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write. `refused` has, by document id, the reasons for which the store refused documents.
+    """The result of a write.
 
-    `shortened` is the number of documents that were written without their `source_text`.
+    `refused` has, by document id, the reason why the store refused the document. `shortened` is the number of documents
+    that were written without their `source_text`.
     """
 
-    refused: Mapping[str, str]  # reasons by id
+    refused: Mapping[str, str]
     shortened: int = 0
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open both databases; create missing ones. Raise ConfigError for equal names or an unencrypted password."""
+    """Open both databases; create those that do not exist.
+
+    Raise ConfigError if both have the same name, or if a password would be sent unencrypted.
+    """
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:
@@ -130,7 +134,10 @@ def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return inactive sources for stored parsers that are no longer configured, so that their captures can be read."""
+    """Return an inactive source for each stored parser whose source is not configured any more.
+
+    With these, the captures of removed sources can be read.
+    """
     configured = {source.name for source in sources}
     return tuple(
         Source(name, collection, Site(""), active=False, options=_restore_options(remembered))
@@ -150,7 +157,7 @@ def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restore_options(remembered: dict[str, Any]) -> dict[str, Any]:
-    """Return the options ADDRESS and PARSER of a source. An older version of windrow may have written `remembered`."""
+    """Return the options ADDRESS and PARSER that are stored in `remembered`, perhaps by an older version of windrow."""
     rules = tuple(map(_restore_rules, remembered["versions"]))
     parser = EventParser(**(_fields_of_class(remembered, EventParser) | {"versions": rules}))
     return {ADDRESS: remembered["address"], PARSER: parser}

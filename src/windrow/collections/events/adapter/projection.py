@@ -181,7 +181,10 @@ class EventProjection:
     def _plan_events(
         self, events: Mapping[str, EventDocument], current_ids: set[str] | None
     ) -> Iterator[DocumentChanges]:
-        """Yield the changes that update the documents of events, by uid; add the new ids to `current_ids`."""
+        """Yield the changes that bring the stored documents of events up to date; `events` has the documents by uid.
+
+        The present ids of the documents are added to `current_ids`, unless it is None.
+        """
         plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
         possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
         possible_ids += [distinct_id(plain_id, uid) for uid, own_ids in plain_ids.items() for plain_id in own_ids]
@@ -225,7 +228,7 @@ class EventProjection:
         ]  # fmt: skip
 
     def _event_document(self, uid: str, removed_ids: Sequence[str]) -> EventDocument | None:
-        """Return an event's document, with `removed_ids` among its previous ids; None if no version has a value."""
+        """Return an event's document, with `removed_ids` among its previous ids; None if the event was never listed."""
         versions = [
             EventVersion(version.at, version.source, version.value, json.loads(version.aside) if version.aside else {})
             for version in self._records.history(uid)

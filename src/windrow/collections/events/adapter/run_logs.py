@@ -42,7 +42,7 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number of the first attempt, or else of the failed task; 0 if there is neither."""
+        """The number of the first attempt or, without one, of the failed task; 0 if there is neither."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 
@@ -70,7 +70,7 @@ class RunLogs:
         self, checkpoint: int, last_attempt: int, log_ids: set[str] | None, pulse: Callable[[], bool],
         late_attempts: Sequence[int] = (),
     ) -> bool:  # fmt: skip
-        """Write the logs of the runs that `_sessions` selects; return False if `pulse` stopped it.
+        """Write the logs of the runs that `_sessions` selects; return False if `pulse` stopped the writing.
 
         The ids of the logs are added to `log_ids`, unless it is None.
         """
@@ -95,7 +95,7 @@ class RunLogs:
                 yield parser_run
 
     def _log_of_run(self, run: ParserRun) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return the log of a run under an id of its own, and the document stored under that id, or None."""
+        """Return the log of a run under an id of its own, and the run's log that is stored under this id, or None."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
@@ -159,9 +159,9 @@ class RunLogs:
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
         """Yield, for each session whose logs are to be written, the runs of its sources.
 
-        A session is selected if its last document is after `checkpoint` or if it has one of `late_attempts`, but not if
-        its last document is after `last_attempt`. A session without documents is selected if it did not end before
-        `checkpoint`.
+        A session is selected if its last attempt at a document is after `checkpoint`, or if it has one of
+        `late_attempts`, but not if its last attempt at a document is after `last_attempt`. A session without such
+        attempts is selected if it did not end before `checkpoint`.
         """
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)

@@ -145,10 +145,10 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 def _end_of_event(
     document: SourceDocument, end_text: str | None, start_text: str, start: EventTime
 ) -> tuple[EventTime | str | None, str]:
-    """Return the end of an event, and a note if it cannot be read or is before the start.
+    """Return the end of an event, and a note if the field for it cannot be read or is before the start.
 
-    The end is that of its own field, in which the day may be missing, or of a start that is a range of days. If neither
-    is readable, it is None if the rules have no field for the end, and otherwise an empty text.
+    The end is read from its own field, in which the day may be missing, or else from a start that is a range of days.
+    If neither gives an end, it is None if the rules have no field for the end, and otherwise an empty text.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
     if end_text and end is None and not start.all_day and not start.zone:
@@ -180,7 +180,11 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: an integer for `#PATH`, a number or boolean from JSON, or otherwise a text."""
+    """Return the value of an extra key: for `#PATH` an integer, from JSON a number or boolean, and otherwise a text.
+
+    The text is empty if no path has a value, or if `#PATH` does not lead to an integer. A JSON value that is neither a
+    number nor a boolean becomes a text, and so does an integer above _MAX_EXACT_INTEGER.
+    """
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
@@ -212,10 +216,10 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNOREC
 
 
 def decode_text(content: bytes, media: str = "") -> str:
-    r"""Decode bytes by their byte order mark, by the charset of `media`, as UTF-8, or as Windows-1252, in this order.
+    r"""Decode bytes by their byte order mark, or else by the charset of `media`, as UTF-8, or as Windows-1252.
 
-    `media` is a Content-Type. A charset is used if it is known and all bytes are valid in it. After a byte order mark,
-    and in Windows-1252, invalid bytes become U+FFFD.
+    `media` is a Content-Type. The first charset is used that is known and in which all bytes are valid. After a byte
+    order mark, and in Windows-1252, invalid bytes become U+FFFD.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
     ('café', 'café')
@@ -243,9 +247,9 @@ def decode_text(content: bytes, media: str = "") -> str:
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document. An object at `items` is a single event.
 
-    Yield nothing if the document only lists the events' own documents. Yield nothing if the document has the key
-    `root`, but no value at `items` and no filled list anywhere under the last key of `items`. Raise StepError for any
-    other value at `items`, for a document that has no events and states an error, and for one that is not JSON.
+    Yield nothing if the document only lists the events' own documents, or if it has the key that the rule `root` names,
+    but no value at `items` and no list with entries, anywhere, under the last key of `items`. Raise StepError if
+    there is otherwise no list at `items`, if the document has no events and states an error, or if it is not JSON.
     """
     tree = parse_json(document)
     error = find_error(tree)
@@ -317,7 +321,10 @@ def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
 
 
 def json_to_text(content: Any) -> str | None:
-    """Convert JSON to text: a list is joined by commas, an object becomes its name or title, and null gives None."""
+    """Convert a JSON value to a text, but null to None.
+
+    The entries of a list are joined by commas. An object becomes the text of its `name`, `title` or `rendered`.
+    """
     if content is None:
         return None
     if isinstance(content, list):
@@ -332,9 +339,10 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, at the path `next_page`; empty if the document has none.
+    """Return the address of the next page, from the path in the rule `next_page`.
 
-    Raise StepError if there is no text at the path, or the text is not the address of another page.
+    Return an empty text if the value at the path is missing, null, false or empty. Raise StepError if it is another
+    value that is not a text, or a text that is not the address of another page.
     """
     path = document.rules.next_page
     address = value_at_path(parse_json(document), path) if path else None

@@ -37,8 +37,8 @@ _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document.
 
-    Raise StepError if `items` selects nothing, unless `root` is set and the document has no element with the last name
-    in `items`. Raise it also if `xml_tree` does.
+    Raise StepError if `items` selects nothing. But if `root` is set, a document without elements of the last name in
+    `items` is valid, and has no events. Raise StepError also if `xml_tree` raises it.
     """
     root = xml_tree(document)
     has_events, rules = False, document.rules
@@ -121,10 +121,10 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the address of the next page, from the link that the rule `next_page` selects, or the first link in it.
+    """Return the address of the next page, from the element that the rule `next_page` selects or the first link in it.
 
-    Return an empty text if there is none, or if its address is a fragment or a script, as of a link that is switched
-    off. Raise StepError if the address is not valid.
+    Return an empty text if there is no link, if it leads to the page itself, or if its address is a fragment or a
+    script, as in a link that is switched off. Raise StepError if the address is not valid.
     """
     rule = document.rules.next_page
     node = _select_first(html_tree(document).root, rule) if rule else None
@@ -182,7 +182,10 @@ def _visible_text(node: LexborNode) -> str:
 
 
 def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text of a row's cell below a heading, or None. `headings_of_tables` caches headings by `mem_id`."""
+    """Return the text of a row's cell below a heading; None if the row has no such cell.
+
+    `headings_of_tables` caches the headings of each table by its `mem_id`.
+    """
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
@@ -227,7 +230,10 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link in children NAME, or for NAME@ATTRIBUTE the first child's attribute, or None."""
+    """Return the first text or link in the children NAME of an entry; None if there is none.
+
+    If `path` is NAME@ATTRIBUTE, return this attribute of the first child NAME.
+    """
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

@@ -1,4 +1,4 @@
-"""Split an iCalendar file into its VCALENDARs and their VEVENTs, and read what a VCALENDAR says of all its events."""
+"""Split an iCalendar file into its VCALENDARs and their VEVENTs, and read what a VCALENDAR says about its events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
 
 LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
-"""Errors that the library or the reader raises for an invalid property; the event is skipped."""
+"""Errors that the library or the reader raises for an invalid property; an event with such a property is skipped."""
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
@@ -36,9 +36,10 @@ _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE 
 
 
 class CalendarHead(NamedTuple):
-    """What a VCALENDAR says of all its events.
+    """What a VCALENDAR says about all its events.
 
-    `zone` is the one of times without a zone, or None. `has_unknown_zone` means that it is named, but is not known.
+    `is_cancelled` means that it cancels them. `zone` is the zone of their times that have no zone of their own, or
+    None. `has_unknown_zone` means that the VCALENDAR names such a zone, but it is not known.
     """
 
     is_cancelled: bool = False
@@ -54,7 +55,7 @@ class EventText(NamedTuple):
 
 
 def split_calendars(text: str) -> Iterator[EventText]:
-    """Yield the VEVENTs of all VCALENDARs of a file, in their order; those before the first have an empty head."""
+    """Yield the VEVENTs of all VCALENDARs of a file, in order; those before the first VCALENDAR have an empty head."""
     starts = [match.start() for match in _CALENDAR_LINE.finditer(text)]
     for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(text)], strict=True)):
         calendar = text[start:end]
@@ -100,7 +101,7 @@ def icalendar_library() -> Any:
 
 
 def define_zones(text: str) -> None:
-    """Register the first VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars.
+    """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, and remove all earlier ones.
 
     A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
     the source's zone is used, and the event has a `time_note`.

@@ -53,9 +53,10 @@ _ADDRESS = re.compile(r"https?://\S+")
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a calendar, and a SkippedPart for each event that cannot be read.
+    """Yield the events of a calendar, and a SkippedPart for each part that is not used.
 
-    Raise StepError if the document is not a calendar.
+    Such parts are events that cannot be read, have a later revision, exceed `most_events` or are truncated, and
+    repetitions above MAX_REPETITIONS. Raise StepError if the document is not a calendar.
     """
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
@@ -118,10 +119,10 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
 
 
 def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]:
-    """Return, by number, a SkippedPart for each VEVENT of which the file has a later revision.
+    """Return a SkippedPart for each VEVENT of which the file has a later revision, by its index in `events`.
 
-    Of VEVENTs with the same UID and RECURRENCE-ID, the one with the highest SEQUENCE counts (RFC 5545, section
-    3.8.7.4), and of the same SEQUENCE, one that its VCALENDAR cancels.
+    Of VEVENTs with the same UID and RECURRENCE-ID, the one with the highest SEQUENCE is the latest (RFC 5545, section
+    3.8.7.4). If several have this SEQUENCE, those that their VCALENDAR cancels are later than the others.
     """
     numbers_by_name = defaultdict[tuple[str, str], list[int]](list)
     for number, event in enumerate(events):
@@ -162,9 +163,10 @@ def _uid_of_single(event_text: str) -> str:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: events from the day before `visited` on, then earlier ones; in both groups, the nearest first.
+    """Return a sort key that puts the events from the day before `visited` on before the earlier events.
 
-    A recurring event counts as an event of the day before `visited` until the UNTIL of its rule.
+    In both groups, the event nearest to this day is first. A recurring event that began earlier counts as an event of
+    this day or, if its rule ended before, of the day of its UNTIL.
     """
     start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
@@ -181,10 +183,11 @@ def _read_day(digits: str) -> date:
 
 
 class _Overrides(NamedTuple):
-    """The repetitions in a file that have a VEVENT of their own, by (UID, original start in UTC).
+    """The repetitions in a file that have a VEVENT of their own.
 
-    `changes_of_following` has, by UID, the VEVENTs that also change the repetitions after them (RANGE=THISANDFUTURE),
-    as (original start, event) in order of time. `first_starts` has, by UID, the DTSTART of the VEVENT that repeats.
+    `replaced_starts` has (UID, original start in UTC) of each of them. `changes_of_following` has, by UID, the VEVENTs
+    that also change the repetitions after them (RANGE=THISANDFUTURE), as (original start, event) in order of time.
+    `first_starts` has, by UID, the DTSTART of the VEVENT that repeats.
     """
 
     replaced_starts: set[tuple[str, str]]
@@ -217,7 +220,7 @@ def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
 
 
 def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> EventTime | None:
-    """Return the start of the repetition that a VEVENT replaces, from its RECURRENCE-ID; None if it has none.
+    """Return the start of the repetition that a VEVENT replaces, from its RECURRENCE-ID; None if it has no valid one.
 
     A RECURRENCE-ID without a zone, or with a day alone, is completed from the DTSTART of the VEVENT that repeats.
     """
@@ -248,7 +251,10 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
 
 
 def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event, or those of its repetitions in the window with no VEVENT of their own, or a SkippedPart."""
+    """Yield an event or, if it recurs, those of its repetitions in the window that have no VEVENT of their own.
+
+    Yield only a SkippedPart if the start cannot be read, and one at the end if there are too many repetitions.
+    """
     event_text, event, document, _ = calendar_event
     raw_event = _raw_event(calendar_event)
     if raw_event is None or raw_event.start is None:
@@ -300,7 +306,7 @@ def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield (start, duration) of the repetitions in the parser's window around `visited`, in order.
+    """Yield (start, duration) of each repetition in the parser's window around `visited`, in order of time.
 
     The duration is None unless an RDATE has one. A start of None at the end means that there are too many repetitions.
     """
@@ -330,9 +336,10 @@ def _repetitions_in_window(
 def _all_repetitions(
     event: Any, zone: tzinfo | None, local_zone: tzinfo
 ) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return all local starts, and the durations in RDATEs by start; raise StepError for an endless rule.
+    """Return the local starts of all repetitions, and the durations that RDATEs state, by local start.
 
-    `zone` is the zone of DTSTART, or None; `local_zone` is the one in which its local times are.
+    `zone` is the zone of DTSTART, or None; `local_zone` is the zone of the local times. Raise StepError for a rule that
+    `_refuse_endless` refuses.
     """
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
@@ -393,7 +400,7 @@ def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
 
 
 def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
-    """Convert a time without a zone. It is in `zone`; if that is None, in the zone of the calendar or the source.
+    """Convert a time without a zone. It is in `zone` or, if that is None, in the zone of its calendar or its source.
 
     The result has the note UNKNOWN_ZONE if its property, or else its VCALENDAR, names a zone that is not known.
     """

@@ -1,8 +1,8 @@
-"""Read the formats of single publishers: House calendar, Legistar, votes of Senate and House, schema.org.
+"""Read formats that need code of their own: House calendar, Legistar, votes of Senate and House, schema.org.
 
 In the House calendar, the page of a week does not list all meetings that the pages of its days list. A meeting's XML
-has no address of its own: it is the response to the form of the meeting's page, posted with its hidden fields, as the
-link "Meeting XML" does. The day of the request is added to addresses, so that a meeting is requested once a day as long
+has no address of its own: it is the response to the form of the meeting's page, which the link "Meeting XML" posts with
+the hidden fields. The day of the request is added to addresses, so that a meeting is requested once a day as long
 as its week is requested.
 """
 
@@ -59,7 +59,10 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the days, meetings and next week that a page links to, or for the XML of a meeting's page."""
+    """Return requests for the days and meetings that a page links to and, from the page of a week, for the next week.
+
+    For the page of a meeting, return only the request for its XML. For a document that is not HTML, return ().
+    """
     if not _is_html(document):
         return ()
     page = html_tree(document)
@@ -156,7 +159,10 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _note_words_of_time(event: RawEvent, time_text: str) -> RawEvent:
-    """Return a meeting with a note of the words in place of its time, and their status if its own is not another."""
+    """Return a meeting with a note of the words that it has in place of a time.
+
+    A meeting without a status, or that is scheduled, gets the status that the words state, such as `cancelled`.
+    """
     note = note_text(time_text)
     status = (
         event.status if event.status not in {"", "scheduled"} else read_status(time_text, {}).status or event.status
@@ -165,7 +171,7 @@ def _note_words_of_time(event: RawEvent, time_text: str) -> RawEvent:
 
 
 def next_legistar_page(document: SourceDocument) -> str:
-    """Return the address of the next page of meetings; empty if this page is not full."""
+    """Return the address of the next page of meetings; empty if this page is not full, or is not a list."""
     listed = parse_json(document)
     if not isinstance(listed, list) or len(listed) < _LEGISTAR_PAGE_SIZE:
         return ""
@@ -185,7 +191,8 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the votes of one session of the Senate; their dates get the year of the session.
 
-    A session begins on 3 January, so 1 and 2 January are in the next year.
+    A session begins on 3 January and ends before that day of the next year, so votes on 1 and 2 January get the next
+    year.
     """
     root = xml_tree(document)
     congress_year = element_text(root, "congress_year") or ""
@@ -253,7 +260,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return an event for each of its starts. An end belongs to a start if there are as many of both."""
+    """Return an event once for each of its starts; it has no end if there are not as many ends as starts."""
     starts, ends = event.get("startDate"), event.get("endDate")
     if not isinstance(starts, list) or len(starts) < 2:
         return [event]

@@ -13,9 +13,9 @@ class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
     `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
-    single events. `check` raises StepError for a first page that states events which it does not have. `complete` means
-    that the pages of a list usually have all future events. `is_growing` means that new events are in new documents at
-    the end of a chain, so that each run requests the whole chain.
+    single events. `check` raises StepError for a first page that states a number of events but has none. `complete`
+    means that the pages of a list usually have all future events. `is_growing` means that new events are in new
+    documents at the end of a chain, so that each run requests the whole chain.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]

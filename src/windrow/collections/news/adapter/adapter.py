@@ -53,7 +53,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path, self._collection.columns)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and those of the files of articles: of missing ones and of damaged ones."""
+        """Yield the faults of the records, and faults for the files of articles that are missing or damaged."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -69,7 +69,10 @@ class NewsAdapter(RecordAdapter):
                 yield from (fault._replace(hint=hint) for fault in faults)
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield violations of the standard, and each read file's size in bytes."""
+        """Check a tree that any program wrote.
+
+        Yield violations of the standard, and the size in bytes of each file that was read.
+        """
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
@@ -80,7 +83,7 @@ class NewsAdapter(RecordAdapter):
             yield from _check_file(path, name)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the articles in a form, or all responses for "warc"; return the number. "atom" has only the newest."""
+        """Write the articles, or for "warc" all responses; return how many. "atom" has only the newest articles."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -183,7 +186,10 @@ class NewsAdapter(RecordAdapter):
 
 
 def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
-    """Yield the size in bytes of an article's file that can be read, and its violations of the standard."""
+    """Yield the size of an article's file in bytes, and its violations of the standard.
+
+    Yield only a fault if the file cannot be read or is too large.
+    """
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= standard.MAX_FILE_SIZE else b""
@@ -199,7 +205,7 @@ def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return the limits of the workspace; sizes are at most MAX_JSON_SIZE."""
+    """Return the limits of the workspace, with at most MAX_JSON_SIZE bytes for a transfer and for a member."""
     limits = workspace.limits
     transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
     return replace(limits, transfer_size=transfer_size, member_size=member_size)

@@ -116,7 +116,7 @@ def write_parquet(tree: Path, out: TextIO) -> int:
 
 
 def _cell_value(name: str, content: Any) -> Any:
-    """Return a field as its Parquet column has it: `metadata` as JSON text, and `word_count` limited to 64 bits."""
+    """Return a field as its Parquet column has it: `metadata` as JSON text, and `word_count` not above 2**63 - 1."""
     if name == "word_count" and content is not None:
         return min(content, _MAX_INT64)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

@@ -48,7 +48,7 @@ class Publisher:
     records: Path
     folders: NewsFolders
     kinds: Mapping[str, str]
-    """The configured kind of each source, by its name."""
+    """The configured kind of each source, by the name of the source."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
         """Write runs that are not written yet, oldest first, then articles that were read after their run was written.
@@ -75,7 +75,7 @@ class Publisher:
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
                     runs += 1
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
-                    late_writer = _RunWriter(ledger, store, index, self, session=0)  # which is not used
+                    late_writer = _RunWriter(ledger, store, index, self, session=0)  # the session is not used
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))
                     store.remove_late_attempts(late_attempts)
             except OSError as error:
@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number of the attempt up to which all were read. Requests for robots.txt do not count."""
+    """Return the number up to which all attempts were read; requests for robots.txt are never read and do not count."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -180,7 +180,7 @@ class _RunWriter:
             raw_run.count(outcome, recorded.attempt.url, details)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of a site whose front page lists articles; "page" if it cannot be used, otherwise ""."""
+        """Return the kind of a site whose front page lists articles, "page" if it could not be read, otherwise ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -195,7 +195,7 @@ class _RunWriter:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a site whose robots.txt failed: as no more was requested there, nothing else reports it."""
+        """Report a site if the request for its robots.txt failed, because nothing else was requested there."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return

@@ -48,7 +48,7 @@ class _Domain:
         self.file_end = b""  # what follows the last row in a file of several responses
         self.total: int | None = None  # number of articles according to the site, or None if it does not say
         self.error = ""  # the first error
-        self.is_blocked = False  # whether the site returned a page for proving to be human
+        self.is_blocked = False  # whether the site returned a page against bots in place of a list
         self.is_ended = False  # whether a list was read to its end
         self.first_response = b""  # the body of the first JSON response, until the second one
 
@@ -133,7 +133,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site. A single one is unchanged; several are merged to one list of rows."""
+        """Add a response to the file of its site. A single response is unchanged; several become one list of rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:

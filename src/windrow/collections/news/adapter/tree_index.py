@@ -1,7 +1,7 @@
-"""The tables of the articles that have files in the tree, with all their addresses, in the file of the records.
+"""The tables of the articles that have files in the tree, and of all their addresses.
 
-If the tables are lost, the publisher begins with the first run again, finds the files of its articles and fills the
-tables.
+The tables are in the file of the records. If the tables are lost, the publisher begins with the first run again, finds
+the files of its articles and fills the tables.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class WrittenArticle(NamedTuple):
 
 
 def claimed_aliases(canonical: str) -> tuple[str, ...]:
-    """Return the aliases of the articles at a canonical address, and of those with it; () if it is empty.
+    """Return two aliases for the canonical address whose alias is `canonical`; () if that is empty.
 
-    `canonical` is the alias of the address.
+    The first belongs to the article at the address, the second to an article whose page states the address as
+    canonical.
     """
     return (canonical, f"canonical {canonical}") if canonical else ()
 
@@ -69,7 +70,7 @@ class TreeIndex(SqliteStore):
             yield
 
     def is_first(self, name: str) -> bool:
-        """Return whether a name occurs for the first time in the current run."""
+        """Remember a name, and return whether it occurs for the first time in the current run."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )
@@ -86,9 +87,10 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, url: str, aliases: Iterable[str], name: str = "") -> WrittenArticle | None:
-        """Return the article of the record `url`, or else with the lasting name, or else with one of the aliases.
+        """Return the article of the record `url`, or else the one with the lasting name `name`; None if neither exists.
 
-        An article with a lasting name is not looked for by its aliases, because another article may have them too.
+        If `name` is empty, the article with the first known alias is returned instead. With a name, aliases are not
+        used, because another article may have them, too.
         """
         file = f"{standard.domain(url)}/{standard.file_name(url)}"
         row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
