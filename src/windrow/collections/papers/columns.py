@@ -40,7 +40,7 @@ class Family(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Cells to set and columns to clear in the row with a key; the row keeps its other cells."""
+    """Cells to set and columns to clear in the row `key`. The row keeps its other cells."""
 
     key: bytes
     cells: Cells
@@ -191,7 +191,7 @@ STATUS_CODE_COLUMN = "grobid0:status_code"
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """Columns with small cells, which show whether a row exists and what other programs wrote in it.
 
-They are read by two queries: the families in the first are not compressed, so that HBase returns more rows at once.
+Each tuple is read by its own query: the families in the first are not compressed, so HBase returns more rows at once.
 """
 
 ROWS_VERSION = 3
@@ -302,8 +302,8 @@ def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
 def indexed_location(line: CdxLine, url: str) -> Mapping[str, Any]:
     """Return the location of a capture from its index line: keys of `file:cdx`, except `warc` and `dt`.
 
-    `url` is the address of the record. If the line's address does not normalise to it, the line's address and SURT are
-    left out.
+    `url` is the address of the record. If the line's address does not normalise to it or is not printable, the line's
+    address and SURT are left out.
     """
     location: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
     if line.url.isprintable() and normalise(line.url).url == url:

@@ -138,7 +138,7 @@ _OTHER_WORK_WORDS = frozenset({
     "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
     "supplementary", "volume",
 })  # fmt: skip
-"""Words of a subtitle that names a work of its own, such as a comment or another part."""
+"""Words which show that a title with a subtitle belongs to another work, such as a comment or another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -171,7 +171,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties of a paper with this slug from GROBID's metadata or from `text0:tinfo`."""
+    """Return the properties of a paper with this slug; `metadata` is from GROBID, `text0:tinfo` or a reference."""
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
@@ -185,7 +185,11 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper: that on the best of its candidates `works`, or ambiguous if none is the best."""
+    """Return the verdict on a paper. Its status is that of the best work, different without works, or ambiguous.
+
+    It is ambiguous if other works are as good as the best, or if more than MAX_SAME_SLUG works have the paper's slug
+    and no identifier decides.
+    """
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
@@ -244,6 +248,8 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
     """Return keys that find works with nearly the same slug: each author with the slug's start and with its end.
+
+    If the slug is too short, there are none.
 
     >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
     ['lee<anecientmeas', 'lee>hewholething']

@@ -98,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the columns of rows that have all columns; for `ungrobided`, only rows without an outcome."""
+    """Yield the key and cells of each row with all columns of the form; `ungrobided` skips rows with a status code."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -121,7 +121,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the slug, and properties for matching as JSON, of each row with a usable title and GROBID's status 200."""
+    """Yield, for each row with a usable title and GROBID's status 200, the slug and, as JSON, properties to match."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -137,7 +137,7 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
     "grobid-xml": _tei_fields, "scorable": _match_fields,
 }  # fmt: skip
-"""Functions for the dumps whose fields are not the columns in DUMPS."""
+"""The functions that yield the fields of dumps whose form is not in DUMPS, by form."""
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:

@@ -52,7 +52,10 @@ class HbaseTable:
     """A `WideTable` in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect; create the table if needed. Raise MissingExtra, or ConfigError if the name or a family is wrong."""
+        """Connect; create the table if it does not exist.
+
+        Raise MissingExtra if the library for HBase is not installed, and ConfigError if the name or a family is wrong.
+        """
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")
@@ -266,7 +269,7 @@ class HbaseTable:
             start = rows[-1][0] + b"\0"
 
     def _check_order(self, start: bytes, keys: Sequence[bytes]) -> None:
-        """Raise StoreError unless rows begin at the key `start` or after it and are in order, so that a scan ends."""
+        """Raise StoreError if `keys` are not sorted, or one is below `start` or too long: the scan might never end."""
         is_ordered = all(first < second for first, second in pairwise(keys))
         if keys and (keys[0] < start or not is_ordered or max(map(len, keys)) > MAX_KEY_SIZE):
             gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"
