@@ -56,10 +56,11 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """Which rows are counted by the key columns `keys`, for every submission and for all of them together.
+    """The rows that are counted by the key columns `keys`, for every submission and for all of them together.
 
     Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, which returns one row for each row to
-    count in the submissions that meet the condition in place of `{chosen}`. Names reserved by SQL are in double quotes.
+    count. `{chosen}` in it is replaced by the condition that chooses the submissions. Names reserved by SQL are in
+    double quotes.
     """
 
     keys: tuple[str, ...]

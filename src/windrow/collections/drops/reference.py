@@ -3,7 +3,7 @@
 Each list is a resource under one of these names:
 
 - `status_codes`: lines of `code ~ description ~ explanation`, or a `Statuscodes` document;
-- `projects`: names between commas or on lines of their own, with or without `projects =` before them;
+- `projects`: names with commas or line breaks between them, and perhaps `projects =` before the first;
 - `pipelines`: an `impressPipelineContainer` document: pipelines, their procedures and parameters;
 - `strains`: an `mgiStrains` document, or lines of tab-separated MGI id, name and type;
 - `colonies`, `parent_colonies`: iMITS' `phenotypeAttempts` and `microinjectionAttempts` documents.
@@ -52,7 +52,7 @@ Pipeline = Mapping[str, Procedure]
 
 
 class Colony(NamedTuple):
-    """A colony in iMITS, with the name of its centre there."""
+    """A colony as iMITS describes it. `centre` is the name that iMITS uses for the centre that produced it."""
 
     centre: str
     status: str

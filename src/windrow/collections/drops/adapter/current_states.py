@@ -188,7 +188,10 @@ StateReason = tuple[str, int, Status, Reason | None]
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-    """Count the zips and XML files that reached each state, by reason. `facts` are the first and the last fact."""
+    """Count the zips and XML files that reached each state between two facts, by reason.
+
+    `facts` are the numbers of the first and the last fact, which are included.
+    """
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
         _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
@@ -201,7 +204,7 @@ def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
 
 
 def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of ended attempts, of zips whose names were refused, and of XML files that were found, by reason."""
+    """Yield counts by state and reason: of ended attempts, of zips with refused names, and of XML files in zips."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):

@@ -104,7 +104,10 @@ class Tracker:
         self._checkpoint: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:
-        """Write the seed rows, centres and sources; return the checkpoint."""
+        """Write the seed rows, centres and sources; return the checkpoint.
+
+        Raises StoreError if the checkpoint is after the last fact of the ledger: the tracker is that of another ledger.
+        """
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
         if checkpoint > last_fact:
@@ -173,7 +176,7 @@ class DropsStore:
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Update the tables `context` and `overview`; return how many submissions and keys were counted again."""
+        """Update the tables `context` and `overview`; return the sum of both numbers in `Summarised`."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return (site, path below its base, file name) of a file's address."""
+    """Return (site, path below its base, file name) for a file's address; raise UsageError if it is not a file's."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():

@@ -196,7 +196,7 @@ def _state_id(source: Source) -> int:
 
 
 def _end_with_slash(base: str) -> str:
-    """Return a base path with a slash at its end, because the standard's readers append the name of a folder to it."""
+    """Return a base path that ends in a slash or is empty: the standard's readers append the name of a folder to it."""
     return base if not base or base.endswith("/") else f"{base}/"
 
 

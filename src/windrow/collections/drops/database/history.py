@@ -56,9 +56,10 @@ _FINDINGS_BY_EFFECT = {
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    The publication has the time `published_at`, or the time of the last publication in the store if that is later. A
-    submission whose bytes are in force already is only marked as published. A submission that is published already is
-    not changed. Raises StoreError if the submission is missing.
+    The publication has the time `published_at`, or the time of the last publication in the store if that is later. If
+    another submission with the same bytes is in force already, this one is only marked as published, and the other one
+    gets the greater of their sort keys. A submission that is published already is not changed. Raises StoreError if the
+    submission is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -165,7 +166,7 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission:
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
-    """Raise the sort key of a submission to that of a later submission with the same bytes."""
+    """Give a submission the sort key of a later submission with the same bytes, if that is greater."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:

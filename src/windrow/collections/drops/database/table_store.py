@@ -185,7 +185,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return the number of rows of elements of each loaded document, by the number of its item on the ledger."""
+        """Return how many rows of elements each loaded document has, by the number of the document on the ledger."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()

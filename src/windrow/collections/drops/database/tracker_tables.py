@@ -44,7 +44,10 @@ def only_on(*dialects: str) -> Callable[..., bool]:
 
 
 def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
-    """Return the type of an unsigned `tiny`, `small`, `int` or `big` integer, and a column's info with its maximum."""
+    """Return the type of an unsigned integer, and a column's `info` with its maximum.
+
+    `size` is `tiny`, `small`, `int` or `big`.
+    """
     mysql_type = {"tiny": mysql.TINYINT, "small": mysql.SMALLINT, "int": mysql.INTEGER, "big": mysql.BIGINT}[size]
     postgresql_type = {"tiny": sa.SmallInteger, "small": sa.Integer, "int": sa.BigInteger, "big": sa.BigInteger}[size]
     column_type: TypeEngine[int] = sa.Integer().with_variant(postgresql_type(), "postgresql")
@@ -155,7 +158,7 @@ NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""The columns by which a row that another program inserted is recognised. Such a row is used instead of a new one."""
+"""By table, the columns by which a row of another program is recognised, to use that row instead of a new one."""
 
 _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:
