@@ -271,7 +271,7 @@ ELEMENTS: dict[str, Element] = {
 """Every type of element, by the name of its table."""
 
 CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
-"""The table of the element `centre` in each kind of document."""
+"""The name of the table for the element `centre`, by kind of document."""
 
 
 def parent_tables(table: str) -> tuple[str, ...]:

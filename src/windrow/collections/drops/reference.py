@@ -39,7 +39,7 @@ class IncrementRule(NamedTuple):
 class ParameterRule(NamedTuple):
     """How a procedure of a pipeline defines a parameter."""
 
-    type: str  # the element it is submitted as: simpleParameter, ...
+    type: str  # the name that its element must have: simpleParameter, ...
     value_type: str
     required: bool
     options: frozenset[str]
@@ -71,7 +71,7 @@ class ReferenceLists(NamedTuple):
 
 
 def read_lists(resources: Mapping[str, Resource]) -> ReferenceLists:
-    """Read the reference lists among `resources`; raise StepError, which names the list, if one is not valid."""
+    """Read the reference lists among `resources`. If one is not valid, raise StepError with its name in the message."""
     return ReferenceLists(
         **{name: _read_list(name, resources[name]) for name in ReferenceLists._fields if name in resources}
     )

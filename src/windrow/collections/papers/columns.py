@@ -62,7 +62,7 @@ class WideTable(Protocol):
         """Return the cells of rows by key; rows that do not exist are left out."""
 
     def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
-        """Set and clear cells in rows; return by key why the table refused a row; all other rows are stored."""
+        """Set and clear cells in rows. Return, by key, why the table refused a row; all other rows are stored."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
@@ -78,11 +78,11 @@ class WideTable(Protocol):
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if a family has an invalid name, or two families have a column of the same name.
+    """Raise ConfigError if a family has an invalid name, or two unrelated families have a column of the same name.
 
-    Libraries that read tables in bulk leave out the family. So two families may have a column of the same name only if
-    their own names differ only in the number at the end, such as `grobid0:status` and `grobid1:status`. Raise
-    StoreError if the name of a column is not valid.
+    Families are related if their names differ only in the number at the end, as in `grobid0:status` and
+    `grobid1:status`. The reason for the rule is that libraries that read tables in bulk leave out the name of the
+    family. Raise StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """

@@ -27,11 +27,11 @@ class DeletedWork(NamedTuple):
 
 
 RawWork = bytes | Mapping[str, Any] | DeletedWork
-"""A record, as a parsed object or as bytes that may not be an object of JSON, or a work that was deleted."""
+"""A record (a parsed object, or bytes that may not be a JSON object), or a work that the catalogue has deleted."""
 
 _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
 _MAX_DOCUMENT_SIZE = CATALOGUE_BYTES.number
-_HEAD_SIZE = 1 << 16  # bytes that are searched for the first record
+_HEAD_SIZE = 1 << 16  # bytes by which the format is recognised
 _LIST_NAMES = ("items", "data", "results")  # keys of the list of records: of Crossref, DataCite, and OpenAlex
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

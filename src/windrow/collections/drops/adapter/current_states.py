@@ -1,4 +1,4 @@
-"""Derive the states of zips and XML files from the ledger, and count the states that they reached in a session.
+"""Derive the states of zips and XML files from the ledger, and count the files that are in a state or reached it.
 
 Items (zips and XML files) are given by their numbers on the ledger; a state is a pair (phase id, status).
 """
@@ -39,7 +39,7 @@ PAGE_SIZE = 1_000
 T = TypeVar("T")
 
 CountsByZip = Mapping[int, Mapping[int, Counter[State]]]
-"""The number of XML files in each state, by the numbers of their zip and of the attempt that fetched them."""
+"""The number of XML files in each state, by the number of their zip and by that of the attempt that fetched it."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
@@ -184,7 +184,7 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and reason: None for a success, and for a zip whose XML files failed."""
+"""Kind of item, phase id, status, and reason. The reason of a success, and of a zip whose XML files failed, is None."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:

@@ -1,7 +1,7 @@
 """The tracker's rows that are not made of facts: its seed rows, and the centres and sources that a workspace declares.
 
-Ids count from 1 in the order given here: the standard's tools compare ids, so the order of
-phases and of statuses is part of the standard (tracker report; specification, section 2).
+Ids count from 1 in the order given here: the standard's tools compare ids, so the order of phases and of statuses is
+part of the standard (tracker report; specification, section 2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STATUSES = {
     "cancelled": ("an operator ended it", "77007700"),
     "failed": ("the phase ended with an error", "ff000000"),
 }
-"""The statuses: meaning, and colour (red, green, blue and alpha in hexadecimal)."""
+"""By the name of a status, its meaning and its colour (red, green, blue and alpha in hexadecimal)."""
 PROTOCOLS = {
     "ftp": "FTP without encryption",
     "sftp": "files over SSH",

@@ -101,7 +101,7 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the `keys` that the store has; raise StoreError for a question that it cannot answer.
+    """Return those of `keys` that the store has; raise StoreError for a question that it cannot answer.
 
     The question `KIND` asks which keys of this kind were ever published; `KIND:current` asks which are current.
     """
@@ -155,7 +155,7 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""The effect of each action on a record, by action and by whether the record exists."""
+"""The name of an action's effect on a record, by action and by whether the record exists."""
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
@@ -305,7 +305,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Return by question which of the keys that the documents ask for are in the store."""
+        """Return, by question, which of the keys that the documents ask for are in the store."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():

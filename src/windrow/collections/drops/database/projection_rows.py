@@ -106,7 +106,9 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key, in the order in which they may be inserted.
+    """Merge the changes of each row; return the rows by table and key.
+
+    They are in the order in which they first occur in a change that may insert them.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)

@@ -148,7 +148,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select another submission than `its_id` that has the same digest, action and kind and is wholly in force."""
+    """Select a submission other than `its_id` with the same digest, action and kind that is wholly in force."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (

@@ -204,7 +204,7 @@ class TableStore:
         """Insert the rows of documents; return the ids of their submissions.
 
         The rows are not current until they are published. Documents that are staged already are skipped. If the bytes
-        of an item have changed, its rows are replaced, or StoreError is raised if they are published.
+        of an item have changed, its rows are replaced; but if they are published, StoreError is raised.
         """
         with self._write() as connection:
             submission_ids = self._find_staged(connection, documents)

@@ -1,4 +1,4 @@
-"""Keep the index of the catalogue up to date with the files in its folders, and report what was read from them."""
+"""Keep the index of the catalogue up to date with the catalogue's files, and describe what was read from them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first `_MAX_NAMED_FILES` clauses; if there are more, add their number and the command that lists all."""
+    """Join the first `_MAX_NAMED_FILES` clauses; if there are more, add how many, and the command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text

@@ -78,7 +78,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that takes keys of papers and returns the reasons for those not sent to GROBID, by key.
+        """Return a function that takes keys of papers and returns, by key, why some are not sent to GROBID.
 
         Return None if all papers are sent.
         """

@@ -313,7 +313,10 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper, by key. A copied capture is located in the original WARC file."""
+    """Return the first capture of each paper, by key.
+
+    If the capture was copied into the archive from another WARC file, its location is that in the other file.
+    """
     papers = list(papers)
     attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     recorded = {attempt.seq: attempt for attempt in attempts}
@@ -344,9 +347,10 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the name of a capture's WARC file, as the index has it if there is a folder in it or the file is remote.
+    """Return the name of a capture's WARC file.
 
-    Otherwise it is the path of the file below the source's folder.
+    If the file is remote, or its name in the index has a folder, it is the name in the index. Otherwise it is the path
+    below the folder of the source, or only the file's name if the source does not name a folder that contains it.
     """
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:

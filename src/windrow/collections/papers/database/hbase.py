@@ -38,7 +38,7 @@ _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and 
 
 
 _WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryError, struct.error)
-"""The errors that the libraries raise if an answer is not one of HBase."""
+"""The errors that the libraries raise for an answer that HBase does not give."""
 
 
 class Gateway(NamedTuple):
@@ -167,7 +167,7 @@ class HbaseTable:
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows; return by key why HBase refused a row; all other rows are stored.
+        """Set and clear cells in rows. Return, by key, why HBase refused a row; all other rows are stored.
 
         A message has at most `_MAX_ROWS` rows; it has more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
         """
@@ -187,7 +187,7 @@ class HbaseTable:
         return refused | self._send_all(batch)
 
     def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
-        """Write rows in one message or, if HBase refuses it, one by one; return by key why rows were refused.
+        """Write rows in one message or, if HBase refuses it, one by one. Return, by key, why rows were refused.
 
         Raise StoreError if all of several rows are refused.
         """

@@ -189,7 +189,7 @@ class CatalogueIndex(SqliteStore):
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
-        """Return the keys by which a work is found besides its slug: its identifiers, and `near_keys`."""
+        """Return the keys that find a work besides its slug: its identifiers, and `near_keys` for its first author."""
         return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
 
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:

@@ -200,7 +200,7 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return by reason the number of attempts that were skipped and have no record."""
+        """Return, by reason, the number of attempts that were skipped and have no record."""
         query = """
             SELECT reason, count(*) FROM skipped s
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
