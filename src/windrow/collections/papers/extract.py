@@ -181,8 +181,8 @@ def _find_arxiv_id(text: str) -> str:
 def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
     """Return the entries below the last heading of a bibliography, and a description of what exceeds caps.
 
-    An entry begins at a number such as [1]. If there are fewer than two numbers, it begins at each line with a capital
-    letter that follows a full stop or a bracket.
+    An entry begins at a number such as [1]. If there are fewer than two numbers, it begins at a line that starts with a
+    capital letter, after a line that ends in a full stop or a bracket.
     """
     headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
     if not headings:

@@ -247,7 +247,7 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
-    """Return keys that find works with nearly the same slug: each author with the slug's start and with its end.
+    """Return keys that find works with nearly the same slug: an author's family name with the slug's start or end.
 
     If the slug is too short, there are none.
 

@@ -1,4 +1,4 @@
-"""Derive the states of zips and XML files from the ledger, and count the files that are in a state or reached it.
+"""Derive the states of zips and XML files from the ledger; count the files in each state, and those that reached it.
 
 Items (zips and XML files) are given by their numbers on the ledger; a state is a pair (phase id, status).
 """

@@ -137,7 +137,7 @@ class Tracker:
             self._checkpoint = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write the number of bytes that each unfinished attempt has received. `sizes` has them by attempt."""
+        """Write how many bytes each unfinished attempt has received; `sizes` has this by the attempt's number."""
         self.projection.note(project_progress(sizes))
 
     def close(self) -> None:

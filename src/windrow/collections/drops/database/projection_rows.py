@@ -47,8 +47,8 @@ class LateReference(NamedTuple):
 class RowChange(NamedTuple):
     """Set the row of `table` with this `key` to these values, and insert it if it is missing and `insert` allows that.
 
-    `references` are columns for the ids of other rows, given as (table, key). If such a row is missing or deleted, the
-    column is NULL, or the row is not inserted if the column must not be NULL. `initial_values` are for a new row only.
+    `references` are columns for the ids of other rows, given as (table, key). If the other row is missing or deleted,
+    the column becomes NULL; if it must not be NULL, the row is not inserted. `initial_values` are for a new row only.
     `unless` is (column, value): an existing row with this value is not changed, because another program has taken it
     over.
     """

@@ -172,7 +172,7 @@ class RowBatch:
     # new rows
 
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
-        """Insert new rows, but use the id of an existing row with the same natural key; return the inserted keys."""
+        """Insert new rows, unless a row with the same natural key exists: then use its id. Return the inserted keys."""
         natural_columns = self._natural_keys.get(table.name, ())
         inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):
@@ -325,7 +325,8 @@ class ProjectionTables:
     ) -> None:
         """Open the database at `url` and create missing tables.
 
-        Raises StoreError if a table that had rows was dropped, but not all of the tables were.
+        If all tables are missing or were emptied, the bookkeeping is cleared, so that all facts are projected again.
+        Raises StoreError if only some tables are missing and one of them had rows.
 
         `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
         natural key of each table. `database` is used if the URL of a server does not contain the name of a database.

@@ -3,8 +3,8 @@
 They have the columns of the database `phenodcc_tracker` in the technical report TR-MRCH-DCC-GY012 (2013). In the
 report, `zip_id` refers to a zip_file in zip_action, but to a zip_download in xml_file and zip_log.
 
-The report's tables are for MySQL. For the other databases, CHECKs replace unsigned ranges and text lengths,
-triggers refresh time stamps, and a collation compares texts without regard to case.
+The report's tables are for MySQL. For PostgreSQL and SQLite, CHECKs limit numbers and the lengths of texts where the
+types do not, triggers refresh time stamps, and a collation compares texts without regard to case.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first `_MAX_NAMED_FILES` clauses; if there are more, add how many, and the command that lists all."""
+    """Join at most `_MAX_NAMED_FILES` clauses; add the number of the others, if any, and the command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text

@@ -38,7 +38,7 @@ _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and 
 
 
 _WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryError, struct.error)
-"""The errors that the libraries raise for an answer that HBase does not give."""
+"""The errors that the libraries raise for an answer that is not in HBase's protocol."""
 
 
 class Gateway(NamedTuple):
@@ -249,7 +249,10 @@ class HbaseTable:
         sleep(_PAUSE_AFTER_DELETE)
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of rows in the order of their keys; no scanner is open between messages."""
+        """Yield (key, cells) of the rows with a cell in the columns, in order of keys.
+
+        No scanner is open between messages.
+        """
         check_columns(columns, self._family_names)
         column_names = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)

@@ -261,7 +261,7 @@ class RowRegister(SqliteStore):
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove rows from the register; the table no longer has them."""
+        """Remove rows from the register, because the table no longer has what windrow wrote in them."""
         removed = [(key,) for key in keys]
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()

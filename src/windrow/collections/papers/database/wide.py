@@ -108,7 +108,7 @@ class SqliteTable(SqliteStore):
                 self._connection.execute("DELETE FROM key WHERE key = ?", (key,))
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of rows in the order of their keys; rows may be written meanwhile."""
+        """Yield (key, cells) of rows with a cell in the columns, in order of keys; rows may be written meanwhile."""
         after = b""
         condition, parameters = self._column_condition(columns)
         query = f"""
