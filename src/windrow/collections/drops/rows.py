@@ -24,7 +24,7 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
 MAX_TREE_BYTES = 1 << 20
-"""The maximum size of a document that is parsed as a whole. Its tree takes about ten times as much memory."""
+"""The maximum size, in bytes, of a document that is parsed as a whole. Its tree takes about ten times as much."""
 
 
 class ElementPlan(NamedTuple):

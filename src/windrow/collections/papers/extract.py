@@ -131,7 +131,7 @@ def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     """Return the title (empty if none is found), and the lines below the largest text of the first page.
 
     The title is the one in the document's metadata or, if that is not usable, the largest text on the first page. If no
-    line has enough letters for a title, all lines are returned.
+    line has enough letters for a title, all lines in `document.head` are returned.
     """
     title = " ".join(document.title.split())
     if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:

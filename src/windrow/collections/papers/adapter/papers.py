@@ -158,7 +158,11 @@ class PaperAdapter(RecordAdapter):
         )
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read a file, or fetch an address and read it, as a run does, but without GROBID; yield what was read."""
+        """Read a file, or fetch an address and read it, without a request to GROBID; yield what was read.
+
+        A PDF in a file is read by the embedded extractor. If GROBID is configured, a PDF at an address is not:
+        the record is incomplete, and a finding names the request that a run would make.
+        """
         path = Path(address)
         if not path.is_file():
             yield from super().try_address(workspace, address)

@@ -137,7 +137,7 @@ class PaperStore(RecordStore):
         return sorted({key for _, _, key in rows})
 
     def requests(self) -> list[tuple[int, str, int]]:
-        """Return (attempt, its last requests as JSON, number of failed runs) for each attempt with requests."""
+        """Return (attempt, its last requests as JSON, failed runs that count) for each attempt with requests."""
         with self._guarded():
             return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
 
