@@ -147,7 +147,7 @@ PARAMETER_CHECKS: dict[str, ParameterCheck] = {
     "seriesMediaParameter": check_media_series,
     "procedureMetadata": check_simple,
 }
-"""The check of a parameter, by the name of its element."""
+"""The function that checks a parameter, by the name of the parameter's element."""
 
 
 PIPELINE_FINDING_KINDS = (
@@ -155,7 +155,7 @@ PIPELINE_FINDING_KINDS = (
     *("WrongParameterType", "ValueNotCastable", "OptionNotPermitted", "TermNotPermitted", "IncrementsTooFew"),
     *("IncrementNotPermitted", "IncrementMissing", "IncrementNotCastable"),
 )
-"""The kinds of findings that need the list of pipelines."""
+"""The kinds of findings that are made only if the list of pipelines is configured."""
 
 
 def check_centre(findings: Findings, element: Node) -> None:

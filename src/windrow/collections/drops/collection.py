@@ -127,7 +127,8 @@ def estimate_success(source: OfferingSource) -> float:
 def prefer(producer: str, sources: Sequence[OfferingSource]) -> list[OfferingSource]:
     """Sort the sources that offer a zip: sources of the centre that made it (`producer`) come first.
 
-    Within both groups, sources are sorted by estimated success, speed and name.
+    In each of the two groups, sources are sorted by estimated success and then by speed, the greatest first, and then
+    by name.
 
     >>> [source.source for source in prefer("H", [OfferingSource("far", "J", 9), OfferingSource("near", "h", 9, 9)])]
     ['near', 'far']

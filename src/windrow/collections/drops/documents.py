@@ -1,6 +1,6 @@
 """Parse the XML files of drops safely, convert their texts to values, and build the identifiers of their records.
 
-An identifier is made of these parts, joined by `_`, as the standard's later stage does:
+An identifier is made of these parts, joined by `_`, as in the standard's later stage:
 
 - specimen: `centre_specimenID`;
 - experiment: `centre_experimentID[_sequenceID]_specimenIDs`, with the specimens in sorted order;

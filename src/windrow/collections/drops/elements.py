@@ -56,10 +56,11 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """Which rows are counted by the key columns `keys`, for every submission and for all of them together.
+    """The rows that are counted by the key columns `keys`, for every submission and for all of them together.
 
     Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, which returns one row for each row to
-    count in the submissions that meet the condition in place of `{chosen}`. Names reserved by SQL are in double quotes.
+    count. `{chosen}` in it is replaced by the condition that chooses the submissions. Names reserved by SQL are in
+    double quotes.
     """
 
     keys: tuple[str, ...]
@@ -270,7 +271,7 @@ ELEMENTS: dict[str, Element] = {
 """Every type of element, by the name of its table."""
 
 CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
-"""The table of the element `centre` in each kind of document."""
+"""The name of the table for the element `centre`, by kind of document."""
 
 
 def parent_tables(table: str) -> tuple[str, ...]:

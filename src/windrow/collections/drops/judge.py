@@ -23,7 +23,7 @@ IDENTIFYING_ATTRIBUTES = {
     "experiment": ("experimentID",),
     "line": ("colonyID",),
 }
-"""The identifying attributes of a record, by the name of its element."""
+"""The identifying attributes of a record, by the name of its element. Those of a housing are not checked."""
 
 
 def judge(task: Task) -> Reading:

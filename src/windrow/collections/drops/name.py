@@ -71,7 +71,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP_PATTERN)
 
 
 def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN) -> str:
-    """Return a zip's name with its centre spelt as `centre`, the declared spelling, or an invalid name unchanged.
+    """Return a zip's name with its centre spelt as `centre`, the declared spelling; an invalid name is not changed.
 
     >>> spell_centre_as_declared("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'

@@ -3,7 +3,7 @@
 Each list is a resource under one of these names:
 
 - `status_codes`: lines of `code ~ description ~ explanation`, or a `Statuscodes` document;
-- `projects`: names between commas or on lines of their own, with or without `projects =` before them;
+- `projects`: names with commas or line breaks between them, and perhaps `projects =` before the first;
 - `pipelines`: an `impressPipelineContainer` document: pipelines, their procedures and parameters;
 - `strains`: an `mgiStrains` document, or lines of tab-separated MGI id, name and type;
 - `colonies`, `parent_colonies`: iMITS' `phenotypeAttempts` and `microinjectionAttempts` documents.
@@ -39,7 +39,7 @@ class IncrementRule(NamedTuple):
 class ParameterRule(NamedTuple):
     """How a procedure of a pipeline defines a parameter."""
 
-    type: str  # the element it is submitted as: simpleParameter, ...
+    type: str  # the name that its element must have: simpleParameter, ...
     value_type: str
     required: bool
     options: frozenset[str]
@@ -52,7 +52,7 @@ Pipeline = Mapping[str, Procedure]
 
 
 class Colony(NamedTuple):
-    """A colony in iMITS, with the name of its centre there."""
+    """A colony as iMITS describes it. `centre` is the name that iMITS uses for the centre that produced it."""
 
     centre: str
     status: str
@@ -71,7 +71,7 @@ class ReferenceLists(NamedTuple):
 
 
 def read_lists(resources: Mapping[str, Resource]) -> ReferenceLists:
-    """Read the reference lists among `resources`; raise StepError, which names the list, if one is not valid."""
+    """Read the reference lists among `resources`. If one is not valid, raise StepError with its name in the message."""
     return ReferenceLists(
         **{name: _read_list(name, resources[name]) for name in ReferenceLists._fields if name in resources}
     )

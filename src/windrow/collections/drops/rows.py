@@ -24,11 +24,11 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
 MAX_TREE_BYTES = 1 << 20
-"""The maximum size of a document that is parsed as a whole. Its tree takes about ten times as much memory."""
+"""The maximum size, in bytes, of a document that is parsed as a whole. Its tree takes about ten times as much."""
 
 
 class ElementPlan(NamedTuple):
-    """A plan that makes it faster to read the elements of one tag; columns are given by their index."""
+    """How to read the elements of one tag, prepared once because that is faster. Columns are given by their index."""
 
     table: str
     parent_table: str | None  # the content of the column `parent_table`, or None if the table has no such column
@@ -110,7 +110,10 @@ class RowReader:
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and the entity of a record in `centre` (row number, id); an error has the record's line."""
+        """Add the rows and the entity of a record in `centre` (row number, id).
+
+        An error without a line number gets that of the record.
+        """
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)

@@ -39,7 +39,7 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """The state of a zip, and, by number on the ledger, the states of the attempts to fetch it."""
+    """The state of a zip, and the states of the attempts to fetch it, by their numbers on the ledger."""
 
     state: State
     attempt_states: Mapping[int, State]
@@ -56,8 +56,8 @@ class ZipStates(NamedTuple):
 def xml_state_at_step(step: str | None, status: Status | None, *, has_started: bool) -> State:
     """Return the state of an XML file that waits for `step` or failed at it; if `step` is None, all steps are done.
 
-    `status` is that of the step, and `has_started` is whether the step was started for the file. For a
-    cancelled file, `xml_state` is used instead.
+    `status` is the status of the step, and `has_started` is whether the step was started for the file. For a cancelled
+    file, `xml_state` is used instead.
 
     >>> xml_state_at_step("upload", Status.PENDING, has_started=False), xml_state_at_step(None, None, has_started=False)
     ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))

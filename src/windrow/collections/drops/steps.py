@@ -130,7 +130,7 @@ ROOT_NAMES = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMEN
 _KINDS_BY_NAME = {kind.value: kind for kind in DocumentKind}
 _VALID_READING = Reading()  # shared, so that pickle sends it once for a batch of documents
 HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""The faults that concern only the entry itself; for any other fault, the whole zip is refused."""
+"""The reasons for which only the entry itself is refused; for any other reason, the whole zip is refused."""
 
 
 def unzip(task: Task) -> Reading:
@@ -182,7 +182,7 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
-    """Return the compiled form of a schema and its imports, maybe from a cache; raise StepError if it is invalid."""
+    """Compile a schema and its imports, unless they are compiled already; raise StepError if they are not valid."""
     compiled_file, compiled = _latest_schemas.get(schema_file.name, (None, None))
     if compiled is None or compiled_file is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
@@ -204,7 +204,10 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return [its member], or [] if it is left out. Refusals are added to `findings`."""
+    """Inflate an entry; return [its member], or [] if it is left out.
+
+    If the entry is left out or the member is refused, a finding is added to `findings`.
+    """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

@@ -1,4 +1,4 @@
-"""Select captures that may be papers by media type, status, digest and address; refuse unusable index lines."""
+"""Use media type, status, digest and address to select captures that may be papers; refuse unusable index lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
     "host-words": lambda key: bool(_HOST_WORD_SEARCH(key)),
     "url-doi": lambda key: bool(_DOI_PATH_SEARCH(key)),
 }
-"""By name, functions that return whether a SURT, such as `edu,example)/~me/pubs/1.pdf`, may be that of a paper."""
+"""Functions by name; each returns whether a SURT, such as `edu,example)/~me/pubs/1.pdf`, may be that of a paper."""
 
 
 def media_type(declared: str) -> str:
@@ -104,7 +104,7 @@ _MAX_CACHED_OUTCOMES = 10_000  # the most pairs of media type and status whose o
 
 
 def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | None], Skip | None]:
-    """Return the part of a source's rule that depends only on media type and status, as a function."""
+    """Return a function for the part of a source's rule that depends only on media type and status."""
     return partial(_check_type_and_status, wanted_types({**options, **source.options}))
 
 

@@ -1,4 +1,4 @@
-"""Read the records of catalogues: Crossref, DataCite, OpenAlex, Semantic Scholar, arXiv, fatcat, windrow's own."""
+"""Read records of Crossref, DataCite, OpenAlex, Semantic Scholar, arXiv and fatcat, and records with windrow's keys."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SERVICE = Service(
     GROBID, "papers.grobid", ("POST",), connections="papers.grobid_connections", seconds="papers.grobid_timeout",
     largest=64 << 20, busy="papers.grobid_pause", final=(500, Reason.TIMEOUT), tries=2,
 )  # fmt: skip
-"""The GROBID server. A status of 500 is final: it usually means that the document cannot be processed."""
+"""The GROBID server. A status of 500 counts as an answer: it usually means that the document cannot be processed."""
 
 CONFIGURATION = Configuration(
     settings=(

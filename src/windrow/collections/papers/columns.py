@@ -40,7 +40,7 @@ class Family(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Cells to set and columns to clear in the row with a key; the row keeps its other cells."""
+    """Cells to set and columns to clear in the row `key`. The row keeps its other cells."""
 
     key: bytes
     cells: Cells
@@ -62,7 +62,7 @@ class WideTable(Protocol):
         """Return the cells of rows by key; rows that do not exist are left out."""
 
     def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
-        """Set and clear cells in rows; return by key why the table refused a row; all other rows are stored."""
+        """Set and clear cells in rows. Return, by key, why the table refused a row; all other rows are stored."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
@@ -78,11 +78,11 @@ class WideTable(Protocol):
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if a family has an invalid name, or two families have a column of the same name.
+    """Raise ConfigError if a family has an invalid name, or two unrelated families have a column of the same name.
 
-    Libraries that read tables in bulk leave out the family. So two families may have a column of the same name only if
-    their own names differ only in the number at the end, such as `grobid0:status` and `grobid1:status`. Raise
-    StoreError if the name of a column is not valid.
+    Families are related if their names differ only in the number at the end, as in `grobid0:status` and
+    `grobid1:status`. The reason for the rule is that libraries that read tables in bulk leave out the name of the
+    family. Raise StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """
@@ -191,7 +191,7 @@ STATUS_CODE_COLUMN = "grobid0:status_code"
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """Columns with small cells, which show whether a row exists and what other programs wrote in it.
 
-They are read by two queries: the families in the first are not compressed, so that HBase returns more rows at once.
+Each tuple is read by its own query: the families in the first are not compressed, so HBase returns more rows at once.
 """
 
 ROWS_VERSION = 3
@@ -302,8 +302,8 @@ def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
 def indexed_location(line: CdxLine, url: str) -> Mapping[str, Any]:
     """Return the location of a capture from its index line: keys of `file:cdx`, except `warc` and `dt`.
 
-    `url` is the address of the record. If the line's address does not normalise to it, the line's address and SURT are
-    left out.
+    `url` is the address of the record. If the line's address does not normalise to it or is not printable, the line's
+    address and SURT are left out.
     """
     location: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
     if line.url.isprintable() and normalise(line.url).url == url:

@@ -1,7 +1,9 @@
-"""The step `extract`: find the type and digests of a file, and its metadata by GROBID or the embedded extractor.
+"""The step `extract`: find the type, the digests and the metadata of a file.
 
-The embedded extractor guesses by the size of letters, headings and patterns. Its guesses are stored in the family of
-columns `text0`. Versions of a paper are compared by its `record`; `extra` has the contents of further cells.
+The metadata of a PDF come from GROBID or from the embedded extractor, which guesses them from the sizes of letters,
+from headings and from patterns. The metadata of a JATS article are read from its XML. The family of columns `text0` has
+the guesses and what was read from JATS. Versions of a paper are compared by its `record`; `extra` has the contents of
+further cells.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
 
 _MAX_TITLE_CHARACTERS, _MIN_REFERENCE_CHARACTERS = 1_000, 20
 _MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line that may be a title
-_SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of its largest
+_SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of the size in its first line
 
 _DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
@@ -126,9 +128,10 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title, and the lines below the largest text of the first page.
+    """Return the title (empty if none is found), and the lines below the largest text of the first page.
 
-    The title is the one in the document's metadata or, if that is not usable, the largest text on the first page.
+    The title is the one in the document's metadata or, if that is not usable, the largest text on the first page. If no
+    line has enough letters for a title, all lines in `document.head` are returned.
     """
     title = " ".join(document.title.split())
     if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:
@@ -178,7 +181,8 @@ def _find_arxiv_id(text: str) -> str:
 def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
     """Return the entries below the last heading of a bibliography, and a description of what exceeds caps.
 
-    Entries are split at numbers or, if there are none, at lines.
+    An entry begins at a number such as [1]. If there are fewer than two numbers, it begins at a line that starts with a
+    capital letter, after a line that ends in a full stop or a bracket.
     """
     headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
     if not headings:
@@ -196,7 +200,7 @@ def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
 
 
 def _cut_references(references: Sequence[str]) -> tuple[list[str], tuple[Excess, ...]]:
-    """Return the first references, each with its first characters, and a description of what exceeds the caps."""
+    """Cut the list of references, and each reference, to its cap; return the list and what exceeds the caps."""
     kept, most = references[: PAPER_REFERENCES.number], PAPER_REFERENCE.number
     further = sum(max(0, len(reference) - most) for reference in kept)
     left_out = (*PAPER_REFERENCES.find_excess(len(references)), *PAPER_REFERENCE.find_excess(most + further))
@@ -204,7 +208,7 @@ def _cut_references(references: Sequence[str]) -> tuple[list[str], tuple[Excess,
 
 
 _BLOCK_SIZE = 1 << 16  # bytes; a block stays in the cache of the processor from one digest to the next
-_HEAD_SIZE = 4096  # bytes from which the type is detected
+_HEAD_SIZE = 4096  # bytes that `sniff_type` gets
 _PDF_VERSION = re.compile(rb"%PDF-(\d\.\d)")
 _XHTML_TYPE = "application/xhtml+xml"
 _XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:article|TEI|[a-z]+:)[\s>]"
@@ -283,11 +287,12 @@ Results = list[Observation | Skip | Ask]
 
 
 def extract(task: Task) -> Results:
-    """Return the record of a paper, or an incomplete record with the requests that GROBID must answer first.
+    """Return the record of a paper, with a Skip for each thing that was left out of it.
 
-    If the step was killed for this paper before, the PDF library is not used; if it was killed twice, the TEI is not
-    parsed either. A Skip with the reason is then returned with the record, as for each cap that is exceeded, and for a
-    file whose text could not be read. If the source does not want files of the type, the file is only skipped.
+    If GROBID must answer first, return an incomplete record and the requests. If the source does not want files of the
+    type, return only a Skip. Things left out are what exceeds a cap, text that could not be read, and what is not tried
+    again because the step was stopped for this paper in earlier runs: after one stop the PDF library is not used, after
+    two the TEI is not parsed either. Raise StepError if the file is empty or too large.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -322,7 +327,7 @@ def extract(task: Task) -> Results:
 
 
 def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
-    """Yield a Skip if the text of a paper, or of some pages, was not read because of its bytes or its type."""
+    """Yield a Skip if the text of a paper, or of some of its pages, was not read; none for a reason in OWN_FAULTS."""
     if "declined" in record:
         yield Skip(Reason.UNSUPPORTED, key, record["declined"])
     text = record.get("text") or {}
@@ -353,8 +358,9 @@ def _wanted_types(task: Task) -> frozenset[str]:
 def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
     """Return GROBID's outcome, or the requests to be answered first; None if another program filled the row.
 
-    A document with a transient outcome is sent again, at most MAX_REQUESTS times in a run, but not after a timeout.
-    `md5` is the MD5 of the document.
+    A document with a transient outcome other than a timeout is sent again, with at most MAX_REQUESTS requests in a run.
+    An answer that the store made final (`final_name`) gives an outcome that is not transient. `md5` is the MD5 of the
+    document.
     """
     for name, last_answer in task.answers.items():
         if is_final_name(name):
@@ -383,7 +389,7 @@ def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:
 
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add an outcome of GROBID to `record` and `extra`; return the text for the search, or an empty text."""
+    """Add an outcome of GROBID to `record` and `extra`; return the text for the search, empty without a parsed TEI."""
     record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
     record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:
@@ -402,9 +408,9 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
 
 
 def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
-    """Add the guess of the embedded extractor, or why there is none, to `record`; return the text for the search.
+    """Add the embedded extractor's guess to `record` and `extra`; return the text for the search.
 
-    A description of what exceeds caps is added to `left_out`.
+    If there is no guess, add the reason to `record` and return an empty text. What exceeds caps is added to `left_out`.
     """
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
@@ -427,9 +433,10 @@ def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_o
 
 
 def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
-    """Add the fields of a JATS article, or why it is not valid, to `record`; return the text for the search.
+    """Add the fields of a JATS article to `record` and its text to `extra`; return the text for the search.
 
-    A description of what exceeds caps is added to `left_out`.
+    If the article is not valid, add the reason to `record` and return an empty text. What exceeds caps is added to
+    `left_out`.
     """
     task.view.seek(0)
     try:
@@ -463,7 +470,7 @@ def is_declined(record: Mapping[str, Any]) -> bool:
 
 
 def _main_fields(title: str | None, authors: list[str], doi: str | None, date: Any = None) -> dict[str, Any]:
-    """Return the fields by which papers are searched; `date` is that of publication, None if it is not known."""
+    """Return the fields by which papers are searched. Only the year of `date`, the date of publication, is used."""
     year_match = re.match(r"[12]\d{3}(?!\d)", str(date or ""))
     year = {"year": int(year_match[0])} if year_match else {}
     return {"title": title, "authors": [author for author in authors if author], "doi": doi} | year

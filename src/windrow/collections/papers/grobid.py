@@ -1,9 +1,9 @@
 """The request to a GROBID server, and the meaning of its answers for the row of a paper.
 
 GROBID's errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type is.
-Errors whose code is about the document are final. All other failures are transient: timeouts, errors that a proxy may
-have sent, and answers that are not the TEI of the document. If a failure recurs while GROBID processes other documents,
-the store makes it final (`final_name`).
+Errors whose code is about the document are final, as are the status 204 and answers that exceed a limit. Other failures
+are transient: timeouts, errors that a proxy may have sent, and answers that are not the TEI of the document. If GROBID
+fails for a document in several runs, the store makes the last answer final (`PaperStore.finish`).
 """
 
 from __future__ import annotations
@@ -103,10 +103,11 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
 
 
 class GrobidOutcome(NamedTuple):
-    """The outcome of a request: `grobid0:status_code`, `grobid0:status`, the TEI, and its JSON in two forms.
+    """The outcome of a request: contents of the cells `grobid0:status_code` and `grobid0:status`, and the TEI.
 
-    `table_json` has the keys of TABLE and `later_json` has those of LATER; each may be None. `is_transient` means that
-    the server may be the cause of the failure, so that another request may have another outcome.
+    `table_json` and `later_json` are the TEI as JSON, with the keys of TABLE and of LATER (None: not converted).
+    `quality` is the content of `grobid0:quality`. `is_transient` means that the server may be the cause of the failure,
+    so that another request may have another outcome.
     """
 
     code: int
@@ -127,8 +128,8 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
     """Return the outcome of a request from its answer. `md5` is the document's MD5 in hexadecimal, or empty.
 
     The word in the outcome's `status` is success, oversize, error or fail. It is error for a timeout and for an HTTP
-    status other than 200, and fail if the answer is not the TEI of the document. `reason` is the code of an error, or
-    NEEDS_OCR for pages without text.
+    status other than 200, and fail if the answer is not the TEI of the document. The `reason` in `status` is the code
+    of GROBID's error, NEEDS_OCR for pages without text, or a word for another failure, such as NOT_XML.
     """
     if answer.reason is Reason.TIMEOUT:
         status = {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"}
@@ -164,7 +165,7 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer whose TEI was not parsed, because an earlier parse stopped for `reason`."""
+    """Return the outcome of an answer without parsing its TEI: earlier runs of the step were stopped for `reason`."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)

@@ -127,7 +127,7 @@ MAX_SAME_SLUG = 10
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
-_MIN_NEAR_SLUG = 24  # the fewest characters of a slug that may differ in a letter
+_MIN_NEAR_SLUG = 24  # characters; slugs with fewer must not differ in a letter
 _KEY_CHARACTERS = 12  # of the start or end of a slug in a key of `near_keys`
 _LIGATURES = re.compile("ffi|ffl|ff|fi|fl")
 _SUBTITLE_MARK = re.compile(r"\s*:\s*|\s+[-\u2010-\u2015]+\s+|\s*[\u2014\u2015]\s*|[.?!]\s+|\s+(?=\()")
@@ -138,7 +138,7 @@ _OTHER_WORK_WORDS = frozenset({
     "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
     "supplementary", "volume",
 })  # fmt: skip
-"""Words of a subtitle that names a work of its own, such as a comment or another part."""
+"""Words in a subtitle that show that the title is that of another work, such as a comment or another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -162,7 +162,7 @@ class Verdict(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A work that may match a paper: its status considered alone, its scores by property, and the reasons."""
+    """A work that may match a paper: its status without regard to other works, its scores by property, and reasons."""
 
     status: str
     parts: dict[str, Any]
@@ -171,7 +171,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties of a paper with this slug from GROBID's metadata or from `text0:tinfo`."""
+    """Return the properties of a paper with this slug; `metadata` is from GROBID, `text0:tinfo` or a reference."""
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
@@ -185,7 +185,11 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper: that on the best of its candidates `works`, or ambiguous if none is the best."""
+    """Return the verdict on a paper. Its status is that of the best work, or AMBIGUOUS, or DIFFERENT without works.
+
+    It is AMBIGUOUS if another work is as good as the best one, unless both have the same DOI, or if more than
+    MAX_SAME_SLUG works have the paper's slug. A best work that is EXACT is accepted in both cases.
+    """
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
@@ -243,7 +247,9 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
-    """Return keys that find works with nearly the same slug: each author with the slug's start and with its end.
+    """Return keys that find works with nearly the same slug: an author's family name with the slug's start or end.
+
+    If the slug is too short, there are none.
 
     >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
     ['lee<anecientmeas', 'lee>hewholething']

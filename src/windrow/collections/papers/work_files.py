@@ -27,11 +27,11 @@ class DeletedWork(NamedTuple):
 
 
 RawWork = bytes | Mapping[str, Any] | DeletedWork
-"""A record, as a line of JSON or as a parsed object, or a work that the catalogue has deleted."""
+"""A record (a parsed object, or bytes that may not be a JSON object), or a work that the catalogue has deleted."""
 
 _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
 _MAX_DOCUMENT_SIZE = CATALOGUE_BYTES.number
-_HEAD_SIZE = 1 << 16  # bytes that are searched for the first record
+_HEAD_SIZE = 1 << 16  # bytes by which the format is recognised
 _LIST_NAMES = ("items", "data", "results")  # keys of the list of records: of Crossref, DataCite, and OpenAlex
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -40,10 +40,10 @@ _open_gzip = cast("Any", igzip.open)
 
 
 def read_works(path: Path) -> Iterator[RawWork]:
-    """Yield the records of a file.
+    """Yield the records of a file, and the works that it declares as deleted.
 
-    Raise UsageError if the file cannot be read to its end, also after records, and StepError (UNSUPPORTED) if it has
-    another format.
+    Raise UsageError if the file cannot be read to its end, which may happen after some records were yielded. Raise
+    StepError (UNSUPPORTED) if the file has none of the formats.
     """
     try:
         with path.open("rb") as raw_file:
@@ -69,9 +69,11 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the records of a file that is one document of JSON, or has a document on each line.
+    """Yield the records of a file that is a single JSON document, or has a document on each line.
 
-    A document is a record, or a page of an API with a list of records. Raise UsageError if the file was cut.
+    A document is a record, a list of records, or a page of an API with such a list. A line that is not a document is
+    yielded as it is. Raise UsageError if the file was cut off, or is a single document with more than
+    `_MAX_DOCUMENT_SIZE` bytes.
     """
     first_line = file.readline(_MAX_DOCUMENT_SIZE + 1).removeprefix(_BYTE_ORDER_MARK)
     document = _parse_json(first_line)
@@ -97,7 +99,7 @@ def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _parse_json(content: bytes) -> Any:
-    """Return the list or object that bytes of JSON describe, or None if they describe something else."""
+    """Parse JSON; return the list or object, or None if the content is not JSON or is another JSON value."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
@@ -129,7 +131,7 @@ def _records_of(document: Any) -> Iterator[RawWork]:
 
 
 def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the articles and books of a PubMed file as objects with the keys of plain records, and deleted works."""
+    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and its deleted works."""
     options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
     for _, element in etree.iterparse(file, tag=(*_PUBMED_READERS, *_PUBMED_DELETIONS), **options):
         if element.tag in _PUBMED_DELETIONS:
@@ -156,7 +158,7 @@ def _read_article(article: Any) -> Mapping[str, Any]:
 
 
 def _read_book(article: Any) -> Mapping[str, Any]:
-    """Return a book or, if it has a title of its own, a chapter, whose journal is then the title of its book."""
+    """Return the record of a chapter, whose journal is the title of its book, or of a book if no chapter is named."""
     book = article.find("BookDocument")
     book_title, chapter = _title_text(book.find("Book/BookTitle")), _title_text(book.find("ArticleTitle"))
     authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))
@@ -175,7 +177,7 @@ _PUBMED_DELETIONS = ("DeleteCitation", "DeleteDocument")
 
 
 def _read_authors(parent: Any) -> list[str]:
-    """Return the names in the first list of authors among the children of an element; lists of editors are no such."""
+    """Return the names in the first list of authors among an element's children. Lists of editors are skipped."""
     authors = parent.xpath("AuthorList[not(@Type = 'editors')][1]/Author")
     names = []
     for author in authors:

@@ -32,7 +32,7 @@ StateKey = tuple[str, int, int]
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each loaded document whose number of rows in the store is not the number on the ledger."""
+    """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger."""
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded_documents:

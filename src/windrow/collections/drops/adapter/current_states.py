@@ -1,4 +1,4 @@
-"""Derive the states of zips and XML files from the ledger, and count the states that they reached in a session.
+"""Derive the states of zips and XML files from the ledger; count the files in each state, and those that reached it.
 
 Items (zips and XML files) are given by their numbers on the ledger; a state is a pair (phase id, status).
 """
@@ -39,7 +39,7 @@ PAGE_SIZE = 1_000
 T = TypeVar("T")
 
 CountsByZip = Mapping[int, Mapping[int, Counter[State]]]
-"""The number of XML files in each state, by the numbers of their zip and of the attempt that fetched them."""
+"""The number of XML files in each state, by the number of their zip and by that of the attempt that fetched it."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
@@ -184,11 +184,14 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and reason: None for a success, and for a zip whose XML files failed."""
+"""Kind of item, phase id, status, and reason. The reason of a success, and of a zip whose XML files failed, is None."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-    """Count the zips and XML files that reached each state, by reason. `facts` are the first and the last fact."""
+    """Count the zips and XML files that reached each state between two facts, by reason.
+
+    `facts` are the numbers of the first and the last fact, which are included.
+    """
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
         _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
@@ -201,7 +204,7 @@ def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
 
 
 def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of ended attempts, of zips whose names were refused, and of XML files that were found, by reason."""
+    """Yield counts by state and reason: of ended attempts, of zips with refused names, and of XML files in zips."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):

@@ -22,7 +22,7 @@ from windrow.stores.databases import connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
-    """Write the tracker as SQL for the client of `dialect`; return the number of rows.
+    """Write the tracker as SQL for the client of the database that `dialect` names; return the number of rows.
 
     Raises WindrowError if the tracker does not exist or has no tables.
     """

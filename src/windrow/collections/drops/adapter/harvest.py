@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema, and the schemas that it imports from its folder, which become its siblings.
+    """Read a schema, and the schemas in its folder that it imports, directly or not; these become its siblings.
 
     Raises ConfigError if one of them cannot be read.
     """
@@ -104,7 +104,10 @@ class Tracker:
         self._checkpoint: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:
-        """Write the seed rows, centres and sources; return the checkpoint."""
+        """Write the seed rows, centres and sources; return the checkpoint.
+
+        Raises StoreError if the checkpoint is after the last fact of the ledger: the tracker belongs to another ledger.
+        """
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
         if checkpoint > last_fact:
@@ -134,7 +137,7 @@ class Tracker:
             self._checkpoint = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write the number of bytes that each unfinished attempt has received; `sizes` are by attempt number."""
+        """Write how many bytes each unfinished attempt has received; `sizes` has this by the attempt's number."""
         self.projection.note(project_progress(sizes))
 
     def close(self) -> None:
@@ -173,7 +176,7 @@ class DropsStore:
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Update the tables `context` and `overview`; return how many submissions and keys were counted again."""
+        """Update the tables `context` and `overview`; return the sum of both numbers in `Summarised`."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:

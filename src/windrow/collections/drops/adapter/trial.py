@@ -67,7 +67,7 @@ def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Fetch the file at `address` into a temporary folder; yield its size, the findings, records and reports."""
+    """Fetch the file at `address` into a temporary folder and read it; yield size, findings, records and reports."""
     setup = prepare_trial(workspace, address)
     site, path, name = _locate_file(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
@@ -85,7 +85,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return (site, path below its base, file name) of a file's address."""
+    """Return (site, path below its base, file name) for the address of a file; raise UsageError for another address."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():

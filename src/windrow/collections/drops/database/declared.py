@@ -1,7 +1,7 @@
 """The tracker's rows that are not made of facts: its seed rows, and the centres and sources that a workspace declares.
 
-Ids count from 1 in the order given here: the standard's tools compare ids, so the order of
-phases and of statuses is part of the standard (tracker report; specification, section 2).
+Ids count from 1 in the order given here: the standard's tools compare ids, so the order of phases and of statuses is
+part of the standard (tracker report; specification, section 2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STATUSES = {
     "cancelled": ("an operator ended it", "77007700"),
     "failed": ("the phase ended with an error", "ff000000"),
 }
-"""The statuses: meaning, and colour (red, green, blue and alpha in hexadecimal)."""
+"""By the name of a status, its meaning and its colour (red, green, blue and alpha in hexadecimal)."""
 PROTOCOLS = {
     "ftp": "FTP without encryption",
     "sftp": "files over SSH",
@@ -196,7 +196,7 @@ def _state_id(source: Source) -> int:
 
 
 def _end_with_slash(base: str) -> str:
-    """Return a base path with a slash at its end, because the standard's readers append the name of a folder to it."""
+    """Return a base path that ends in a slash or is empty: the standard's readers append the name of a folder to it."""
     return base if not base or base.endswith("/") else f"{base}/"
 
 

@@ -56,9 +56,10 @@ _FINDINGS_BY_EFFECT = {
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    The publication has the time `published_at`, or the time of the last publication in the store if that is later. A
-    submission whose bytes are in force already is only marked as published. A submission that is published already is
-    not changed. Raises StoreError if the submission is missing.
+    The publication has the time `published_at`, or the time of the last publication in the store if that is later. If
+    another submission with the same bytes is in force already, this one is only marked as published, and the other one
+    gets the greater of their sort keys. A submission that is published already is not changed. Raises StoreError if the
+    submission is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -100,7 +101,7 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the `keys` that the store has; raise StoreError for a question that it cannot answer.
+    """Return those of `keys` that the store has; raise StoreError for a question that it cannot answer.
 
     The question `KIND` asks which keys of this kind were ever published; `KIND:current` asks which are current.
     """
@@ -154,7 +155,7 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""The effect of each action on a record, by action and by whether the record exists."""
+"""The name of an action's effect on a record, by action and by whether the record exists."""
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
@@ -165,7 +166,7 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission:
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
-    """Raise the sort key of a submission to that of a later submission with the same bytes."""
+    """Give a submission the sort key of a later submission with the same bytes, if that is greater."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:
@@ -304,7 +305,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Return by question which of the keys that the documents ask for are in the store."""
+        """Return, by question, which of the keys that the documents ask for are in the store."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():

@@ -1,8 +1,9 @@
 """The tracker's rows as a projection of the ledger: pure functions from facts to changes of rows.
 
-The key of a row is taken from the ledger: the name for a `zip_file`, the number of the listed file for a `zip_action`,
-of the attempt for a `zip_download`, of the member for an `xml_file`, of a fact for a line of a log. So the same facts
-always give the same rows. Facts about items of other collections give no rows (specification, section "Settled").
+The key of a row is taken from the ledger. For a `zip_file`, it is the name in lower case; for a `zip_action`, it is the
+number of the listed file; for a `zip_download`, that of the attempt; and for an `xml_file`, that of the member. So the
+same facts always give the same rows. Facts about items of other collections give no rows (specification, section
+"Settled").
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations
 
 
 def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
-    """Return the zips and XML files, by their numbers on the ledger, whose states these facts may have changed."""
+    """Return the numbers on the ledger of the zips and XML files whose states these facts may have changed."""
     items: set[int] = set()
     for fact in facts:
         if isinstance(fact, ledger_facts.FileFound | ledger_facts.MemberFound) and fact.collection == COLLECTION.name:

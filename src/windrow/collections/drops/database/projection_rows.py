@@ -1,8 +1,9 @@
 """The changes of rows that a projection returns, and two tables of bookkeeping: the ids of rows and the checkpoint.
 
-A projection names rows by keys; `link` has the id of each key, and `checkpoint` the last projected fact. Both tables
-commit together with the projected ones: on PostgreSQL they are in a schema `windrow` of the same
-database, on MariaDB in a database `windrow` of the same server, on SQLite in the same file.
+A projection names rows by keys. The table `link` has the id of each key, and the table `checkpoint` has the number of
+the last projected fact. Both are written in the same transactions as the projected tables. On PostgreSQL they are in a
+schema `windrow` of the same database, on MariaDB in a database `windrow` of the same server, and on SQLite in the same
+file.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to the row `key` of `table`, which is written after all rows of the batch.
+    """A reference to the row `key` of `table`. The reference is written after all rows of the batch.
 
-    `substitute` replaces an id that is missing or above `max_id`.
+    `substitute` is written in place of an id that is missing or above `max_id`.
     """
 
     table: str
@@ -46,9 +47,10 @@ class LateReference(NamedTuple):
 class RowChange(NamedTuple):
     """Set the row of `table` with this `key` to these values, and insert it if it is missing and `insert` allows that.
 
-    `references` are columns for the ids of other rows, given as (table, key). A row that refers to a missing or
-    deleted row is not inserted. `initial_values` are for a new row only. `unless` is (column, value): an existing row
-    with this value is not changed, because another program has taken it over.
+    `references` are columns for the ids of other rows, given as (table, key). If the other row is missing or deleted,
+    the column becomes NULL; if it must not be NULL, the row is not inserted. `initial_values` are for a new row only.
+    `unless` is (column, value): an existing row with this value is not changed, because another program has taken it
+    over.
     """
 
     table: str
@@ -104,7 +106,9 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key, in the order of the first changes that insert.
+    """Merge the changes of each row; return the rows by table and key.
+
+    They are in the order in which they first occur in a change that may insert them.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)
@@ -189,7 +193,7 @@ def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
 
 BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id recorded for a row that is not inserted: it was deleted, or refers to a row that is missing."""
+"""The id recorded for a row that is not inserted: it was deleted, or lacks a value or row that it must have."""
 CHUNK_SIZE = 500
 """The maximum number of values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000
@@ -243,7 +247,7 @@ def _qualified_name(engine: sa.Engine, name: str) -> str:
 
 
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables with rows that a projection wrote. Rows that it has recorded as deleted do not count."""
+    """Return the names of tables with rows that a projection wrote. Rows recorded as deleted do not count."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()

@@ -1,8 +1,8 @@
 """The tables of a projection, and how a batch of changes is written into them.
 
 A projection returns `RowChange`s and `SharedChange`s, which name rows by keys. `ProjectionTables` finds or inserts the
-rows, gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
-facts into empty tables gives the same rows with the same ids, however the facts are divided into batches.
+rows, gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same facts into empty
+tables gives the same rows with the same ids, however the facts are divided into batches.
 
 Other programs may delete rows. If another program inserted a row with the natural key (such as the name) of a row to
 insert, that row is used instead: its id is recorded for the key. `unless` is (column, value): a row with this value is
@@ -129,7 +129,7 @@ class RowBatch:
     # references and deleted rows
 
     def _resolve(self, rows: Mapping[str, MergedRow]) -> dict[str, _Values]:
-        """Set references to ids, or to None if the rows that they name are missing; return the values by row key."""
+        """Replace each reference by the id of its row, or by None if that is missing; return the values by row key."""
         target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.references.values():
@@ -172,7 +172,7 @@ class RowBatch:
     # new rows
 
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
-        """Insert new rows and return their keys; if a row with the same natural key exists, use its id instead."""
+        """Insert new rows, unless a row with the same natural key exists: then use its id. Return the inserted keys."""
         natural_columns = self._natural_keys.get(table.name, ())
         inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):
@@ -324,6 +324,9 @@ class ProjectionTables:
         password: str | None = None,
     ) -> None:
         """Open the database at `url` and create missing tables.
+
+        If all tables are missing or were emptied, the bookkeeping is cleared, so that all facts are projected again.
+        Raises StoreError if only some tables are missing and one of them had rows.
 
         `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
         natural key of each table. `database` is used if the URL of a server does not contain the name of a database.

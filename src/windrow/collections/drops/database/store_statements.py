@@ -128,7 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select entities of submission `its_id`, and with each an entity of another submission in force for its record."""
+    """Select pairs: an entity of submission `its_id`, and another submission's entity in force for the same record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(
@@ -148,7 +148,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select a submission other than `its_id`, wholly in force, with `its_digest`, `its_action` and `its_kind`."""
+    """Select a submission other than `its_id` with the same digest, action and kind that is wholly in force."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (
@@ -209,7 +209,7 @@ def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Selec
 
 
 def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
-    """Select the digests that published submissions have."""
+    """Select those of `digests` that a published submission has."""
     submission = schema.submission
     query = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
     return query.where(submission.c.published_at.is_not(None)).distinct()

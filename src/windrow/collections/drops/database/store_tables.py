@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from windrow.collections.drops.elements import MAX_NAME_LENGTH, ColumnKind, ElementTable
 
 CURRENT_CONDITION = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
-"""The SQL condition that an entity is current."""
+"""The condition, in SQL, that current entities meet."""
 
 _MYSQL_DIALECTS = ("mysql", "mariadb")
 _TABLE_OPTIONS: dict[str, Any] = {
@@ -78,7 +78,10 @@ class TableSchema:
     """All tables of one store, and the statements that create them."""
 
     def __init__(self, tables: Iterable[ElementTable], keys: tuple[str, ...] = ()) -> None:
-        """Describe the fixed tables, a table for each type of element, and two tables of counts by `keys` (columns)."""
+        """Describe the fixed tables, a table for each type of element, and two tables of counts.
+
+        `keys` are the columns by which rows are counted.
+        """
         self.element_tables = tuple(tables)
         self.keys = keys
         self.metadata = sa.MetaData()
@@ -107,7 +110,10 @@ class TableSchema:
         return ddl
 
     def views(self) -> list[tuple[str, str]]:
-        """Return views as (name, query): `current_TABLE`; `KIND` and `current_KIND` for kinds with several tables."""
+        """Return the views as (name, query): `current_TABLE` for each table of elements, and `KIND` and `current_KIND`.
+
+        The last two are only for kinds of records with several tables.
+        """
         condition = CURRENT_CONDITION.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.element_tables:
@@ -142,7 +148,7 @@ class TableSchema:
             sa.Column("centre", sa.String(64), nullable=False),
             sa.Column("digest", sa.String(128), nullable=False, index=True),
             sa.Column("kind", sa.String(64), nullable=False),
-            sa.Column("sort_key", Name, nullable=False),  # the current version of a record has the greatest
+            sa.Column("sort_key", Name, nullable=False),  # the version with the greatest key is current
             sa.Column("first_id", BigInt, nullable=False),
             sa.Column("element_count", BigInt, nullable=False),
             sa.Column("staged_at", UtcTime(), nullable=False),

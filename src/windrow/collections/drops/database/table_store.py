@@ -185,7 +185,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return the number of rows of elements of each loaded document, by the number of its item on the ledger."""
+        """Return how many rows of elements each loaded document has, by the number of the document on the ledger."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
@@ -204,7 +204,7 @@ class TableStore:
         """Insert the rows of documents; return the ids of their submissions.
 
         The rows are not current until they are published. Documents that are staged already are skipped. If the bytes
-        of an item have changed, its rows are replaced, or StoreError is raised if they are published.
+        of an item have changed, its rows are replaced; but if they are published, StoreError is raised.
         """
         with self._write() as connection:
             submission_ids = self._find_staged(connection, documents)

@@ -3,8 +3,8 @@
 They have the columns of the database `phenodcc_tracker` in the technical report TR-MRCH-DCC-GY012 (2013). In the
 report, `zip_id` refers to a zip_file in zip_action, but to a zip_download in xml_file and zip_log.
 
-The report's tables are for MySQL. For the other databases, CHECKs replace unsigned ranges and text lengths,
-triggers refresh time stamps, and a collation compares texts without regard to case.
+The report's tables are for MySQL. For PostgreSQL and SQLite, CHECKs limit numbers and the lengths of texts where the
+types do not, triggers refresh time stamps, and a collation compares texts without regard to case.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def only_on(*dialects: str) -> Callable[..., bool]:
 
 
 def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
-    """Return the type of an unsigned `tiny`, `small`, `int` or `big` integer, and a column's info with its maximum."""
+    """Return the type of an unsigned integer, and a column's `info` with its maximum.
+
+    `size` is `tiny`, `small`, `int` or `big`.
+    """
     mysql_type = {"tiny": mysql.TINYINT, "small": mysql.SMALLINT, "int": mysql.INTEGER, "big": mysql.BIGINT}[size]
     postgresql_type = {"tiny": sa.SmallInteger, "small": sa.Integer, "int": sa.BigInteger, "big": sa.BigInteger}[size]
     column_type: TypeEngine[int] = sa.Integer().with_variant(postgresql_type(), "postgresql")
@@ -155,7 +158,7 @@ NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""The columns by which a row that another program inserted is recognised. Such a row is used instead of a new one."""
+"""By table, the columns by which a row of another program is recognised, to use that row instead of a new one."""
 
 _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:

@@ -1,4 +1,4 @@
-"""Keep the index of the catalogue up to date with the files in its folders, and report what was read from them."""
+"""Keep the index of the catalogue up to date with the catalogue's files, and describe what was read from them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """Clauses for messages: what an update of the index changed, and what must be repaired. Both may be empty.
+    """Clauses for messages: what an update of the index changed, and which problems it found. Both may be empty.
 
-    `refused` counts the records and files that the index does not have because they were refused, by reason.
+    `refused` counts, by reason, the records and files that were refused, so that the index does not have them.
     """
 
     changes: str = ""
@@ -34,7 +34,7 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
 
     A file that cannot be read keeps its former works. The files of a location that does not exist or is empty keep
     their works, too: the location may be a disk that is not mounted. So do files below a folder that cannot be read. If
-    `pulse` returns False, the update is stopped.
+    `pulse` returns False, the update is stopped. If `locations` is empty, the index is not changed.
     """
     if not locations:
         count = index.count()
@@ -117,14 +117,14 @@ def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first clauses; if there are more, add the number left out and the command that lists all."""
+    """Join at most `_MAX_NAMED_FILES` clauses; add the number of the others, if any, and the command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text
 
 
 def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
-    """Return the files of a location; add the errors of folders and links that cannot be read to `unread`."""
+    """Return the files of a location; add to `unread` the errors about unreadable folders and links, by path."""
     if location.is_dir():
         return files_below(location, ("",), lambda error: unread.setdefault(error.filename, error))
     return [location] if location.is_file() else []

@@ -34,7 +34,7 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""The columns that follow the key in a dump, by the dump's form. Rows without one of the columns are left out."""
+"""By form of a dump, the columns that follow the key in it. Rows that lack one of these columns are left out."""
 
 _COUNTED_COLUMNS = {
     "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
@@ -98,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the columns of rows that have all columns; for `ungrobided`, only rows without an outcome."""
+    """Yield the key and cells of each row with all columns of the form; `ungrobided` skips rows with a status code."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -121,7 +121,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the slug, and properties for matching as JSON, of each row with a usable title and GROBID's status 200."""
+    """Yield (slug, properties for matching as JSON) for each row with a usable title and GROBID's status 200."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -137,7 +137,7 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
     "grobid-xml": _tei_fields, "scorable": _match_fields,
 }  # fmt: skip
-"""Functions for the dumps whose fields are not the columns in DUMPS."""
+"""By form of a dump that is not in DUMPS, the function that yields the fields of its lines."""
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:

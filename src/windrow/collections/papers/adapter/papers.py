@@ -64,7 +64,7 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path, COLLECTION.columns)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if a setting is not valid, or papers cannot have one of the media types of a source."""
+        """Raise an error if a setting is not valid, or a source has a media type that papers cannot have."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             wanted_types(source.options)
@@ -78,7 +78,10 @@ class PaperAdapter(RecordAdapter):
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that returns why papers are not sent to GROBID, by key; None if all are sent."""
+        """Return a function that takes keys of papers and returns, by key, why some are not sent to GROBID.
+
+        Return None if all papers are sent.
+        """
         settings = self._paper_settings(workspace)
         if settings.force_existing:
             return None
@@ -105,7 +108,7 @@ class PaperAdapter(RecordAdapter):
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and faults for rows that are not written yet, missing or altered."""
+        """Yield the faults of the records, and faults for rows that are missing, altered, or not up to date."""
         yield from super().check(workspace, ledger)
         settings = self._paper_settings(workspace)
         if not settings.store.is_file():
@@ -133,10 +136,10 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record, or return None if it is not known. A paper may be named by its digest in any spelling.
+        """Explain a record. A paper may be named by its digest in any spelling.
 
         The explanation also has the row of the paper, and the index lines with its digest whose records could not be
-        read.
+        read. Return None if there is neither a record nor such a line.
         """
         explanation = super().explain(workspace, ledger, _key(name))
         settings = self._paper_settings(workspace)
@@ -155,7 +158,11 @@ class PaperAdapter(RecordAdapter):
         )
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read a file, or fetch an address and read it, as a run does, but without GROBID; yield what was read."""
+        """Read a file, or fetch an address and read it, without a request to GROBID; yield what was read.
+
+        A PDF in a file is read by the embedded extractor. If GROBID is configured, a PDF at an address is not:
+        the record is incomplete, and a finding names the request that a run would make.
+        """
         path = Path(address)
         if not path.is_file():
             yield from super().try_address(workspace, address)

@@ -1,6 +1,6 @@
 """Update the rows of the table from the records, and match papers with the catalogue.
 
-The key of a paper is `sha1:` and its digest in base 32; `row_key` converts it to the key in the table.
+The key of a paper is `sha1:` and its digest in base 32; `row_key` makes the key of its row from the digest.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegi
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Add the catalogue's changes to the message, and its problems to the errors, whose key "" means no source."""
+    """Return the message with the catalogue's changes, and the errors by source with its problems under ""."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -185,7 +185,7 @@ def is_up_to_date(settings: PaperSettings) -> bool:
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield (key, columns) of each paper whose row differs from what windrow wrote. Missing rows are skipped.
+    """Yield (key, altered columns) for each paper whose row differs from what windrow wrote. Missing rows are skipped.
 
     Cells of other programs are not compared.
     """
@@ -212,8 +212,8 @@ def _make_puts(
     """Return what to write for each paper, by key, and whether windrow made the paper's row.
 
     `is_own_row` has, for registered rows, whether windrow made the row. A row that is not registered becomes windrow's
-    own if the table does not have it. In a row of another program, only columns that windrow wrote are changed or
-    cleared.
+    own if the table does not have it. In a row that another program made, cells of other programs are kept as
+    `merge_with_foreign` explains.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
     keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
@@ -243,7 +243,7 @@ def _key_settings(settings: PaperSettings) -> list[str]:
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if the table or the form of keys is another one."""
+    """Open the register of rows for a `with` block; clear it if it is of another table or another form of keys."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -264,6 +264,7 @@ def _write_rows(
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
     """Write the rows of papers, and remove what windrow wrote for keys without a record.
 
+    The row of a paper that was taken down is removed as a whole, even if another program made it.
     Return (counts, refused, undrawn). `counts` has the numbers of rows that were `written` and `removed`, and of PDFs
     that are `unread`. `refused` has, by key of a paper, why the table refuses its row. `undrawn` has, by key, why the
     first page could not be drawn.
@@ -312,7 +313,10 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper, by key. A copied capture is located in the original WARC file."""
+    """Return the first capture of each paper, by key.
+
+    If the capture was copied into the archive from another WARC file, its location is that in the other file.
+    """
     papers = list(papers)
     attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     recorded = {attempt.seq: attempt for attempt in attempts}
@@ -343,7 +347,11 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the name of a capture's WARC file: as the index names it, or else its path below the source's folder."""
+    """Return the name of a capture's WARC file.
+
+    If the file is remote, or its name in the index has a folder, it is the name in the index. Otherwise it is the path
+    below the folder of the source, or only the file's name if the source does not name a folder that contains it.
+    """
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -354,7 +362,7 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
-    """Match a paper with the catalogue; return the contents of `match0`; None if index or metadata are missing."""
+    """Match a paper with the catalogue; return the contents of `match0`, or None without an index or metadata."""
     if index is None:
         return None
     metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")

@@ -38,7 +38,7 @@ _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and 
 
 
 _WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryError, struct.error)
-"""The errors that the libraries raise if an answer is not one of HBase."""
+"""The errors that the libraries raise for an answer that is not in HBase's protocol."""
 
 
 class Gateway(NamedTuple):
@@ -52,7 +52,10 @@ class HbaseTable:
     """A `WideTable` in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect; create the table if needed. Raise MissingExtra, or ConfigError if the name or a family is wrong."""
+        """Connect; create the table if it does not exist.
+
+        Raise MissingExtra if the library for HBase is not installed, and ConfigError if the name or a family is wrong.
+        """
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")
@@ -164,7 +167,7 @@ class HbaseTable:
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows; return by key why HBase refused a row; all other rows are stored.
+        """Set and clear cells in rows. Return, by key, why HBase refused a row; all other rows are stored.
 
         A message has at most `_MAX_ROWS` rows; it has more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
         """
@@ -184,7 +187,7 @@ class HbaseTable:
         return refused | self._send_all(batch)
 
     def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
-        """Write rows in one message or, if HBase refuses it, one by one; return by key why rows were refused.
+        """Write rows in one message or, if HBase refuses it, one by one. Return, by key, why rows were refused.
 
         Raise StoreError if all of several rows are refused.
         """
@@ -246,7 +249,10 @@ class HbaseTable:
         sleep(_PAUSE_AFTER_DELETE)
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of rows in the order of their keys; no scanner is open between messages."""
+        """Yield (key, cells) of the rows with a cell in the columns, in order of keys.
+
+        No scanner is open between messages.
+        """
         check_columns(columns, self._family_names)
         column_names = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)
@@ -266,7 +272,7 @@ class HbaseTable:
             start = rows[-1][0] + b"\0"
 
     def _check_order(self, start: bytes, keys: Sequence[bytes]) -> None:
-        """Raise StoreError unless rows begin at the key `start` or after it and are in order, so that a scan ends."""
+        """Raise StoreError if `keys` are not sorted, or one is below `start` or too long: the scan might never end."""
         is_ordered = all(first < second for first, second in pairwise(keys))
         if keys and (keys[0] < start or not is_ordered or max(map(len, keys)) > MAX_KEY_SIZE):
             gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"

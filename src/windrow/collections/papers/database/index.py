@@ -41,12 +41,13 @@ _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file >
 
 
 class CatalogueFile(NamedTuple):
-    """An imported file: the numbers of its works, of `refused` records by reason, and of `shortened` works.
+    """A file of the catalogue: the numbers of its works, of `refused` records by reason, and of `shortened` works.
 
-    A shortened work has more than MAX_AUTHORS authors. `deleted` is the number of works that the file deletes: earlier
-    files may have them. `stamp` shows whether the file has changed since its import. If
-    it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` is the stamp of
-    the file that failed. `problem_stamp` is empty if the file is to be read again in any case.
+    A shortened work has more than MAX_AUTHORS authors. `deleted` is the number of works that the file declares as
+    deleted: earlier files may have them. `stamp` shows whether the file has changed since its import; it is empty if
+    the file was never imported. If the file could not be read, works that were imported earlier are kept, `problem` is
+    the reason, and `problem_stamp` is the stamp of the file that failed. `problem_stamp` is empty if the next run must
+    try again even if the file has not changed.
     """
 
     path: str
@@ -91,11 +92,11 @@ class CatalogueIndex(SqliteStore):
     def import_file(
         self, path: str, stamp: str, works: Iterable[RawWork], pulse: Callable[[], bool] = lambda: True
     ) -> CatalogueFile | None:
-        """Replace the works of a file by `works`; return the counts.
+        """Replace the works of a file by `works`; return the file with its counts or its problem.
 
-        The former works are kept if `pulse` returns False or `works` raises UsageError. If `pulse` returned False, None
-        is returned. A UsageError becomes the file's problem. So does a StepError of `works` if the file gave works
-        before; otherwise it counts as a refused record.
+        If `pulse` returns False, keep the former works and return None. If `works` raises UsageError, keep the former
+        works and record the error as the file's problem. Do the same if `works` raises StepError and there are former
+        works; if there are none, count the error as a refused record.
         """
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
@@ -173,7 +174,7 @@ class CatalogueIndex(SqliteStore):
         self._store_row(name, file_number, _hash_text(slug) if slug else None, text, self._keys(work))
 
     def _store_row(self, name: str, file_number: int, slug_hash: int | None, text: str, keys: Iterable[str]) -> None:
-        """Store a work and its keys, or with an empty text its deletion; replace what its file has under its name."""
+        """Store a work and its keys or, if `text` is empty, its deletion; replace what the file had under `name`."""
         run, name_hash = self._connection.execute, _hash_text(name)
         stored_row = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file_number)).fetchone()
         if stored_row is None:
@@ -188,13 +189,14 @@ class CatalogueIndex(SqliteStore):
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
-        """Return the keys that find a work besides its slug: identifiers, and `near_keys` of its first author."""
+        """Return the keys that find a work besides its slug: its identifiers, and `near_keys` for its first author."""
         return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
 
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
         """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each.
 
-        If no work has one, return the works that share a key of `near_keys` for the first two authors of the paper.
+        If there are none, return the works that have one of the paper's `near_keys` (for its first two authors), again
+        at most MAX_SAME_SLUG + 1 for each key.
         """
         with self._guarded():
             works = self._find_works(paper.identifiers)

@@ -1,4 +1,7 @@
-"""The records of papers and the list of papers whose rows are out of date, in one file and the same transactions."""
+"""The records of papers and the list of papers whose rows are out of date, in one file and the same transactions.
+
+`RowRegister` is in another file.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ CREATE TRIGGER IF NOT EXISTS touched_by_gone AFTER DELETE ON observation BEGIN
     INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = old.record;
 END;
 """
-# The last requests to GROBID for each attempt, whether they were made in this run (`is_new`), and the number of runs in
-# which they failed although GROBID processed other documents.
+# The last requests to GROBID for each attempt, whether they were made in this run (`is_new`), and in how many of the
+# runs that count (see `PaperStore.finish`) GROBID failed for the document.
 _REQUESTS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS asked (
     attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL, is_new INTEGER NOT NULL DEFAULT 1,
@@ -56,7 +59,7 @@ ORDER BY a.attempt
 MAX_FAILED_RUNS = 3
 """If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""If GROBID processed no document in a run, the run counts only if at most this many failed, and each failed before."""
+"""The maximum number of documents for which GROBID may fail in a run that counts although it processed no document."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -97,8 +100,8 @@ class PaperStore(RecordStore):
         The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
         step, which sends another request. After MAX_FAILED_RUNS runs that count, the step takes the last answer as
         final. A run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE
-        documents, which all failed in an earlier run too. Return the number of unused values that were removed; `at` is
-        not used.
+        documents, for all of which it had failed in an earlier run that counts. Return the number of unused values that
+        were removed; `at` is not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
@@ -134,12 +137,12 @@ class PaperStore(RecordStore):
         return sorted({key for _, _, key in rows})
 
     def requests(self) -> list[tuple[int, str, int]]:
-        """Return (attempt, its last requests as JSON, number of failed runs) for each attempt with requests."""
+        """Return (attempt, its last requests as JSON, failed runs that count) for each attempt with requests."""
         with self._guarded():
             return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy observations as `RecordStore` does, and also requests; papers with a transient outcome wait again."""
+        """Copy observations as `RecordStore` does, and the requests; set papers with a transient outcome to wait."""
         super().carry_over(old_store, sources)
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():
@@ -197,7 +200,7 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return by reason the number of attempts that were skipped and have no record."""
+        """Return, by reason, the number of attempts that were skipped and have no record."""
         query = """
             SELECT reason, count(*) FROM skipped s
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
@@ -252,13 +255,13 @@ class RowRegister(SqliteStore):
         return {key: frozenset(columns) for key, columns in columns_by_key.items()}
 
     def add(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
-        """Register rows, as (key, whether windrow made it), and columns in rows of other programs, as (key, column)."""
+        """Register rows (key, whether windrow made the row), and columns in rows of other programs (key, column)."""
         with self._writing():
             self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove rows from the register; the table no longer has them."""
+        """Remove rows from the register, because the table no longer has what windrow wrote in them."""
         removed = [(key,) for key in keys]
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()

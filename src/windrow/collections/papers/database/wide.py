@@ -29,7 +29,7 @@ class SqliteTable(SqliteStore):
     """A `WideTable` in an SQLite file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family]) -> None:
-        """Open or create the file, and add families; raise ConfigError if the file has a table of another name."""
+        """Open or create the file, and add missing families; raise ConfigError if it has a table of another name."""
         check_families(families)
         self._name = name
         super().__init__(path, _SCHEMA)
@@ -91,7 +91,7 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return (1, the compressed bytes) for a cell that compression makes smaller, otherwise (0, its bytes)."""
+        """Return (1, compressed bytes) if the family is compressed and the cell shrinks, otherwise (0, its bytes)."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
@@ -108,7 +108,7 @@ class SqliteTable(SqliteStore):
                 self._connection.execute("DELETE FROM key WHERE key = ?", (key,))
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of rows in the order of their keys; rows may be written meanwhile."""
+        """Yield (key, cells) of rows with a cell in the columns, in order of keys; rows may be written meanwhile."""
         after = b""
         condition, parameters = self._column_condition(columns)
         query = f"""
