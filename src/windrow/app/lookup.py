@@ -42,7 +42,7 @@ class ItemLookup:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items with a name, from the first look-up that finds any; the exact look-ups are the first."""
+        """Return the items with a name, from the first look-up that finds any; exact look-ups come first."""
         exact = (self._by_number, self._by_key, self._by_address)
         for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):

@@ -48,7 +48,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with a zone, which is UTC if it has none.
+    """Return a day as a time with a zone, which is UTC if the day has none. None stays None.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails at values of wrong types in the ledger."""
+        """Open the ledger for a block; raise LedgerError if the block fails and the ledger has values of wrong types."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger
