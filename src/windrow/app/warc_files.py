@@ -77,7 +77,7 @@ def _is_importable(path: Path) -> bool:
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the files that a path names: all WARC and WACZ files below a folder, one file, or those of an index or list.
+    """Yield the files that a path names: the WARC files below a folder, one file, or the files in an index or a list.
 
     Raise UsageError if there are none, or if the path cannot be read as any of these.
     """

@@ -33,7 +33,7 @@ SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
 """The sections of the options of `run` in the help."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
-"""By option in the recorded command line, the argument of `run` that the option sets."""
+"""The arguments of `run` by the option that sets them, in the order in which the ledger records the options."""
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
@@ -126,7 +126,10 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return the name itself, or for `-` the names on standard input, one on each line. Lines with # are comments."""
+    """Return the name itself or, for `-`, the names on standard input, one on each line.
+
+    Lines that begin with # are comments. Raise UsageError if there are no names.
+    """
     if name != "-":
         return [name]
     lines = (line.strip() for line in sys.stdin)

@@ -65,7 +65,7 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a list with a table of how many addresses each rule left out; empty if no address was left out."""
+    """Return a list with one table of how much each rule and cap left out, or an empty list if nothing was left out."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 

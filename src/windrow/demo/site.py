@@ -134,7 +134,7 @@ def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _shop(origins: Origins, _day: int) -> dict[str, SiteResponse]:
-    """Return the shop's pages by path. Their links are traps: session ids, endless queries, an endless calendar."""
+    """Return the shop's pages by path. Many links are traps: session ids, endless queries, an endless calendar."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
         f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
@@ -182,7 +182,7 @@ TOWN_SOURCES = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""The settings of the source of each site, as TOML; `{origin}` is replaced by the site's origin."""
+"""By site of the town, the settings of its source as TOML; `{origin}` is replaced by the site's origin."""
 
 # By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {

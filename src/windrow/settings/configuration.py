@@ -122,8 +122,8 @@ def credentials_of(
 ) -> tuple[Credential, ...]:
     """Return a secret with the header or parameter that it is sent in; () if it is the address's password or not set.
 
-    Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a prefix is set without
-    them, or if one is not valid.
+    Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a secret has a prefix but
+    no header, or if the header or the parameter is not valid.
     """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
