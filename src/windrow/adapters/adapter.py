@@ -340,7 +340,7 @@ class Comparison(NamedTuple):
     each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
     of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page was
     gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version has no
-    text; that of a page has the name of the version before it.
+    text and, if it is of a page, has the name of the version before it.
     """
 
     url: str

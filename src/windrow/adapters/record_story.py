@@ -153,7 +153,7 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
 
 
 def explain_unindexed(workspace: Workspace, ledger: Ledger, collection: Collection, name: str) -> Explanation | None:
-    """Describe which captures in WARC files without an index were left out by sources, and may be of address `name`.
+    """Describe the captures in WARC files without an index that sources left out: they may be of the address `name`.
 
     Return None if nothing was left out, or `name` is not a web address.
     """

@@ -264,7 +264,7 @@ class RecordAdapter(CountsUnrepaired):
             return store.count_by_source() if store is not None else {}
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many attempts wait for services, or None if none waits or no store exists."""
+        """Return how many attempts wait for services, since when and why, or None if none waits or no store exists."""
         with self._store(workspace) as store:
             services = [service.name for service in self._services(workspace)]
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
@@ -476,7 +476,7 @@ class RecordAdapter(CountsUnrepaired):
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source for an address, or a new one, for which the host of `first_url` may be a private address."""
+        """Return the source for an address; a new one may request the host of `first_url` even if it is private."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]

@@ -47,14 +47,17 @@ class CountsSkipped(Protocol):
 
 
 class CountsUnrepaired:
-    """A base class for adapters with a store of records: counts the records that no attempt could read so far."""
+    """A base class for adapters with a store of records: counts the records that could not be read so far."""
 
     def _store(self, workspace: Workspace) -> AbstractContextManager[SkippedCounts | None]:
         """Open the store, or yield None if it does not exist. The adapter overrides this."""
         raise NotImplementedError
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read so far; nothing for `facts`, as sessions report these."""
+        """Count by reason the records that could not be read, at addresses of which no record was read since then.
+
+        Nothing is counted if `facts` are given, because a session reports as left out what it could not read.
+        """
         with self._store(workspace) as store:
             if store is None or facts is not None:
                 return {}

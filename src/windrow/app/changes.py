@@ -123,7 +123,7 @@ def since_window(ledger: Ledger, since: datetime) -> Window:
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
-    """Yield the changes within a window in the listings of a collection's sources."""
+    """Yield the changes in the listings of a collection's sources: those since `window.since`, or else in its facts."""
     facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
     for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:

@@ -252,7 +252,10 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due next: None if runs are not repeated, now unless its last session has ended."""
+    """Return when a source is due next: `run.every` after the end of its last session, or now if there is no such end.
+
+    Return None if runs are not repeated.
+    """
     if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None

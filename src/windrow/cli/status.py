@@ -103,8 +103,8 @@ _RESTING_SHOWN = 20
 def status_command(console: Console) -> int:
     """Show a row for each source, and how many items are in which phase and status, and why.
 
-    `items` are the files that a source offers, or its pages. The other counts are those of the last session
-    that requested something from it, except that `failed` counts what is failed now. Works during a run too.
+    `items` are the files that a source offers, its pages or its records. The other counts are those of the last
+    session that requested something from it, except that `failed` counts what is failed now. Works during a run too.
     """
     state = console.open().status()
     if console.json:

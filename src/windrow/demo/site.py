@@ -96,7 +96,10 @@ def _harbour(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
-    """Return the museum's pages by path, with a feed, broken markup and an old encoding. On day 2 one is removed."""
+    """Return the museum's pages by path, with a feed, broken markup and an old encoding.
+
+    On day 2, one page is removed, and the feed has other news.
+    """
     news_path, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )
@@ -269,7 +272,7 @@ def _news_article(slug: str, day: int) -> SiteResponse:
 
 
 def _council_calendar(day: int) -> SiteResponse:
-    """Return the council's meetings as iCalendar. On the second day, one is moved, one is cancelled, one is added."""
+    """Return the council's meetings as iCalendar. On day 2, one is moved, one is cancelled and one is added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
     for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
         lines += [

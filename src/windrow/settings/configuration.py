@@ -201,7 +201,7 @@ class Configuration:
     `section` builds from the values what the adapter gets from `Workspace.section`, mostly with `filled`; `build`
     builds a source from its table. Both raise ConfigError. `presets` returns the presets for new sources by name.
     `template` is put into a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
-    6h`; the help of `new source`, `run`, `try`, `why` and `export` each shows its own.
+    6h`; the help of `new source`, `new collection`, `run`, `try`, `why` and `export` shows those of the command.
     """
 
     settings: tuple[Setting, ...] = ()
