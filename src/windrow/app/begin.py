@@ -1,4 +1,4 @@
-"""Make a workspace, add sources to it, and write the package of a new collection; no file is overwritten."""
+"""Make or upgrade a workspace, add sources to it, and write the package of a new collection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
 
 @private_files()
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace in a folder, overwriting no file.
+    """Make a workspace in a folder, or upgrade the ledger of an existing one; other files in it stay as they are.
 
     Raise ConfigError if the folder cannot be written, or if the configuration in it is not valid.
     """

@@ -118,7 +118,7 @@ def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of changes that were seen since a time, or written by a session that ran then or later."""
+    """Return the window of the changes that were seen since a time, or written by a session that began since then."""
     return Window(since, (ledger.sessions.last_before(since) + 1, ABOVE_EVERY_FACT))
 
 

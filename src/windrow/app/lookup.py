@@ -51,7 +51,7 @@ class ItemLookup:
         return []
 
     def items_of_owner(self, owner: str) -> list[ItemKey]:
-        """Return the latest items of an owner, at most `MAX_CANDIDATES`."""
+        """Return the items of an owner that were recorded first, at most `MAX_CANDIDATES`."""
         self.total = self._ledger.items.count_by_owner(owner)
         return self._ledger.items.by_owner(owner, MAX_CANDIDATES) if self.total else []
 

@@ -186,9 +186,10 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return how much rules and caps left out, by source and rule, from the comments of tasks.
+    """Return how much was left out by rules or caps, or because it is damaged, by source and rule.
 
-    A count that belongs to no source has the collection's name in place of a source's.
+    The counts are read from the comments of tasks. A count that belongs to no source has the collection's name in place
+    of a source's.
     """
     counts = (_read_count(task) for task in tasks)
     return tuple(count for count in counts if count)

@@ -90,13 +90,13 @@ class Windrow:
 
     @classmethod
     def init(cls, folder: Path | str = ".") -> Windrow:
-        """Make a workspace in a folder, or upgrade an existing one, and open it; no file is overwritten."""
+        """Make a workspace in a folder, or upgrade the ledger of an existing one, and open it."""
         from windrow.app.begin import prepare
 
         return cls(named=prepare(Path(folder)).folder)
 
     def prepare(self) -> Prepared:
-        """Upgrade the workspace as `init` does, and return what was done, with a line for each action."""
+        """Upgrade the workspace's ledger as `init` does, and return what was done, with a line for each action."""
         from windrow.app.begin import prepare
 
         return prepare(self.config.root)

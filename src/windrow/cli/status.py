@@ -71,10 +71,10 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if there is nothing to report.
+    """Describe how a session ended: by its exit code unless that is 0, as "all well" if there is nothing to report.
 
-    Reported are refused and failed items, parts of documents that caps left out, warnings, and errors at sources.
-    Addresses that rules leave out are not reported.
+    Otherwise, the text has the numbers of refused and failed items, of parts of documents that caps left out, of
+    warnings, and of sources with errors. Addresses that rules leave out are not reported.
     """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
