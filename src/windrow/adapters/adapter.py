@@ -297,7 +297,7 @@ class CountsRecords(Protocol):
 
 
 class AsksAgain(Protocol):
-    """Can ask a service again about documents about which it has answered before."""
+    """Can ask a service for a new answer about documents that it has answered about before."""
 
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
@@ -340,7 +340,7 @@ class Comparison(NamedTuple):
     each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
     of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page was
     gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version has no
-    text, and has the name of the last version before.
+    text and, if it is of a page, has the name of the version before it.
     """
 
     url: str

@@ -25,7 +25,10 @@ from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
 _MAX_SHORT_LENGTH = 200
-"""The maximum number of characters of a value that is compared as a whole. A longer one is compared line by line."""
+"""The maximum number of characters of a field that is compared as a whole, if it is one line of text.
+
+A field that is longer or has several lines is compared line by line.
+"""
 _MAX_FIELDS = 4
 """The maximum number of changed fields of a record that are shown. Further fields are only counted."""
 
@@ -110,7 +113,7 @@ def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange,
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
-    """Return the version of a record at the end of a period (empty: the latest), or raise WindrowError without one."""
+    """Return a record's version at the end of a period (empty: the latest); raise WindrowError if there is none."""
     span = read_time_span(period)
     earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not earlier_versions:

@@ -74,7 +74,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: what `follow` reported, each request, and the message `end`."""
+    """Yield findings about the document `url`: those of `follow`, each of its requests, and its message `end`."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -153,7 +153,7 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
 
 
 def explain_unindexed(workspace: Workspace, ledger: Ledger, collection: Collection, name: str) -> Explanation | None:
-    """Describe what sources left out of WARC files without an index, as it may be captures of the address `name`.
+    """Describe the captures in WARC files without an index that sources left out: they may be of the address `name`.
 
     Return None if nothing was left out, or `name` is not a web address.
     """

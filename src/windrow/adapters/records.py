@@ -114,7 +114,7 @@ class RecordAdapter(CountsUnrepaired):
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults of the store and its index, and a fault if the store has attempts that the ledger lacks."""
+        """Yield faults of the store and its index, and a fault if the store has attempts that are not on the ledger."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
@@ -218,7 +218,7 @@ class RecordAdapter(CountsUnrepaired):
     # The optional methods.
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-        """Yield new, changed and gone records."""
+        """Yield the changes of records within the window: new, changed and gone."""
         with self._store(workspace) as store:
             if store is not None:
                 yield from record_changes.changes(store, ledger, self._collection.name, window, self._describe_removal)
@@ -264,7 +264,7 @@ class RecordAdapter(CountsUnrepaired):
             return store.count_by_source() if store is not None else {}
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many attempts wait for services, or None if none waits or no store exists."""
+        """Return how many attempts wait for services, since when and why, or None if none waits or no store exists."""
         with self._store(workspace) as store:
             services = [service.name for service in self._services(workspace)]
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
@@ -471,12 +471,12 @@ class RecordAdapter(CountsUnrepaired):
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that says about which records services must not be asked, and why. None: about none."""
+        """Return a function that says about which records services must not be asked, and why; None if about none."""
         del workspace
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source configured for an address, or a new one. The host of `first_url` may be a private one."""
+        """Return the source for an address; a new one may request the host of `first_url` even if it is private."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]

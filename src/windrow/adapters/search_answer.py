@@ -47,8 +47,9 @@ class SearchAnswer(NamedTuple):
     """The results of a query from `offset` on, best first, and notes for people.
 
     `further` is true if there are more results. `relaxed` is true if no document has all the words, so that documents
-    with some of them are shown. `frequency` has the number of documents with each word, of the `documents` searched.
-    `suggestions` are for words that no document has. `did_you_mean` is the query with these suggestions, or "".
+    with some of them are shown. `documents` is the number of documents that were searched, and `frequency` the number
+    of them that have each word. `suggestions` are for words that no document has. `did_you_mean` is the query with
+    these suggestions, or "".
     """
 
     query: str

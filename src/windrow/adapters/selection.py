@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from windrow.stores.skipped_counts import SkippedCounts
 
 REPORTED_ELSEWHERE = BY_RULE | OWN_FAULTS
-"""Reasons that are not counted as those of unreadable documents: rules, and faults after which they are read again."""
+"""Reasons that are not counted as those of unreadable documents: rules, and failures that are no fault of theirs.
+
+After such a failure, a document is read again.
+"""
 
 
 class ExportSelection(NamedTuple):
-    """Which records an export writes: those with `fields` whose own time is at least `start` and before `end`.
+    """Which records an export writes: those that have all `fields`, and a time from `start` on and before `end`.
 
     `start` and `end` are times or the beginnings of times, such as a month; an empty one is not a bound. `fields` are
     pairs (name, value) that a record must have.
@@ -38,19 +41,23 @@ class CountsSkipped(Protocol):
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count by reason the records that could not be read from the attempts of `facts` (first, last).
 
-        If `facts` is None, all attempts count, except for records that a later attempt at the same address read.
+        Nothing is counted for `facts` if sessions report these records as left out. If `facts` is None, all attempts
+        count, but not at addresses whose later attempts could be read.
         """
 
 
 class CountsUnrepaired:
-    """The part of an adapter with a store of records that counts what could not be read and is not repaired."""
+    """A base class for adapters with a store of records: counts the records that could not be read so far."""
 
     def _store(self, workspace: Workspace) -> AbstractContextManager[SkippedCounts | None]:
         """Open the store, or yield None if it does not exist. The adapter overrides this."""
         raise NotImplementedError
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason as `CountsSkipped` does, but for no session: those report as left out what they skip."""
+        """Count by reason the records that could not be read, at addresses of which no record was read since then.
+
+        Nothing is counted if `facts` are given, because a session reports as left out what it could not read.
+        """
         with self._store(workspace) as store:
             if store is None or facts is not None:
                 return {}

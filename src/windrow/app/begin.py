@@ -1,4 +1,4 @@
-"""Make a workspace, add sources to it, and write the package of a new collection; no file is overwritten."""
+"""Make or upgrade a workspace, add sources to it, and write the package of a new collection."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Prepared(NamedTuple):
 
 @private_files()
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace in a folder, overwriting no file.
+    """Make a workspace in a folder, or upgrade the ledger of an existing one; other files in it stay as they are.
 
-    Raise ConfigError if the folder cannot be written.
+    Raise ConfigError if the folder cannot be written, or if the configuration in it is not valid.
     """
     created: list[str] = []
     existing: list[str] = []
@@ -160,7 +160,7 @@ def _find_preset(new: NewSource) -> tuple[str, Preset]:
 
 
 def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
-    """Return the TOML of a new source, with the settings of its preset as comments."""
+    """Return the TOML of a new source: its settings and, as comments, those that it gets from its preset."""
     settings = {"url": new.url, "collection": collection, **preset.settings, **new.settings}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     if preset.text:
@@ -171,9 +171,9 @@ def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
 
 _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
-"""The suffix of the template's files. It keeps tools from reading them as Python or TOML."""
+"""The suffix of the templates' files. It keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
-"""The part of the names of the template's files that the collection's name replaces."""
+"""The word in the paths of the templates' files that is replaced by the collection's name."""
 
 
 class NewCollection(NamedTuple):
@@ -245,11 +245,11 @@ def _check_name(name: str) -> None:
 
 
 _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py")
-"""The files of the collection template that a capture template also has."""
+"""The files of the folder `collection_template` that the template for captures uses too."""
 
 
 def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return, by path, the texts of the template for captures if `is_captured`, otherwise of the one for an API."""
+    """Return the texts of a template by path: the template for captures if `is_captured`, otherwise that for an API."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:
@@ -258,7 +258,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each file below `folder`; the paths begin with `prefix`."""
+    """Return (path, text) of each file of a template below `folder`; paths begin with `prefix` and have no `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

@@ -74,7 +74,7 @@ def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: W
 
 
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return functions that correct the ledger's counts by those of the harvested collections' adapters."""
+    """Return functions that correct the ledger's counts with counts of the harvested collections' adapters."""
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -103,7 +103,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
     """Count by reason the records that could not be read in the attempts within `facts` (first, last).
 
-    If `facts` is None, count the records that no later attempt has repaired.
+    If `facts` is None, count those of all attempts, but not at addresses whose later attempts could be read.
     """
     counts: Counter[str] = Counter()
     for adapter in capable(CountsSkipped, harvested_collections(workspace, ledger)).values():
@@ -118,12 +118,12 @@ def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of changes that were seen since a time, or written by a session that ran then or later."""
+    """Return the window of the changes that were seen since a time, or written by a session that began since then."""
     return Window(since, (ledger.sessions.last_before(since) + 1, ABOVE_EVERY_FACT))
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
-    """Yield the changes within a window in the listings of a collection's sources."""
+    """Yield the changes in the listings of a collection's sources: those since `window.since`, or else in its facts."""
     facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
     for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:

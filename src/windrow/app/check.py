@@ -41,8 +41,8 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 
     If the ledger has values of wrong types, only these are reported.
 
-    Raises Locked if a run is under way and a step, store or projection differs or a takedown is unfinished: during a
-    run the projections are always a little behind the ledger.
+    Raises Locked if a run is under way and a pending step, store or projection differs from the ledger, or a takedown
+    is unfinished. During a run, the projections are always a little behind the ledger.
     """
     checkup = Checkup(faults=check_values(ledger))
     if checkup.faults:  # the other checks would fail at these values
@@ -75,7 +75,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 
 
 def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
-    """Check the files of a folder by a collection's standard; yield each fault, and each read file's size in bytes.
+    """Check the files of a folder by a collection's standard; yield each fault, and each file's size in bytes.
 
     `arguments` are a collection and a folder. The collection may be omitted if only one installed collection can check
     a folder. Raise UsageError if the arguments are not valid.

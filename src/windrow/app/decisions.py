@@ -40,10 +40,10 @@ def decide(
 ) -> list[Chosen]:
     """Write a decision (`retry` or `cancel`) on items and addresses; return them with their former states.
 
-    Without `names`, items with this source and reason are chosen: failed or cancelled ones (retry), or waiting ones. An
-    empty `source` or `reason` selects all; `names`, `source` or `reason` must be given. With `dry_run` nothing is
-    written. Raise UsageError for an unknown name, reason or source, if none of the three is given, and if a finished
-    item would be cancelled.
+    With `names`, the items with these names are chosen, whatever `source` and `reason` are. Without `names`, items with
+    this source and reason are chosen: for `retry`, failed or cancelled items; for `cancel`, waiting items. An empty
+    `source` or `reason` selects all. With `dry_run` nothing is written. Raise UsageError for an unknown name, reason or
+    source, if none of the three is given, and if a finished item would be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
@@ -91,10 +91,12 @@ def ask_again(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Let the next run ask a service again about the records in `names`, or about all; return them as pending.
+    """Let the next run ask a service again about the records in `names`, or about all records; return them as pending.
 
-    This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
-    again, if a source is given, or if the service has not answered about one of the records.
+    If `reason` is not empty, only records whose last answer had this reason are chosen. The decision is a session of
+    its own, which takes the lease; with `dry_run`, nothing is written. Raise UsageError if no installed collection can
+    ask the service again, if `source` is not empty, or if a record in `names` has no answer from the service, or none
+    with this reason.
     """
     if source:
         raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")
@@ -126,13 +128,16 @@ def _known_sources(workspace: Workspace, ledger: Ledger) -> list[str]:
 
 
 def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:
-    """Return the items to decide on with this source and reason, which the ledger may have under an old name."""
+    """Return the items with this source and reason to which a decision can be applied.
+
+    The ledger may have the reason under an old name.
+    """
     old_and_new = all_names(REASONS, reason)
     return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling)]
 
 
 def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:
-    """Return the items, each with the state that the projection of its collection shows."""
+    """Return the items, each with the state that their collection derives, or unchanged if it derives no states."""
     adapter = capable(DerivesStates, [collection]).get(collection) if items else None
     if adapter is None:
         return [*items]

@@ -64,7 +64,7 @@ def write_csv(
 
 
 def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the fields of a record and of the objects in it, by dotted name, as values of CSV.
+    """Return the fields of a record, and of the objects in it, by dotted name, as CSV values.
 
     >>> _flatten({"key": "=1", "value": {"title": "T", "tags": ["a"]}})
     {'key': "'=1", 'value.title': 'T', 'value.tags': '["a"]'}
@@ -115,7 +115,8 @@ def write_export(
 ) -> tuple[int, str, int]:
     """Write an export to a UTF-8 stream; return the number of units, the name of the unit, and how many are left out.
 
-    The name is in the plural, such as "rows". Units that are not valid are left out.
+    The name is in the plural, such as "rows". Units that are not valid are left out; with a selection, they are not
+    counted, and the last number is 0.
 
     Raise UsageError for an unknown export, for a form that the export does not have, and for a selection if the export
     is always whole.

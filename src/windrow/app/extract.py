@@ -20,7 +20,7 @@ MAX_PAGE_SIZE = EXTRACTED_BYTES.number
 
 
 def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str = "") -> Extract:
-    """Extract a page, given as bytes, as a file, or as an address (`https://...`); only an address uses `workspace`.
+    """Extract the main content of a page, given as bytes, a file or an address; only an address uses `workspace`.
 
     `url` is the address against which relative links in bytes or a file are resolved. Raise UsageError if the file does
     not exist, if the page is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an
@@ -55,10 +55,10 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:
-    """Return a source to request one address, with the connection settings of the source that has the same origin.
+    """Return a source to request one address, with the connection settings of a source that has the same origin.
 
-    The result has none of the source's secrets. If no source is at the origin, the host must have a public IP address.
-    Raise ConfigError if the host is another machine and the workspace has no contact.
+    It has none of that source's `credentials`. If no source has the origin, only a public IP address is requested.
+    Raise ConfigError if the host is another machine, and no contact is configured or there is no workspace.
     """
     address = parts(url)
     host = address.host.strip("[]")

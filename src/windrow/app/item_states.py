@@ -29,7 +29,7 @@ def _describe_state(collection: str, state: State) -> tuple[str, str]:
 
 
 def _state_by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return phase and status, in words, of an item that waits for `step`, or is finished if `step` is None."""
+    """Return phase and status, in words, of an item that waits for `step` or, if `step` is None, is finished."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()
@@ -43,7 +43,7 @@ def _last_phase(collection: Collection | None, kind: str) -> str:
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Return phase and status of items, in words, by item number; unknown items are left out."""
+    """Return the phase and the status of each item, in words, by item number; unknown items are left out."""
     rows = [row for item in items if (row := ledger.items.get(item))]
     states_by_item = {row.seq: _state_by_step(row.collection, row.kind, row.step, row.status) for row in rows}
     for name, adapter in _state_adapters({row.collection for row in rows}).items():
@@ -71,7 +71,7 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[ReachedCount]:
-    """Count the items of these collections that reached each state within `facts` (first, last), by reason."""
+    """Count, by state and reason, the items of these collections that reached a state within `facts` (first, last)."""
     adapters = _state_adapters({*collections})
     counts = [
         ReachedCount(

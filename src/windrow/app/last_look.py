@@ -1,7 +1,7 @@
-"""A user's last look at the changes of a workspace, stored as the last fact of the sessions that were listed.
+"""A user's last look at the changes of a workspace: the number of the newest fact whose changes were listed.
 
-The last look is stored outside the workspace, in the user's own folder, so that each user has a last look, even a user
-who may not write in the workspace.
+It is stored outside the workspace, in the user's own folder, so that each user has a last look, even a user who may not
+write in the workspace.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
-    """Return the file with this user's last look at changes of a source and a kind. An empty name means all."""
+    """Return the file with this user's last look at changes of a source and a kind; an empty text means all."""
     state_folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hash64("\0".join((str(workspace.root), ledger.sessions.first(), source, kind)))
     return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")

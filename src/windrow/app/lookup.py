@@ -42,7 +42,7 @@ class ItemLookup:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items with a name, from the first look-up that finds any; the exact look-ups are the first."""
+        """Return the items with a name, from the first look-up that finds any; exact look-ups come first."""
         exact = (self._by_number, self._by_key, self._by_address)
         for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):
@@ -51,7 +51,7 @@ class ItemLookup:
         return []
 
     def items_of_owner(self, owner: str) -> list[ItemKey]:
-        """Return the latest items of an owner, at most `MAX_CANDIDATES`."""
+        """Return the items of an owner that were recorded first, at most `MAX_CANDIDATES`."""
         self.total = self._ledger.items.count_by_owner(owner)
         return self._ledger.items.by_owner(owner, MAX_CANDIDATES) if self.total else []
 

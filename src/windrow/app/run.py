@@ -73,7 +73,10 @@ def phase_span(collection: Collection, first: str = "", last: str = "") -> Phase
 
 
 def order_collections(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return names of collections in the order of a run: a collection runs after the ones whose captures it reads."""
+    """Return names of collections in the order of a run: a collection runs after the ones whose captures it reads.
+
+    If collections read each other's captures, any of them may be the first.
+    """
     inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
@@ -286,7 +289,8 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
     """Add a folder, named in place of a source, as a source of this run, if a collection adopts at `first_phase`.
 
-    Return configuration, names and first phase, unchanged if no folder is adopted. Raise UsageError for other names.
+    Return the configuration, names and first phase to use; they are unchanged if no folder is adopted. Raise UsageError
+    if a folder is adopted and there are other names.
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]
@@ -341,8 +345,7 @@ def _harvests(
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
     """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
 
-    Before the first harvest is yielded, the adapters of all collections that fetch raise an error unless they are
-    ready.
+    Raise ConfigError before the first one is yielded if a collection that fetches is not ready.
     """
     chosen = choose_sources(config, names)
     for collection_name in chosen:

@@ -56,8 +56,8 @@ def search(
 
     Each collection orders its own results. Results of several collections are merged by how well the words match title,
     snippet and address. If one collection has results with all the words, results of others with only some words are
-    left out. A note names each collection whose search failed. Raises UsageError for a collection that has no search,
-    and the first error if every search failed.
+    left out. A note names each collection whose search failed, unless it has no records yet. Raises UsageError for a
+    collection that has no search, and WindrowError if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
     errors: dict[str, WindrowError] = {}
@@ -91,9 +91,9 @@ def search(
 
 
 def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_empty: bool) -> Iterator[str]:
-    """Yield a note for each filter of a query by a column that none of the searched collections has.
+    """Yield a note for each filter of a query by a column that other collections have, but no searched one.
 
-    If the answer `is_empty`, yield one for each filter by a source that is not configured, too.
+    If the answer `is_empty`, also yield a note for each filter by a source that is not configured.
     """
     query_filters = list(filters(parse_query(text, columns()).root))
     owners_by_column: dict[str, list[str]] = {}
@@ -133,7 +133,7 @@ def count_facets(
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
-    """Return the query with similar words in place of words that no document has; empty if none is known."""
+    """Return the query with similar words in place of words that no document has, or "" if no similar word is known."""
     suggestions: dict[str, Suggestion] = {}
     known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
     for answer in answers:
@@ -164,8 +164,8 @@ def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int,
 
 
 def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, MergeScore | None]]:
-    """Yield the results in the order of their scores, except that each collection keeps its own order."""
-    frequency: dict[str, int] = {}  # of each word: the number of documents that have it
+    """Yield each result with its score: the highest score first, but the results of a collection in its own order."""
+    frequency: dict[str, int] = {}  # by word, the number of documents that have it
     for answer in answers:
         for word, count in answer.frequency.items():
             frequency[word] = frequency.get(word, 0) + count

@@ -43,11 +43,12 @@ HELD = "held"
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session in which it was requested.
 
-    `items` is the number of files that it offers now, of its fetched pages or of its records. `same` is the number of
-    items that are unchanged, and `failed` is the number of items that have failed now. `last_good` is the end of its
-    last session without a failure. `state` is the configured state. `error` is why its last session failed. `waiting`
-    is the number of addresses that are due now, for example because a run was limited or stopped; 0 for files, which
-    are counted by state.
+    `items` is the number of its items: files that it offers now, pages that were fetched, or records. `same` is the
+    number of items that did not change in that session, and `failed` is the number of items that are failed now.
+    `last_good` is the end of its last session without a failure. `state` is the configured state, `inactive` for an
+    available source that is not harvested, or `held` for a source that is not declared. `error` says why it cannot be
+    used or why that session failed. `waiting` is the number of addresses that are due now, for example because a run
+    was limited or stopped; it is 0 for files, which are counted by state.
     """
 
     source: str
@@ -84,7 +85,7 @@ class WorkspaceState:
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, in each source's last session with a count
-    errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session ran their phase
+    errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session came as far as their phase
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -122,7 +123,7 @@ def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) 
 
 
 def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
-    """Return what collections left out besides what their sources did, such as records of a catalogue."""
+    """Return how much collections left out that belongs to none of their sources, such as records of a catalogue."""
     tasks = ledger.sessions.left_out_of_no_source()
     counts = (RuleCount.read(task.collection, task.reason, task.comment) for task in tasks)
     return [count for count in counts if count]
@@ -149,7 +150,7 @@ def _attempt_reasons(
 
 
 def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
-    """Return how many index lines, and records of WARC files, of the configured sources are damaged, by reason."""
+    """Count, by source and reason, the damaged index lines and records of WARC files of the configured sources."""
     names = {(source.collection, source.name) for source in workspace.sources}
     counts = ledger.captures.left_out_by_source()
     return [count for count in counts if (count.collection, count.source) in names and is_damage(count.reason)]
@@ -251,7 +252,10 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due next: now if no last session has ended, None if its runs are not repeated."""
+    """Return when a source is due next: `run.every` after the end of its last session, or now if there is no such end.
+
+    Return None if runs are not repeated.
+    """
     if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None

@@ -1,4 +1,4 @@
-"""The history of an item or source: every fact about it in the ledger, in order."""
+"""The history of an item, a source or a refused file: what the facts of the ledger say about it, in order."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The maximum number of refused entries of listings in the story of a source, which has the latest ones."""
+"""The maximum number of refused entries of listings in the story of a source; the story has the latest ones."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
-"""The story of a zip has the findings of at most 50 documents, and at most 20 findings of each document."""
+"""The maximum number of failed documents whose findings the story of a zip has, and of findings of each of them."""
 
 
 class Event(NamedTuple):
@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 
 class Story(NamedTuple):
-    """The history of an item, a source or a refused name: its state, its members, and its events in order.
+    """The history of an item, a source, a service or a refused name: its state, its members, and its events in order.
 
     `within` is the key of the zip that contains the item. `offered_by` are the sources that list it, and the names
     under which it was imported.
@@ -128,7 +128,10 @@ def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str)
 
 
 def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return what is known about a name that is not an item's: a page, site, refused file, source, service or owner."""
+    """Return what is known about a name that is not an item's, such as that of a page, record, source or refused file.
+
+    Raise WindrowError if nothing is known.
+    """
     adapters = capable(Explains, harvested_collections(workspace, ledger))
     explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
     explained = tuple(explanation for explanation in explanations if explanation is not None)

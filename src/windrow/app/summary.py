@@ -32,10 +32,11 @@ Phases = Mapping[str, tuple[str, ...]]
 class ContentCounts(NamedTuple):
     """Functions that count changes by content. The ledger can only compare bytes and names.
 
-    Each takes a range of facts (first, last). `visited` counts new, changed, moved and gone records by source, for the
-    attempts in the range. `written` does the same for the sessions in the range, which may have written earlier
-    attempts. `outcomes` takes a collection and the ledger's counts of how its requests ended, and returns the corrected
-    counts. `skipped` counts by reason the records that could not be read in the attempts in the range.
+    Each takes a range of facts (first, last). `visited` counts new, changed, moved and gone records, by source and
+    kind, that the attempts in the range observed. `written` counts those that the sessions in the range wrote, also
+    from attempts of earlier sessions. `outcomes` is also given a collection and the ledger's counts of how its requests
+    ended, and returns the corrected counts. `skipped` counts by reason the records that could not be read from the
+    attempts in the range.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
@@ -54,9 +55,9 @@ class SourceCount(NamedTuple):
     """Counts of a session at one source; `received` is in bytes, and `error` is why the source failed.
 
     For a crawled source, `offered` is the number of addresses that are known now, `redirected` is the number that
-    redirect, and `waiting` is the number that are due now. Its pages are compared by content: `changed` counts pages
-    with another text or description, `same_text` counts pages whose bytes differ but not their content, and `gone`
-    counts a page once, when it is certain.
+    redirected in the session, and `waiting` is the number that are due now. Its pages are compared by content:
+    `changed` counts pages with another text or description, `same_text` counts pages with other bytes but the same
+    content, and `gone` counts a page once, when it is certain that it is gone.
     """
 
     source: str
@@ -185,9 +186,10 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return how much rules and caps left out, by source and rule, from the comments of tasks.
+    """Return how much was left out by rules or caps, or because it is damaged, by source and rule.
 
-    Counts of a collection have its name in place of a source's.
+    The counts are read from the comments of tasks. A count that belongs to no source has the collection's name in place
+    of a source's.
     """
     counts = (_read_count(task) for task in tasks)
     return tuple(count for count in counts if count)
@@ -200,7 +202,7 @@ def _read_count(task: TaskRow) -> RuleCount | None:
 
 
 def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
-    """Return (reason, number) of what was found but is damaged: index lines, records of WARC files, lists of news."""
+    """Return (reason, number) of what was found but is damaged, such as index lines, WARC records and lists of news."""
     counts = count_left_out(task for task in tasks if task.phase == 1)
     return [(count.reason, count.addresses) for count in counts if is_damage(count.reason)]
 
@@ -225,7 +227,7 @@ def _note_text(task: TaskRow) -> str:
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     """Add up the counts of each reason, given as (reason, count); return the most frequent first, equal counts by name.
 
-    Retries are not counted, and what caps left out is not counted, because `left_out` has it.
+    Retries are not counted, and neither is what caps left out, because `left_out` has it.
     """
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:
@@ -242,7 +244,7 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session_counts: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Return the counts of each source: of the session's attempts, and of the changes that it reports in listings.
+    """Return for each source the counts of the session's attempts and of the changes in listings that it reports.
 
     `reported_facts` are the first and the last fact of these changes.
     """
@@ -271,7 +273,7 @@ def _count_sources(
 def _count_by_content(
     session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the session's counts by source, corrected by the counts by content for sources that have them.
+    """Return the session's counts by source; those of a source with counts by content are corrected with these.
 
     `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """

@@ -39,12 +39,12 @@ def import_collection() -> str:
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
-    Names of sources and collections are skipped. A folder stands for all files below it whose suffix is that of a WARC
-    or WACZ file, in any letter case, and for packed ones, which have a `problem` later. A CDX or CDXJ file stands for
-    the WARC files that its lines name. Any other file is a list of paths relative to its own folder, one on each line.
-    Each file is imported under the source `source`, or if that is empty, under one named after the file. Raises
-    UsageError for names that cannot be imported together, and if `source` is not valid, or is set although no WARC file
-    is named.
+    Names of sources and collections are skipped. A folder stands for all files below it whose suffix, in any letter
+    case, is that of a WARC or WACZ file, or of a packed file, to which `unpack_files` gives a `problem`. A CDX or CDXJ
+    file stands for the WARC files that its lines name. Any other file is a list of paths relative to its own folder,
+    one on each line. Each file is imported under the source `source` or, if that is empty, under a source named after
+    the file. Raises UsageError for names that cannot be imported together, and if `source` is not valid, or is set
+    although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -77,7 +77,10 @@ def _is_importable(path: Path) -> bool:
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the files that a path names: all below a folder, a WARC or WACZ file, or those of a list."""
+    """Yield the files that a path names: the WARC files below a folder, one file, or the files in an index or a list.
+
+    Raise UsageError if there are none, or if the path cannot be read as any of these.
+    """
     if path.is_dir():
         warc_files = files_below(path, _SUFFIXES)
         if not warc_files:
@@ -157,7 +160,10 @@ def _escape_path(path: Path) -> str:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return a name for a WARC file's source; no source of another collection has the same name."""
+    """Return the name of a WARC file's source: that of the file, without its suffix.
+
+    If it would not be valid, or a source of another collection has that name, `warc-` is put before it.
+    """
     stem = path.name
     for ending in _SUFFIXES:
         stem = stem[: -len(ending)] if stem.lower().endswith(ending) else stem
@@ -175,8 +181,8 @@ def preview_import(files: Sequence[WarcFile]) -> Preview:
 def unpack_files(files: Sequence[WarcFile], folder: Path, limits: Limits) -> tuple[WarcFile, ...]:
     """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
 
-    What cannot be unpacked within `limits` has a `problem`. Raises DiskFull unless `limits.free_space` bytes of the
-    folder's disk stay free.
+    What cannot be unpacked within `limits`, or is packed in a way that is not read, has a `problem`. Raises DiskFull
+    unless `limits.free_space` bytes of the folder's disk stay free.
     """
     return tuple(
         warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number), limits)
@@ -184,7 +190,10 @@ def unpack_files(files: Sequence[WarcFile], folder: Path, limits: Limits) -> tup
 
 
 def _unpack(file: WarcFile, folder: Path, limits: Limits) -> Iterator[WarcFile]:
-    """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`; yield any other file unchanged."""
+    """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`.
+
+    Yield a file that is packed in a way that is not read with a `problem`, and any other file unchanged.
+    """
     name = file.path.name.lower()
     if name.endswith(PACKED_SUFFIXES) and not _is_warc(file.path):
         yield file._replace(problem=f"files packed or named like this are not read ({Reason.UNSUPPORTED})")

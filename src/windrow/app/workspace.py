@@ -48,7 +48,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with a zone, which is UTC if it has none.
+    """Return a day as a time with a zone, which is UTC if the day has none. None stays None.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -90,13 +90,13 @@ class Windrow:
 
     @classmethod
     def init(cls, folder: Path | str = ".") -> Windrow:
-        """Make a workspace in a folder, or upgrade an existing one, and open it; no file is overwritten."""
+        """Make a workspace in a folder, or upgrade the ledger of an existing one, and open it."""
         from windrow.app.begin import prepare
 
         return cls(named=prepare(Path(folder)).folder)
 
     def prepare(self) -> Prepared:
-        """Upgrade the workspace as `init` does, and return what was done, with a line for each action."""
+        """Upgrade the workspace's ledger as `init` does, and return what was done, with a line for each action."""
         from windrow.app.begin import prepare
 
         return prepare(self.config.root)
@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails at values of wrong types in the ledger."""
+        """Open the ledger for a block; raise LedgerError if the block fails because a value in it has a wrong type."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger

@@ -103,8 +103,8 @@ def diff_command(console: Console, url: str, old: str, new: str, context: int) -
     """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 
     URL may also be the key of an event, an article or a paper. DATE is a day, a month, a year or a time
-    (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version that was current at its end is compared, which may be
-    that the page was gone. Changes in menus, footers and the like are only counted.
+    (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version that was current at its end is compared. If the page
+    was gone at that time, it is compared as empty. Changes in menus, footers and the like are only counted.
     """
     comparison = console.open().diff(url, old, new, context=context)
     if console.json:

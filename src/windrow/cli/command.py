@@ -102,18 +102,24 @@ class Console:
 
 
 def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
-    r"""Let a stream write characters that its encoding lacks as escapes such as `\u2192`, instead of failing."""
+    r"""Make a stream write escapes such as `\u2192` for characters that are not in its encoding, instead of failing.
+
+    If `encoding` is given, the stream uses it from now on.
+    """
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def discard_output(stream: Any) -> None:
-    """Redirect a stream to the null device, because the program that reads it, such as `head`, has enough."""
+    """Redirect a stream to the null device, since it cannot be written: the program that reads it may have ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _write(stream: Any, text: str, *, flush: bool = False) -> None:
-    """Write a line. If the reading program has ended, the command continues and ends with its own exit code."""
+    """Write a line; raise OutputFailed if this fails.
+
+    If the program that reads the stream has ended, nothing is raised: the command ends with its own exit code.
+    """
     try:
         stream.write(text + "\n")
         if flush:

@@ -81,7 +81,7 @@ def _print_topics(console: Console, pages: dict[str, Path]) -> None:
 
 
 COMPLETION_VARIABLE = "_WINDROW_COMPLETE"
-"""The environment variable by which the shell's script asks for completions."""
+"""The name of the environment variable by which the shell's script asks for completions."""
 
 
 @command(

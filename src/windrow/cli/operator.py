@@ -68,7 +68,7 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the failed items of a source or with a reason are selected. Records that were loaded stay.
+    Without names, failed and cancelled items with this source and reason are selected. Records that were loaded stay.
     With --service, NAME is the key of a record, and WORD the reason of its last answer as the service names it;
     without both, the service is asked again about every document. What it answered before stays until then.
     """
@@ -81,7 +81,7 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
     """Stop work on items: they stay in their phase until `windrow retry`.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the waiting items of a source or with a reason are selected. Records that were loaded stay.
+    Without names, waiting items with this source and reason are selected. Records that were loaded stay.
     """
     return _decide("cancel", console, names, **selection)
 
@@ -105,7 +105,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     X is the address of a page, a host, or a site of windrow.toml. Its records in the archive are overwritten,
     other records stay as they are, and so do other pages with the same text. Records that other collections read from
     the same captures are removed too. A tombstone with the time, the reason and the user remains, and X is not fetched
-    again. Without X, takedowns are finished that were killed, or that could not remove everything because
+    again. Without X, takedowns that were killed are finished, and those that could not remove everything because
     another process was reading a database.
     """
     workspace = console.open()

@@ -76,7 +76,7 @@ class Since(Day):
 
 
 def complete_names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Return completions for the names of sources and collections; outside a workspace, an empty list."""
+    """Return completions for the names of sources and collections; an empty list if no workspace can be opened."""
     console = ctx.find_object(Console) or Console()
     folders = [context.params.get("workspace") for context in (ctx, ctx.parent) if context]
     folder = next(filter(None, folders), None)

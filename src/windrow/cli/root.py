@@ -139,7 +139,7 @@ def _open_closed_streams() -> None:
 
 
 def _report_abort(console: Console, error: click.exceptions.Abort) -> int:
-    """Report that the user stopped the command, or that a process of windrow ended: click raises one error for both."""
+    """Report that the user stopped the command, or that a process of windrow ended: click raises Abort for both."""
     if isinstance(error.__cause__, EOFError):
         _print_traceback(console)
         console.error("a process of windrow ended while another waited for it", "windrow run", 1)
@@ -200,7 +200,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return an exit code: 0 also if the program that reads the output has ended."""
+    """Flush standard output; return an exit code, which is 0 even if the program that reads the output has ended."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -33,7 +33,7 @@ SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
 """The sections of the options of `run` in the help."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
-"""By option in the recorded command line, the argument of `run` that the option sets."""
+"""The arguments of `run` by the option that sets them, in the order in which the ledger records the options."""
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
@@ -101,8 +101,8 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     with one file on each line. They are imported into the archive and summarised like crawled pages, and nothing
     is fetched; --source names their source, which is otherwise named after the file.
 
-    NAME may also be addresses of pages (https://...): each is requested now, and no page that it links to. With -
-    as a NAME, names are read from standard input, one on each line.
+    NAME may also be addresses of pages (https://...): each is requested now, and pages that it links to are not
+    requested. With - as a NAME, names are read from standard input, one on each line.
 
     Running again resumes: finished items are not done again. The first Ctrl-C finishes the items in progress,
     the second stops at once; the next run continues from there. The summary is printed to standard error.
@@ -126,7 +126,10 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return the name itself, or for `-` the names on standard input, one on each line. Lines with # are comments."""
+    """Return the name itself or, for `-`, the names on standard input, one on each line.
+
+    Lines that begin with # are comments. Raise UsageError if there are no names.
+    """
     if name != "-":
         return [name]
     lines = (line.strip() for line in sys.stdin)
@@ -226,8 +229,8 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     If collections are named, only theirs are read again.
 
     The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the
-    captures came, and then replace them. Documents that end in another phase or status than before are listed, versions
-    of pages that differ from before are counted.
+    captures came, and then replace them. Documents that end in another phase or status than before are listed; versions
+    that differ from before are counted.
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
 

@@ -103,7 +103,7 @@ def _format_facet(name: str, numbers: Mapping[str, int]) -> str:
     return f"{name:<10}  {', '.join(values) or 'none'}"
 
 
-_SHOWN_VALUES = 12  # of each facet
+_SHOWN_VALUES = 12  # the maximum number of values of a facet that are shown
 
 
 def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:

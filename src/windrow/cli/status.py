@@ -65,16 +65,16 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a list with a table of how many addresses each rule left out; empty if no address was left out."""
+    """Return a list with one table of how much each rule and cap left out, or an empty list if nothing was left out."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if there is nothing to report.
+    """Describe how a session ended: by its exit code unless that is 0, as "all well" if there is nothing to report.
 
-    Reported are refused and failed items, parts of documents that caps left out, warnings, and errors at sources.
-    Addresses that rules leave out are not reported.
+    Otherwise, the text has the numbers of refused and failed items, of parts of documents that caps left out, of
+    warnings, and of sources with errors. Addresses that rules leave out are not reported.
     """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
@@ -103,8 +103,8 @@ _RESTING_SHOWN = 20
 def status_command(console: Console) -> int:
     """Show a row for each source, and how many items are in which phase and status, and why.
 
-    `items` are the files that a source offers, or its pages. The other counts are those of the last session
-    that requested something from it, except that `failed` counts what is failed now. Works during a run too.
+    `items` are the files that a source offers, its pages or its records. The other counts are those of the last
+    session that requested something from it, except that `failed` counts what is failed now. Works during a run too.
     """
     state = console.open().status()
     if console.json:

@@ -55,7 +55,7 @@ def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict
 
 
 COMMAND_LINE = "the command line"
-"""What messages name, in place of a file, for a source that a command adds."""
+"""The text that messages have in place of a file's name if a command adds the source."""
 
 
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
@@ -240,7 +240,10 @@ def load(
 def _build_if_needed(
     table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return what `build` returns, or for a source that is wrong but not needed, an unusable source without values."""
+    """Return what `build` returns or, if it fails and the source is not needed, an unusable source without values.
+
+    If `needed` is empty, all sources are needed.
+    """
     try:
         return build()
     except ConfigError as error:

@@ -31,7 +31,10 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a run: numbers of processes (0: as suits the machine), and seconds between runs (0: run once)."""
+    """The settings of a run. A number of processes is 0 if it is to suit the machine.
+
+    `every` is the time from the start of a run to the start of the next one, in seconds; 0 means that it runs once.
+    """
 
     fetchers: int
     readers: int

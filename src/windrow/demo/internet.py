@@ -67,7 +67,10 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over SFTP; the server's settings pin its new host key. Raise MissingExtra without asyncssh."""
+    """Serve a folder over SFTP to `USER`; raise MissingExtra if asyncssh is not installed.
+
+    The settings in the result have the fingerprint of the server's new host key.
+    """
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -117,7 +120,10 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
-    """Serve a folder over HTTPS; write the CA's certificate into `workspace`. Raise MissingExtra without trustme."""
+    """Serve a folder over HTTPS, and write the certificate of its new CA into `workspace`.
+
+    Raise MissingExtra if trustme is not installed.
+    """
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:

@@ -81,7 +81,7 @@ def _response_record(url: str, body: bytes, digest: str) -> bytes:
 
 
 def _make_pdf(paper: _Paper) -> bytes:
-    """Return a PDF of one page: the title in large letters, the author, and the text in lines of 80 letters."""
+    """Return a PDF of one page: the title in large letters, the author, and the text in lines of at most 80 letters."""
     words, lines = paper.text.split(), [""]
     for word in words:
         if len(lines[-1]) + len(word) > 80:

@@ -42,7 +42,7 @@ def specimens(centre: str, seed: int, count: int = 20) -> bytes:
 
 
 def specimen_id(seed: int, number: int) -> str:
-    """Return the specimenID of a mouse. `number` counts from 0 in the document for `seed`."""
+    """Return the specimenID of a mouse. `number` is its number, from 0, in the document made with `seed`."""
     return f"M{seed:04}-{number:03}"
 
 

@@ -96,7 +96,10 @@ def _harbour(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
-    """Return the museum's pages by path, with a feed, broken markup and an old encoding. On day 2 one is removed."""
+    """Return the museum's pages by path, with a feed, broken markup and an old encoding.
+
+    On day 2, one page is removed, and the feed has other news.
+    """
     news_path, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )
@@ -134,7 +137,7 @@ def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _shop(origins: Origins, _day: int) -> dict[str, SiteResponse]:
-    """Return the shop's pages by path. Their links are traps: session ids, endless queries, an endless calendar."""
+    """Return the shop's pages by path. Many links are traps: session ids, endless queries, an endless calendar."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
         f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
@@ -182,7 +185,7 @@ TOWN_SOURCES = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""The settings of the source of each site, as TOML; `{origin}` is replaced by the site's origin."""
+"""By site of the town, the settings of its source as TOML; `{origin}` is replaced by the site's origin."""
 
 # By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {
@@ -269,7 +272,7 @@ def _news_article(slug: str, day: int) -> SiteResponse:
 
 
 def _council_calendar(day: int) -> SiteResponse:
-    """Return the council's meetings as iCalendar. On the second day, one is moved, one is cancelled, one is added."""
+    """Return the council's meetings as iCalendar. On day 2, one is moved, one is cancelled and one is added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
     for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
         lines += [

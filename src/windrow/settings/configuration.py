@@ -122,8 +122,8 @@ def credentials_of(
 ) -> tuple[Credential, ...]:
     """Return a secret with the header or parameter that it is sent in; () if it is the address's password or not set.
 
-    Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a prefix is set without
-    them, or if one is not valid.
+    Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a secret has a prefix but
+    no header, or if the header or the parameter is not valid.
     """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
@@ -201,7 +201,7 @@ class Configuration:
     `section` builds from the values what the adapter gets from `Workspace.section`, mostly with `filled`; `build`
     builds a source from its table. Both raise ConfigError. `presets` returns the presets for new sources by name.
     `template` is put into a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
-    6h`; the help of `new source`, `run`, `try`, `why` and `export` each shows its own.
+    6h`; the help of `new source`, `new collection`, `run`, `try`, `why` and `export` shows those of the command.
     """
 
     settings: tuple[Setting, ...] = ()

@@ -55,7 +55,7 @@ def show_size(byte_count: int) -> str:
 
 
 def read_duration(value: object) -> float:
-    """Return a duration in seconds, given as a number or a text with units (w, d, h, m, s), or raise ConfigError.
+    """Return a duration in seconds, given as a number or a text with units such as h or min, or raise ConfigError.
 
     >>> read_duration("6h"), read_duration("1 h 30 min"), read_duration(0.5), read_duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)
@@ -97,7 +97,7 @@ class ValueKind(NamedTuple):
     """A kind of value; `noun` describes it in messages and on the reference page.
 
     `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
-    the value, which may be a secret. `spell` converts the text of an environment variable to the value that TOML would
+    a value that may be a secret. `spell` converts the text of an environment variable to the value that TOML would
     have. `show` converts a value that was read to text for people, and never shows a secret.
     """
 
