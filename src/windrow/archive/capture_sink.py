@@ -316,8 +316,8 @@ class CaptureSink:
     def _finish_part(self, part: PartFile) -> KeptResponse:
         """Archive a complete body, and return the archived response.
 
-        The body becomes a revisit record if it is unchanged, and a compressed record if it is compressible and not too
-        large. Otherwise the part file itself is moved into the archive.
+        If the body is unchanged, a revisit record is written. If it is not compressed already and not too large, it is
+        written as a new record. Otherwise the part file itself is moved into the archive.
         """
         body_digest, size = part.digest(), part.body_size
         if body_digest == self._last.digest:

@@ -125,7 +125,7 @@ def _restore_part(folder: Path, path: Path) -> str:
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files that were not written for 14 days: their documents have probably changed or been removed."""
+    """Remove part files that are older than 14 days: their documents have probably changed or been removed."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()
