@@ -207,9 +207,9 @@ class FtpConnection(Connection):
     async def list(self, folder: str) -> Entries | None:
         """List a folder, or return None if it does not exist.
 
-        The command is MLSD, LIST if the server lacks MLSD, or NLST if the format of LIST is unknown. An empty answer to
-        LIST is checked by NLST, because some servers send it when their program for lists fails. MLSD returns times.
-        After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
+        The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
+        unknown format, NLST follows: some servers send an empty list when their program for lists fails. MLSD returns
+        times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():

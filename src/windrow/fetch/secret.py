@@ -143,7 +143,7 @@ class SentSecrets:
         return self._may_contain_secret(text) and self._pattern is not None and self._pattern.search(text) is not None
 
     def _may_contain_secret(self, text: bytes) -> bool:
-        """Return whether a text has a plainly spelled secret, or a character with which other spellings begin."""
+        """Return False if a text has no secret: neither a plainly spelled one nor a character of other spellings."""
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
@@ -153,7 +153,7 @@ class SentSecrets:
         return text[:final_size], text[final_size:]
 
 
-_ESCAPE_CHARACTERS = (b"%", b"\\", b"&")  # one of them is in each form in `_spellings` but the first
+_ESCAPE_CHARACTERS = (b"%", b"\\", b"&")  # each form in `_spellings` but the first contains one of them
 _BYTES_PER_CHARACTER = 24  # the maximum number of bytes of a form in `_spellings`
 
 

@@ -32,7 +32,7 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file was replaced: its time `modified` is not that of the version of which `sink` has a part.
+    """Return whether a file was replaced since `sink` received a part of it: whether its time `modified` is another.
 
     If a time is unknown, the file counts as the same. Only whole seconds are compared: some protocols lack fractions.
     """
