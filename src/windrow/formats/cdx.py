@@ -300,7 +300,7 @@ def parse_lines(
 
 _BLOCK_LINES = 256  # lines that are parsed together
 _MAX_SHOWN_BYTES = 200  # bytes of a faulty line that are kept
-_MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
+_MAX_LINES_ONE_BY_ONE = 4  # up to this number, lines are parsed one by one and not as columns
 
 
 def _parse_block(

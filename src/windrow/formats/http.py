@@ -61,7 +61,7 @@ def find_body(block: bytes) -> int:
 
 @lru_cache(maxsize=64)
 def read_head(head: bytes) -> HttpHead:
-    r"""Read a response's head, whose lines may end in a bare line feed. Never raise an error.
+    r"""Read a response's head, whose lines may end in a bare line feed. It never raises an error.
 
     >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
     HttpHead(status=200, fields={'etag': '"x"'})

@@ -212,7 +212,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
 ) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, the number of unreadable ones, and how much is left out by which caps.
+    """Return the texts of the first pages, the number of unreadable pages, and how much each exceeded cap leaves out.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
@@ -313,7 +313,7 @@ def _find_links(
 ) -> Iterator[PdfLink | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    For each link after the first `max_links`, yield None. Only the search for texts is slow in PDFium.
+    For each link after the first `max_links`, yield None: PDFium finds links fast, but their texts slowly.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 

@@ -277,7 +277,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Return the origin, path and query (with `?`) of an address of safe characters that is surely normalised, or None.
+    """Return the origin, path and query (with `?`) of an address, or None unless safe characters show it is normalised.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)

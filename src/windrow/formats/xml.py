@@ -221,7 +221,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError if there are more than `limit` elements. They are counted only if there may be that many."""
+    """Raise StepError if there are more than `limit` elements. They are counted only if there may be more."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0
