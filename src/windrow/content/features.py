@@ -101,7 +101,7 @@ def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
 
 
 def _since_headline(page: PageMeasures, measure: int) -> bytes:
-    """Return for each block a measure of `PageMeasures.since_headline`, as a grade: level, blocks or words (0 to 2)."""
+    """Return for each block an item of its `PageMeasures.since_headline` as a grade; `measure` is the item's index."""
     return grade_counts(list(map(itemgetter(measure), page.pick(page.since_headline))))
 
 

@@ -129,7 +129,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block its distance behind the text box in blocks, as a grade; 0 if it is not behind it."""
+    """Return for each block after the text box its distance from the box in blocks, as a grade; 0 for others."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)

@@ -44,7 +44,7 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell is unfit for a Markdown table: it contains a list, code, a headline or a long text."""
+    """Return whether a cell is unfit for a Markdown table: it is long, or has a list, quotation, headline or code."""
     return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 

@@ -114,7 +114,7 @@ class BoxSurroundings(NamedTuple):
     densest: list[int]
     """The greatest share of linked words of the box and the boxes around it, as a grade."""
     repeated_box: list[int]
-    """The box, or a box around it, with the most siblings of its kind; 0 if none has two siblings."""
+    """The box, or a box around it, with the most siblings of its kind; 0 if none has at least two."""
     repetitions: list[int]
     """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 if `repeated_box` is 0."""
     near_groups: list[int]
@@ -175,7 +175,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 
 
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return, for each share and block, the innermost box around the block with at least this share of the sum.
+    """Return, for each share and block, the innermost box around the block with at least this share of the body's sum.
 
     `shares` are in ascending order. `sums` has the sum of each box, beginning with the body.
     """
