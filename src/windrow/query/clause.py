@@ -102,7 +102,7 @@ NewLeaf = TypeVar("NewLeaf")
 
 
 def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tree[NewLeaf]:
-    """Return a query's tree with each leaf replaced by `new_leaf(leaf)`, such as the clause for it."""
+    """Return a copy of a query's tree in which `new_leaf(leaf)`, such as a clause, replaces each leaf."""
     match node:
         case Not(part):
             return Not(replace_leaves(part, new_leaf))

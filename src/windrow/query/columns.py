@@ -30,7 +30,7 @@ _DOI_RESOLVER = re.compile(r"(?:https?://)?(?:dx\.)?doi\.org/", re.IGNORECASE)
 _SWITCH_MARKS = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 _LAST_YEAR = 9_999  # a larger number is a time, or a day in digits
 _DAYS_IN_DIGITS = range(1900_01_01, 2100_12_32)
-"""Numbers that are days in digits if they can be: as seconds they are in the summer of 1970."""
+"""The range of numbers that mean a day in digits (YYYYMMDD), if it exists, and not a time in seconds (in 1970)."""
 
 _MAX_TIME = 253_402_300_799  # the last second of the year 9999; a larger number has milliseconds
 _FIELD_KINDS = {
@@ -102,7 +102,7 @@ def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
 
 
 def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries:
-    """Return what an index stores for the value of a record, so that searches can filter by columns."""
+    """Return what an index stores for a record, so that searches can filter by its columns."""
     texts: list[tuple[str, str]] = []
     numbers: list[tuple[str, int]] = []
     for column in columns:
@@ -141,7 +141,7 @@ def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
 
 
 def read_dates(text: str) -> Bounds | None:
-    """Return the first and last second of a day, month or year, or of a range of them; None if it is not valid.
+    """Return the first and last second of a year, month, week, day or time, or of a range of them; None if not valid.
 
     >>> read_dates("1970-01-01..1970-01-02"), read_dates("..1969"), read_dates("soon")
     (Bounds(low=0, high=172799), Bounds(low=None, high=-1), None)

@@ -173,7 +173,7 @@ class _Scanner:
         return token
 
     def _read_abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
-        """Do the same as `_read_filter` for an abbreviated key, but return the filter without a note."""
+        """Return the filter whose abbreviated key is at `start`, as `_read_filter` does, but without a note."""
         key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None

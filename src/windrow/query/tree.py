@@ -35,7 +35,7 @@ class TimeSpan(NamedTuple):
 
 
 def read_time_span(text: str) -> TimeSpan | None:
-    """Return the span of a year, month, week, day, minute or second in UTC, or None if it is not one of these.
+    """Return the span of a year, month, week, day, minute or second in UTC, or None if the text is not one of these.
 
     >>> read_time_span("2024-06-01") == read_time_span("20240601") == read_time_span("2024-W22-6")
     True
