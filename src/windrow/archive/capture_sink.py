@@ -59,7 +59,7 @@ class ArchiveWriter:
         """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
         A file that has `rotate` bytes or more is followed by another one. `agent` is the user agent for the warcinfo
-        record. Unless `archived`, the names show that the files may be removed once no step needs their records.
+        record. If not `archived`, `UNARCHIVED_PREFIX` precedes `prefix`.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
         prefix = prefix if archived else f"{UNARCHIVED_PREFIX}{prefix}"
@@ -98,7 +98,10 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write `preceding`, unless it is empty, then `record`, uncompressed if `plain`. Return where `record` is."""
+        """Write `preceding`, unless it is empty, and then `record`; return the place of `record`.
+
+        If `plain`, they are not compressed.
+        """
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
@@ -136,7 +139,7 @@ def _guess_media_type(suffixes: str) -> str:
 
 
 def _is_dense(body: bytes) -> bool:
-    """Return whether compression saves less than 5 % of the first 4,096 bytes of a body; False for a shorter body."""
+    """Return whether a body has at least 4,096 bytes and compression saves less than 5 % of the first 4,096."""
     start = body[: 1 << 12]
     return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
@@ -192,9 +195,10 @@ class CaptureSink:
         return bool(self.start) and self.start == self.listed_size
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin the body of a document of `size` bytes (None: unknown). `head` and `request` are HTTP heads as sent.
+        """Begin the body of a document of `size` bytes (None: unknown).
 
-        Raises TerminalFailure if the document is larger than allowed, and DiskFull.
+        `head` is the HTTP head of the response, and `request` is the request, both as they are archived. Raises
+        TerminalFailure if the document is larger than allowed, and DiskFull.
         """
         self._announced = size
         if not self.start:

@@ -26,7 +26,7 @@ _FOLDER = "archive/"
 _LIST_NAME = "datapackage.json"
 _MAX_NAME_LENGTH = 60  # the number of characters at the end of a name that an unpacked file keeps
 _BLOCK_SIZE = 1 << 20  # bytes
-_ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # of digests in the list of files
+_ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # the algorithms of digests that are compared
 
 
 class UnpackedWarc(NamedTuple):

@@ -4,8 +4,8 @@ The files may come from Heritrix, browsertrix, Common Crawl or wget: WARC 0.17 t
 a gzip member for each record. A broken record is returned with a reason, and reading continues at the next record that
 can be found.
 
-FastWARC and warcio read the same formats, but files of other crawlers need more than they do: continuing after a broken
-record, a limit on the inflated size of a record, and beginning in the middle of a file.
+FastWARC and warcio read the same formats, but lack what files of other crawlers need: continuing after a broken record,
+a limit on the inflated size of a record, and beginning in the middle of a file.
 """
 
 from __future__ import annotations
