@@ -143,7 +143,7 @@ class SentSecrets:
         return self._may_contain_secret(text) and self._pattern is not None and self._pattern.search(text) is not None
 
     def _may_contain_secret(self, text: bytes) -> bool:
-        """Return False if a text has no secret: neither a plainly spelled one nor a character of other spellings."""
+        """Return False if a text cannot have a secret: it has neither a plain one nor a character of escaped forms."""
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
@@ -256,12 +256,12 @@ class HidingConnection(Connection):
         ]
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get a file."""
+        """Get a file; secrets are overwritten in the messages of errors."""
         with _hide_in_errors(self._secrets):
             return await self._connection.get(path, sink)
 
     def expect(self, path: str) -> None:
-        """Announce the next file."""
+        """Announce the next file to the inner connection."""
         self._connection.expect(path)
 
     async def close(self) -> None:

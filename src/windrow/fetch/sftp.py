@@ -23,7 +23,7 @@ from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_large, refu
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-# The fastest ciphers first (AES with hardware, which authenticate in the same pass).
+# These ciphers are preferred, as the fastest: AES with hardware, which authenticates in the same pass.
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 # The kinds of host keys, in the order tried: a server may have a key of each kind, and not all are pinned.
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
@@ -251,9 +251,10 @@ class SftpConnection(Connection):
         return entries
 
     def _extend_timeout(self, timeout: asyncio.Timeout, deadline: float = math.inf) -> None:
-        """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` (event loop's time) if earlier.
+        """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` if that is earlier.
 
-        It is only changed if it would expire within the site's timeout, since a change for every block is slow.
+        `deadline` is a time of the event loop. `timeout` is only changed if it would expire within the site's timeout,
+        since a change for every block is slow.
         """
         now = asyncio.get_running_loop().time()
         if (timeout.when() or 0.0) - now < self._site.timeout:
