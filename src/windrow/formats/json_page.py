@@ -15,7 +15,9 @@ _MESSAGE_CHARACTERS = 200  # of an error
 
 
 def load_json(content: bytes | str) -> Any:
-    """Parse JSON; NaN and infinity, which JSON does not have, become null. Raise ValueError or RecursionError.
+    """Parse JSON; the words NaN and Infinity, which JSON does not have, become None.
+
+    Raise ValueError if it is not valid, and RecursionError if it is nested too deeply.
 
     >>> load_json('[NaN, -Infinity, 1.5]')
     [None, None, 1.5]

@@ -77,7 +77,7 @@ class Pdf:
     created: int | None
     modified: int | None
     pages: list[str]
-    """The text of each page that was read, with its line ends; empty for a page that cannot be read."""
+    """The text of each page that was read, with its line ends, or "" for a page that cannot be read."""
     contents: list[tuple[int, str]]
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
@@ -364,7 +364,7 @@ def _read_metadata(document: PdfDocument, key: bytes) -> str:
 
 
 def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
-    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself raises for lone surrogates."""
+    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself fails at lone surrogates."""
     byte_count = pdfium_function(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(byte_count)
     pdfium_function(*arguments, buffer, byte_count)

@@ -277,7 +277,9 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Return the origin, path and query (with `?`) of an address, or None unless safe characters show it is normalised.
+    """Return the origin, path and query (with `?`) of an address, or None if it is perhaps not normalised.
+
+    An address is surely normalised if it has only safe characters and no `/.`.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)

@@ -131,7 +131,7 @@ def _alternate_link(element: etree._Element) -> str:
 
 
 def _address_for_links(element: etree._Element) -> str:
-    """Return the `xml:base` of an element or of its nearest ancestor that has one; empty if there is none."""
+    """Return the `xml:base` of an element or of its nearest ancestor that has one, or "" if there is none."""
     if own_base := element.get(_BASE):
         return own_base
     return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")

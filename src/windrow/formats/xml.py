@@ -1,7 +1,7 @@
 """Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
 
 Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding. Faults
-are `StepError`s with a reason and, if the parser knows them, line and column, correct in documents of any size.
+are `StepError`s with a reason and, if the parser knows them, line and column.
 """
 
 from __future__ import annotations
