@@ -356,7 +356,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day in the path of an address, in ISO 8601; empty if there is none.
+    """Return the day in the path of an address, in ISO 8601, or "" if there is none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding, or None, and its source. With `search_late`, a `meta` after 1,024 bytes counts."""
+    """Return the declared encoding, or None, and its source. If `search_late`, a later `meta` counts, too."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:

@@ -156,7 +156,7 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def serialise_body(tree: LexborHTMLParser) -> bytes:
-    """Serialise the body as well-formed markup in UTF-8; empty if there is no body."""
+    """Return the body as well-formed markup in UTF-8, or b"" if there is no body."""
     markup = tree.body.html if tree.body is not None else None
     return (markup or "").encode("utf-8", "replace")
 
