@@ -1,6 +1,6 @@
 """Rank texts by their similarity to a query, cut snippets from texts that were found, and relax queries.
 
-A query is relaxed, so that a part of its words is enough, if no document has all of them.
+If no document has all words of a query, it is relaxed: a part of its words is then enough.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking. `weights` of folded words are greater for rare words; `total` is their sum."""
+    """A query prepared for ranking. `weights`, by folded word, are greater for rare words; `total` is their sum."""
 
     weights: Mapping[str, float]
     total: float
