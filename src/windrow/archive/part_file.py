@@ -24,7 +24,7 @@ _BLOCK_SIZE = 1 << 20  # bytes
 
 
 class FirstRecords(NamedTuple):
-    """The offset and header of a file's first record that is not warcinfo or a request, and the request before it."""
+    """The offset and header of the first record that is neither warcinfo nor a request, and the request before it."""
 
     offset: int
     header: Header
