@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body. Beyond the limit, raise StopReading if the body is cut, or TerminalFailure."""
+        """Write a block of the body; beyond the limit, raise StopReading if it may be cut, or else TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:

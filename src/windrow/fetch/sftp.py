@@ -82,7 +82,7 @@ class SftpChannel:
         self.connection.abort()
 
     async def end(self) -> None:
-        """Close the connection, and wait for the server, a second at most."""
+        """Close the connection, and wait for the server for at most a second."""
         self.sftp.exit()
         self.connection.close()
         try:
@@ -323,14 +323,14 @@ class SftpConnection(Connection):
         return offset, size
 
     async def close(self) -> None:
-        """Close the session, and wait for the server, a second at most."""
+        """Close the session, and wait for the server for at most a second."""
         channel, self._channel = self._channel, None
         if channel:
             await channel.end()
 
 
 async def connect(site: Site) -> SftpConnection:
-    """Open a session, logged in, to a server whose host key is pinned. Raises a TransportError if that fails."""
+    """Connect and log in to a server whose host key is pinned. Raises a TransportError if that fails."""
     refuse_proxy(site)
     connection = SftpConnection(site)
     await connection.open()
