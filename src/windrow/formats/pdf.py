@@ -115,7 +115,10 @@ def is_installed() -> bool:
 
 
 def read_pdf(raw: bytes, limits: Limits = _LIMITS) -> Pdf:
-    """Read a document within `limits`; raise MissingExtra without the extra `pdf`, StepError if it is unreadable."""
+    """Read a document within `limits`.
+
+    Raise MissingExtra if the extra `pdf` is not installed, and StepError if the document cannot be read.
+    """
     with _open_document(raw) as document:
         return _read_document(document, limits)
 
@@ -153,7 +156,11 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document for a block; raise MissingExtra without the extra `pdf`, StepError if it cannot be read."""
+    """Open a document for a block of code.
+
+    Raise MissingExtra if the extra `pdf` is not installed, and StepError if the document cannot be opened, or if PDFium
+    fails in the block.
+    """
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:
@@ -239,7 +246,7 @@ def _read_texts(
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
-    """Return the first line in the largest letters of a page, and the lines after it in the file's order.
+    """Return at most `_HEAD_LINES` lines of a page: the first in the largest letters, and those after it in the file.
 
     A line with fewer than `_MIN_TITLE_LETTERS` letters and digits is not the first. The list is empty if no line can be
     first or the page cannot be read. PDFium finds lines fast, but reads texts slowly: only these lines are read.

@@ -189,7 +189,8 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 def show(value: object) -> str:
     """Return a value as text in one line for people.
 
-    A time is shown to the second, None and an empty text as a dash, an integer with commas, a truth value as yes or no.
+    A time is shown to the second, and an integer is shown with commas. None and an empty text become a dash; a truth
+    value becomes yes or no.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')

@@ -153,7 +153,7 @@ class _NullTarget:
 
 
 class _Imports(etree.Resolver):
-    """Finds by name, in memory only, the files that a schema imports."""
+    """Finds the files that a schema imports, by their names and only in memory."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         self.imports = imports

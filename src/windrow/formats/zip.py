@@ -42,7 +42,7 @@ _METHOD_NAMES = {
 _UNIX_SYSTEM = 3
 _MAX_COMMENT_BYTES = 0xFFFF
 MAX_OFFSET = 1 << 62
-"""An offset beyond the end of any file; in some files, seeking there fails."""
+"""Offsets from this one on are beyond the end of any file. They are refused, since seeking to them may fail."""
 
 
 class DirectoryRecord(NamedTuple):
