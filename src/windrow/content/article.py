@@ -234,7 +234,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with one, that `formats.moment.read_page_time` can read; so is `modified`."""
+    """A date, or a short text with one, in a form that `formats.moment.read_page_time` can read, like `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]

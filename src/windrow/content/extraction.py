@@ -52,7 +52,7 @@ class Extract:
     authors: tuple[str, ...]
     site: str
     published: str
-    """A day or a time in ISO 8601, with a zone if the page names one; so is `modified`."""
+    """A day or a time in ISO 8601, with a zone if the page names one. `modified` is in the same form."""
     modified: str
     description: str
     keywords: tuple[str, ...]

@@ -294,7 +294,7 @@ class PageHead(NamedTuple):
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may forbid search engines to show the page."""
     published: str = ""
-    """A date as written that `read_page_time` can read; so is `modified`."""
+    """A date as written that `read_page_time` can read. `modified` is in the same form."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""

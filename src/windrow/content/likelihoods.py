@@ -129,7 +129,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return the distance of each block after the text box from the box, in blocks, as a grade; it is 0 for others."""
+    """Return a grade for each block: how many blocks it is after the text box's end, or 0 if it is not after it."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)

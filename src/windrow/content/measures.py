@@ -38,7 +38,7 @@ DISTANCE_SCALE: Scale = (
 )  # fmt: skip
 """Bounds for distances in blocks."""
 OUTSIDE_GRADE = 254
-"""The grade for a neighbour outside the page; among features of likelihoods, this grade is 0."""
+"""The grade for a neighbour outside the page. For features of `likelihoods`, it is 0 instead."""
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:

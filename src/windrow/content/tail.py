@@ -181,7 +181,7 @@ class _TextEnds:
 
 
 def is_article(traits: PageTraits) -> bool:
-    """Return whether a page is an article by its head or address, and not a forum or documentation.
+    """Return whether a page's head or address declares an article, and neither a forum nor documentation.
 
     >>> is_article(PageTraits(kind=2)), is_article(PageTraits()), is_article(PageTraits(kind=2, types=8))
     (True, False, False)

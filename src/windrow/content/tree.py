@@ -143,7 +143,7 @@ def _remove_text(node: LexborNode) -> None:
 
 
 def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
-    """Remove all text from the elements that any of the valid CSS `selectors` matches, but not their links."""
+    """Remove the text in all elements that one of the CSS `selectors` matches; links in them remain without text."""
     for selector in selectors:
         for node in tree.css(selector):
             _remove_text(node)
