@@ -152,7 +152,7 @@ def read_dates(text: str) -> Bounds | None:
 
 
 def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
-    """Return what a filter by a column of this type searches for (a text, a mark or bounds), or None if not valid."""
+    """Return the text, mark or bounds that a filter by this type of column searches for, or None if not valid."""
     match type_:
         case ColumnType.TEXT:
             return text if words(text) else None

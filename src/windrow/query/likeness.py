@@ -203,7 +203,7 @@ def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
 
 
 def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return, in pieces, the part of a text that has the most different hits; without hits, the beginning of the text.
+    """Return the part of a text that has the most different hits, or the beginning of a text without hits, in pieces.
 
     >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))

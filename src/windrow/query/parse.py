@@ -269,7 +269,7 @@ class Query:
 
 
 def parse(text: str, columns: FilterReaders = NO_COLUMNS) -> Query:
-    """Parse a query; every text is valid. `columns` has the filters that are not in `KEYS` (`columns.parse_query`).
+    """Parse a query; every text is valid. `columns` has the filters that are not in `KEYS`; see `columns.parse_query`.
 
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
