@@ -198,7 +198,7 @@ class CaptureSink:
         """Begin the body of a document of `size` bytes (None: unknown).
 
         `head` is the HTTP head of the response, and `request` is the request, both as they are archived. Raises
-        TerminalFailure if the document is larger than allowed, and DiskFull.
+        DiskFull, and TerminalFailure if the document is larger than allowed.
         """
         self._announced = size
         if not self.start:
@@ -218,7 +218,7 @@ class CaptureSink:
         self.start, self.validator, self._warc_time = 0, "", self._started
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add the next bytes of the body. Raises TerminalFailure if it exceeds the limit, and DiskFull."""
+        """Add the next bytes of the body. Raises DiskFull, and TerminalFailure if it exceeds the limit."""
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
             self._move_to_part()

@@ -42,8 +42,8 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime)
     """Overwrite the records `spans` of the file `warc`, flush the file, and return the number of bytes overwritten.
 
     `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported file, is copied
-    first. Raises ArchiveError if the file is not in the archive `folder` or cannot be written, or if a record is too
-    short to be replaced, and DiskFull.
+    first. Raises DiskFull, and ArchiveError if the file is not in the archive `folder` or cannot be written, or if a
+    record is too short to be replaced.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():

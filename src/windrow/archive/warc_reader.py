@@ -41,7 +41,7 @@ STATED = "stated"
 """Can be passed instead of an algorithm's name. It means the algorithm of the payload digest that a record states."""
 
 _MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether each is a gzip member
-_MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header, and of an HTTP head
+_MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header with the HTTP head after it
 _BLOCK_SIZE = 256 * 1024  # bytes
 _FIRST_READ = 16 * 1024  # the number of bytes read first of a gzip member: most are not larger
 _PROBE_SIZE = 16 * 1024  # the number of bytes that contain the first line of any record
@@ -375,7 +375,7 @@ class _Block:
         return self._start[:count]
 
     def read_head(self, max_size: int) -> bytes:
-        """Consume and return the HTTP head at the start of the block, or b"" if it is longer than `max_size` bytes."""
+        """Consume and return the HTTP head at the start, or b"" if it does not end within `max_size` bytes."""
         while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
             self._start += self._read_more(self.remaining - len(self._start))
         if end < 0:
