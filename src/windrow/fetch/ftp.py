@@ -178,7 +178,7 @@ class FtpConnection(Connection):
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
         """Start a transfer.
 
-        Return its offset, the size of the file (None: unknown), and the result of `open_data`.
+        Return its offset, the size of the file or None if that is unknown, and the result of `open_data`.
         """
         expected, self._expected = self._expected, None
         if expected is not None:
@@ -195,7 +195,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Return the offset at which to start, and the size (None: it is unknown or stated in a later reply)."""
+        """Return the offset at which to start, and the size, or None if it is unknown or stated in a later reply."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size

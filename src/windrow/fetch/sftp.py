@@ -285,7 +285,7 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file into the sink. Return the offset at which it ended, and its announced size (None: unknown)."""
+        """Write a file into the sink. Return the offset at which it ended, and its announced size or None."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
         block_size, responses = sftp.block_size, deque([sftp.ask_read(handle, sftp.block_size, sink.start)])
         if sink.listed_size and sink.listed_size < block_size and not sink.start:
