@@ -119,7 +119,7 @@ def read_location(fields: Mapping[str, str]) -> str:
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag; without any ETag, a strong Last-Modified; otherwise "".
+    """Return the validator for If-Range: a strong ETag, or a strong Last-Modified if there is no ETag, or else "".
 
     Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections 8.8.2.2 and 13.1.5):
     within that second the file may have changed again.

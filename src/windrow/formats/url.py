@@ -170,7 +170,7 @@ _FRONT_PATH = re.compile(
 
 
 def is_front_page(url: str) -> bool:
-    """Return whether a normalised address is the front page of a site, or its front page in one language.
+    """Return whether a normalised address is that of a site's front page, or of its front page in one language.
 
     Many servers send their front page instead of a page that is gone.
 
