@@ -166,7 +166,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the authors' names in texts such as bylines, each once, at most 10, without "by", roles and addresses.
+    """Return at most 10 names of authors in texts such as bylines, each once, without "by", roles and addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')

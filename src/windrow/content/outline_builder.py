@@ -228,7 +228,7 @@ class OutlineBuilder:
         self._anchors += [Anchor("img", href, "", label, locations, headline=False) for href in hrefs]
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Open a link; close the link that is open, if there is one."""
+        """Close the open link, if there is one, and open a new link if the tag has an address."""
         if self._open_link is not None:
             self.close_anchor()
         if self.parts and self.word_gap:
