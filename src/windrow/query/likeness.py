@@ -1,6 +1,6 @@
 """Rank texts by their similarity to a query, cut snippets from texts that were found, and relax queries.
 
-If no document has all words of a query, it is relaxed: a part of its words is then enough.
+A query is relaxed if no document has all of its words: a part of the words is then enough.
 """
 
 from __future__ import annotations

@@ -135,7 +135,10 @@ class _Scanner:
         yield self._read_word(note)
 
     def _read_quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start`, or None if no complete phrase does. Move `offset` after it."""
+        """Return the phrase that begins at `start`, and move `offset` after it.
+
+        Return None if no complete phrase begins there.
+        """
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
