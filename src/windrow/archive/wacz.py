@@ -32,8 +32,8 @@ _ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # the algorithms of
 class UnpackedWarc(NamedTuple):
     """A WARC file in a WACZ file: its name there, the path of the unpacked file, and why it cannot be used, or "".
 
-    It may also describe the problem of a file that was not unpacked, or with an empty name that of the WACZ file
-    itself; `path` is then the path of the WACZ file.
+    It may also describe a problem of a file that was not unpacked or, with an empty name, of the WACZ file itself.
+    `path` is then the path of the WACZ file.
     """
 
     name: str
