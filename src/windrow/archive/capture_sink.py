@@ -59,7 +59,7 @@ class ArchiveWriter:
         """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
         A file that has `rotate` bytes or more is followed by another one. `agent` is the user agent for the warcinfo
-        record. Unless `archived`, the names show that the files may be removed once no step needs their records.
+        record. If not `archived`, `UNARCHIVED_PREFIX` precedes `prefix`.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
         prefix = prefix if archived else f"{UNARCHIVED_PREFIX}{prefix}"
@@ -98,7 +98,10 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write `preceding`, unless it is empty, then `record`, uncompressed if `plain`. Return where `record` is."""
+        """Write `preceding`, unless it is empty, and then `record`; return the place of `record`.
+
+        If `plain`, they are not compressed.
+        """
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
@@ -136,7 +139,7 @@ def _guess_media_type(suffixes: str) -> str:
 
 
 def _is_dense(body: bytes) -> bool:
-    """Return whether compression saves less than 5 % of the first 4,096 bytes of a body; False for a shorter body."""
+    """Return whether a body has at least 4,096 bytes and compression saves less than 5 % of the first 4,096."""
     start = body[: 1 << 12]
     return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
@@ -192,9 +195,10 @@ class CaptureSink:
         return bool(self.start) and self.start == self.listed_size
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin the body of a document of `size` bytes (None: unknown). `head` and `request` are HTTP heads as sent.
+        """Begin the body of a document of `size` bytes (None: unknown).
 
-        Raises TerminalFailure if the document is larger than allowed, and DiskFull.
+        `head` is the HTTP head of the response, and `request` is the request, both as they are archived. Raises
+        DiskFull, and TerminalFailure if the document is larger than allowed.
         """
         self._announced = size
         if not self.start:
@@ -214,7 +218,7 @@ class CaptureSink:
         self.start, self.validator, self._warc_time = 0, "", self._started
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add the next bytes of the body. Raises TerminalFailure if it exceeds the limit, and DiskFull."""
+        """Add the next bytes of the body. Raises DiskFull, and TerminalFailure if it exceeds the limit."""
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
             self._move_to_part()
@@ -316,8 +320,8 @@ class CaptureSink:
     def _finish_part(self, part: PartFile) -> KeptResponse:
         """Archive a complete body, and return the archived response.
 
-        The body becomes a revisit record if it is unchanged, and a compressed record if it is compressible and not too
-        large. Otherwise the part file itself is moved into the archive.
+        If the body is unchanged, a revisit record is written. If it is not compressed already and not too large, it is
+        written as a new record. Otherwise the part file itself is moved into the archive.
         """
         body_digest, size = part.digest(), part.body_size
         if body_digest == self._last.digest:

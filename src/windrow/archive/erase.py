@@ -42,7 +42,8 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime)
     """Overwrite the records `spans` of the file `warc`, flush the file, and return the number of bytes overwritten.
 
     `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported file, is copied
-    first. Raises ArchiveError if the file is not in the archive `folder`, or cannot be written.
+    first. Raises DiskFull, and ArchiveError if the file is not in the archive `folder` or cannot be written, or if a
+    record is too short to be replaced.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
@@ -84,8 +85,8 @@ def related_records(
 ) -> Iterator[ErasedSpan]:
     """Yield the spans of a file's records about an address for which `is_target` returns True.
 
-    Only records that begin from the first offset of `bounds` on, and before the second, are read. The first must be 0
-    or the end of a record. Requests, and other crawlers' records about a response, have the address of the response.
+    Only records that begin at the first offset of `bounds` or after it, and before the second, are read. The first must
+    be 0 or the end of a record. Requests, and other crawlers' records about a response, have the response's address.
     """
     start, end = bounds
     for record in read_records(path, start, limits):

@@ -40,8 +40,8 @@ _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
     """Repack `source` as `destination`. Return a clause that says where its compression is broken, or "" if it is not.
 
-    `digest` and `form` are the digest and the form of `source`. Raises ArchiveError if nothing can be unpacked or
-    `source` inflates beyond the limits, and DiskFull.
+    `digest` and `form` are the digest and the form of `source`. Raises DiskFull, and ArchiveError if nothing can be
+    unpacked or `source` inflates beyond the limits.
     """
     plain, problem = source, ""
     if not form.arc or _read_magic(source) == GZIP:
@@ -141,7 +141,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
     """Decompress `source` to `plain`. Return a clause that says where `source` is broken, or "" if it is not.
 
-    Raises ArchiveError if it inflates beyond the limits, or if nothing can be decompressed, and DiskFull.
+    Raises DiskFull, and ArchiveError if it inflates beyond the limits or nothing can be decompressed.
     """
     limit = max(_FREE_INFLATION, limits.ratio * source.stat().st_size)
     written, problem = 0, ""
@@ -245,7 +245,7 @@ class ImportedFile(NamedTuple):
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Import a file into an archive. Raises ArchiveError if it is not WARC or ARC or cannot be read, and DiskFull."""
+    """Import a file into an archive. Raises DiskFull, and ArchiveError if it is not WARC or ARC or cannot be read."""
     form = detect_form(path)
     folder = archive / IMPORTED_FOLDER
     with map_write_errors(folder):

@@ -24,7 +24,7 @@ _BLOCK_SIZE = 1 << 20  # bytes
 
 
 class FirstRecords(NamedTuple):
-    """The offset and header of a file's first record that is not warcinfo or a request, and the request before it."""
+    """The offset and header of the first record that is neither warcinfo nor a request, and the request before it."""
 
     offset: int
     header: Header
@@ -57,7 +57,7 @@ class PartFile:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record_offset = self._block_offset = self._body_offset = 0
-        self.head = self.request = b""  # the HTTP heads of the first transfer, as sent
+        self.head = self.request = b""  # the HTTP head of the first response, and its request, as archived
         self.date: datetime | None = None  # the WARC-Date of the first transfer
         self._changed = threading.Condition()
         self._is_complete = False

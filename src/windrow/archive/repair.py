@@ -84,8 +84,8 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     """Truncate every file after its last capture on the ledger. Return a message for each repair or missing capture.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again. A file without a recorded capture is removed, but the file
-    of a complete large transfer becomes a part file again. Files whose names are not windrow's are not changed.
+    written but not recorded, so they will be fetched again. A session's file without a recorded capture is removed, but
+    the file of a complete large transfer becomes a part file again. Other files without one are not changed.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
@@ -125,7 +125,7 @@ def _restore_part(folder: Path, path: Path) -> str:
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files that were not written for 14 days: their documents have probably changed or been removed."""
+    """Remove part files that have not changed for 14 days: their documents have probably changed or been removed."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()

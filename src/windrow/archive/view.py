@@ -18,7 +18,7 @@ from windrow.formats.warc import HTTP_START, is_http_message, read_header
 from windrow.model import ArchivePlace
 
 _HEADER_SIZE = 1 << 16  # the number of bytes of a record that are read to find its header
-_MAX_UNCHECKED_LENGTH = 1 << 30  # bytes of a record; the memory for more is not allocated before the file has them
+_MAX_UNCHECKED_LENGTH = 1 << 30  # bytes; a longer stated length is first limited to the size of the file
 _READ_ERRORS = (OSError, zlib.error, cast("type[Exception]", IsalError), KeyError, ValueError, TypeError, OverflowError)
 """What reading a record raises if the file, or the place of the record on the ledger, is wrong."""
 

@@ -24,15 +24,16 @@ from windrow.reasons import Reason
 WACZ_SUFFIX = ".wacz"
 _FOLDER = "archive/"
 _LIST_NAME = "datapackage.json"
-_MAX_NAME_LENGTH = 60  # of an unpacked file, whose name may have 255 bytes
+_MAX_NAME_LENGTH = 60  # the number of characters at the end of a name that an unpacked file keeps
 _BLOCK_SIZE = 1 << 20  # bytes
-_ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # of digests in the list of files
+_ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # the algorithms of digests that are compared
 
 
 class UnpackedWarc(NamedTuple):
     """A WARC file in a WACZ file: its name there, the path of the unpacked file, and why it cannot be used, or "".
 
-    With an empty name, `problem` is that of the WACZ file itself.
+    It may also describe a problem of a file that was not unpacked or, with an empty name, of the WACZ file itself.
+    `path` is then the path of the WACZ file.
     """
 
     name: str
@@ -41,7 +42,7 @@ class UnpackedWarc(NamedTuple):
 
 
 def is_wacz(path: Path) -> bool:
-    """Return whether a file is a zip with WARC files in its folder `archive`, in any letter case."""
+    """Return whether a file is a zip that has WARC files in a folder `archive`. The case of names does not matter."""
     try:
         with path.open("rb") as file:
             records, _ = read_directory(file, Limits())
@@ -51,13 +52,13 @@ def is_wacz(path: Path) -> bool:
 
 
 def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWarc]:
-    """Unpack the WARC files of a WACZ file, in whichever folder of it, into a folder, and yield each of them.
+    """Unpack all WARC files of a WACZ file, in any of its folders, into `folder`, and yield each of them.
 
-    A WARC file that is damaged, exceeds the limits for members of zips, does not have the digest that datapackage.json
-    states, or is listed there but missing, is yielded with its `problem`; so is any other file in the folder `archive`.
-    If a digest cannot be computed, the file that states it has a `problem`, and the WARC file has none. If the WACZ
-    file cannot be used, it is yielded itself, with an empty name. Raises DiskFull unless `limits.free_space` bytes of
-    the folder's disk stay free beside all WARC files.
+    A WARC file is yielded with a `problem` if it is damaged, exceeds the limits for members of zips, does not have the
+    digest that datapackage.json states, or is listed there but missing. Files in the folder `archive` that are not WARC
+    files are yielded with a `problem` too, and so is datapackage.json for each digest in it that cannot be computed;
+    the WARC file is then unpacked unchecked. If the WACZ file cannot be used, it is yielded itself, with an empty name.
+    Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC files.
     """
     try:
         with path.open("rb") as file:
@@ -84,7 +85,7 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[str, str]) -> Iterator[UnpackedWarc]:
-    """Yield what will not be unpacked or verified, with its problem: missing WARC files, other files, odd digests."""
+    """Yield problems: missing WARC files, unknown kinds of digests, and other files in the folder `archive`."""
     names = {member.name for member in members}
     for name, digest in digests.items():
         if _is_warc_name(name) and name not in names:
@@ -100,7 +101,8 @@ def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[s
 def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
     """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
 
-    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored unless the algorithm is known.
+    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored if `_ALGORITHMS` does not have its
+    algorithm.
     """
     algorithm, _, expected_hex = expected.lower().partition(":")
     hasher = hashlib.new(algorithm if algorithm in _ALGORITHMS else "sha256", usedforsecurity=False)
@@ -117,7 +119,10 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
 
 
 def _read_digests(file: BinaryIO, members: Iterable[ZipMember]) -> dict[str, str]:
-    """Return the digests in datapackage.json by file name, {} if it is missing; raise StepError if it is not valid."""
+    """Return the digests in datapackage.json by file name, or {} if it is missing.
+
+    Raises StepError if it is too large or not valid.
+    """
     member = next((member for member in members if member.name == _LIST_NAME), None)
     if member is None:
         return {}

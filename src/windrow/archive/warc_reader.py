@@ -4,8 +4,8 @@ The files may come from Heritrix, browsertrix, Common Crawl or wget: WARC 0.17 t
 a gzip member for each record. A broken record is returned with a reason, and reading continues at the next record that
 can be found.
 
-FastWARC and warcio read the same formats, but files of other crawlers need more than they do: continuing after a broken
-record, a limit on the inflated size of a record, and beginning in the middle of a file.
+FastWARC and warcio read the same formats, but lack what files of other crawlers need: continuing after a broken record,
+a limit on the inflated size of a record, and beginning in the middle of a file.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 PACKED_SUFFIXES = tuple(
     f"{suffix}{end}" for suffix in WARC_SUFFIXES for end in (".bz2", ".xz", ".lz4", ".zip", ".open")
 )
-"""The suffixes of the names of WARC files that are not read: packed in other ways, or still written by a crawler."""
+"""The suffixes of files that are not read: WARC files that are packed in other ways or that a crawler still writes."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""Stands for the algorithm of the payload digest that a record states. A record's `digest` is always SHA-256."""
+"""Can be passed instead of an algorithm's name. It means the algorithm of the payload digest that a record states."""
 
 _MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether each is a gzip member
-_MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header, and of an HTTP head
+_MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header with the HTTP head after it
 _BLOCK_SIZE = 256 * 1024  # bytes
 _FIRST_READ = 16 * 1024  # the number of bytes read first of a gzip member: most are not larger
 _PROBE_SIZE = 16 * 1024  # the number of bytes that contain the first line of any record
@@ -51,7 +51,7 @@ _MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
 _RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-# The maximum number of bytes of broken records that are read of a file: the first, plus the second times its size.
+# After so many bytes of broken records, a file is not read further: the first, plus the second times the file's size.
 _MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
 
@@ -78,7 +78,7 @@ class WarcRecord(NamedTuple):
 
 
 def stated_digest(fields: Mapping[str, str]) -> str:
-    """Return the WARC-Payload-Digest in the fields of a record, as `normalise_digest` does, or "" if it has none."""
+    """Return the WARC-Payload-Digest of a record in the form of `normalise_digest`, or "" if its fields have none."""
     return normalise_digest(fields.get("warc-payload-digest", "")[:160])
 
 
@@ -222,7 +222,7 @@ def detect_form(path: Path) -> WarcForm:
 
 
 def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
-    """Yield the records of a file from the offset `start`, which must be 0 or the `next` of a record.
+    """Yield the records of a file from the offset `start` on, which must be 0 or the `next` of a record.
 
     A broken part of the file, or a record whose payload has more than `limits.transfer_size` bytes, is yielded with a
     reason. `digests` of each record has a digest for each of `algorithms`; one of them may be STATED. Raises
@@ -241,8 +241,8 @@ def read_record_at(
 ) -> WarcRecord:
     """Return the record that begins at an offset of a file. `write` is called with each piece of its payload.
 
-    `digests` of the record has a digest for each of `algorithms`. A broken record is returned with a reason, and so is
-    an offset after the end of the file. Raises ArchiveError like `read_records`.
+    `digests` of the record has a digest for each of `algorithms`. The record has a `reason` if it is broken or its
+    payload is too large, or if the file ends before the offset. Raises ArchiveError like `read_records`.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -375,7 +375,7 @@ class _Block:
         return self._start[:count]
 
     def read_head(self, max_size: int) -> bytes:
-        """Consume and return the HTTP head at the start of the block, or b"" if it is longer than `max_size` bytes."""
+        """Consume and return the HTTP head at the start, or b"" if it does not end within `max_size` bytes."""
         while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
             self._start += self._read_more(self.remaining - len(self._start))
         if end < 0:

@@ -29,8 +29,8 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
     """Return the page's headline, or an empty text if it has none.
 
     Candidates are headlines of level 1 that are not only the site's name. A candidate that the page's title repeats is
-    preferred, then one in the main content (`is_chosen` by block), then the first. If the result is only the last part
-    of the page's title, a headline of level 2 that the title repeats is preferred.
+    preferred, then one in the main content (`is_chosen` by block), then the first. If there is no candidate, or if it
+    is only the last part of the page's title, a headline of level 2 that the title repeats is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -166,7 +166,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the authors' names in texts such as bylines, each once, at most 10, without "by", roles and addresses.
+    """Return at most 10 names of authors in texts such as bylines, each once, without "by", roles and addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
@@ -234,7 +234,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with one, that `formats.moment.read_page_time` can read; `modified` is like it."""
+    """A date, or a short text with one, in a form that `formats.moment.read_page_time` can read, like `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -339,7 +339,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block has a word for a change. Its date is used only if there is no other date."""
+    """Return whether a block has a word such as "updated". Its date is used only if there is no other date."""
     return _CHANGE_WORD.search(block) is not None
 
 
@@ -356,7 +356,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day in the path of an address, in ISO 8601; empty if there is none.
+    """Return the day in the path of an address, in ISO 8601, or "" if there is none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

@@ -1,9 +1,9 @@
 """Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
 The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
-`meta` element within the first 1,024 bytes, or later, where browsers decode the page again with its encoding; and the
-bytes themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are valid
-UTF-8 beyond ASCII, and UTF-8 if many bytes are not valid UTF-8.
+`meta` element within the first 1,024 bytes, or a later one if the page is not valid UTF-8; and the bytes themselves.
+Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, and another encoding
+that extends ASCII if the page is valid UTF-8 and not only ASCII.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def find_encoding(label: str) -> str | None:
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
-    """Decode a page's bytes; `content_type` is the value of its Content-Type. Never raise an error.
+    """Decode a page's bytes; `content_type` is the value of its Content-Type. It never raises an error.
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding, or None, and its source. With `search_late`, a `meta` after 1,024 bytes counts."""
+    """Return the declared encoding, or None, and its source. If `search_late`, a later `meta` counts, too."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:

@@ -52,7 +52,7 @@ class Extract:
     authors: tuple[str, ...]
     site: str
     published: str
-    """A day or a time in ISO 8601, with a zone if the page names one; `modified` is like it."""
+    """A day or a time in ISO 8601, with a zone if the page names one. `modified` is in the same form."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -144,7 +144,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 
 def _spell_date(date: str) -> str:
-    """Return a date in ISO 8601, as a day if it is midnight without a zone; empty if it is not a date."""
+    """Return a date in ISO 8601, without the time if that is midnight without a zone, or "" if it is not a date."""
     time = read_page_time(date)
     if time is None:
         return ""

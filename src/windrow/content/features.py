@@ -101,7 +101,7 @@ def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
 
 
 def _since_headline(page: PageMeasures, measure: int) -> bytes:
-    """Return for each block a measure of `PageMeasures.since_headline`, as a grade: level, blocks or words (0 to 2)."""
+    """Return for each block an item of its `PageMeasures.since_headline` as a grade; `measure` is the item's index."""
     return grade_counts(list(map(itemgetter(measure), page.pick(page.since_headline))))
 
 
@@ -224,7 +224,8 @@ def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a measure of the `BoxSurroundings.repeated_box` of its own box.
 
     `measure` is `depth` (the number of steps from the block's box up to the repeated box), `words` (the words in the
-    repeated box, as a grade), or `share` (the share of the page's words in its parent, as a grade).
+    repeated box, as a grade), or `share` (the share of the page's words in that box's parent, as a grade). `words` and
+    `share` are 0 if there is no repeated box.
     """
     words, parents = page.sums.words, page.outline.boxes.parent
     boxes = page.pick_above[0](page.surroundings.repeated_box)
@@ -244,7 +245,7 @@ def _least_density(page: PageMeasures) -> bytes:
 
 
 def _headline_level(page: PageMeasures) -> bytes:
-    """Return for each block the level of the headline that is its box or its box's parent; 0 if there is none."""
+    """Return for each block the level of the headline that is its box or its box's parent, or 0 if there is none."""
     levels, parent_levels = page.pick_above[0](page.headline_levels), page.pick_above[1](page.headline_levels)
     return bytes([level or parent_level for level, parent_level in zip(levels, parent_levels, strict=True)])
 
@@ -359,7 +360,7 @@ class Features:
         return page_grade
 
     def of_block(self, name: str) -> bytes:
-        """Return each judged block's grade of a feature; it must be a feature of blocks or boxes."""
+        """Return the grade of each judged block for a feature, which must not be a feature of the page."""
         grades = self._block_grades.get(name)
         if grades is None:
             grades = self._of_bit(*BIT_FEATURES[name]) if name in BIT_FEATURES else self._measure(name)

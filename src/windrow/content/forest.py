@@ -193,6 +193,6 @@ def read_weights() -> bytes:
 
 @cache
 def load_forests() -> tuple[Forest, Forest]:
-    """Return the first and the second forest, which are read once."""
+    """Return the first and the second forest, which are read once in each process."""
     first, second = map(read_forest, read_weights().decode().split(FOREST_SEPARATOR))
     return first, second

@@ -187,7 +187,7 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date of the elements whose attribute contains `word`; empty unless all have the same date."""
+    """Return the date of all elements whose attribute contains `word`, or "" if they have several dates or none."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
@@ -294,7 +294,7 @@ class PageHead(NamedTuple):
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may forbid search engines to show the page."""
     published: str = ""
-    """A date as written that `read_page_time` can read; `modified` is like it."""
+    """A date as written that `read_page_time` can read. `modified` is in the same form."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""
@@ -334,7 +334,7 @@ class PageHead(NamedTuple):
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first property with this name in `open_graph`, such as `og:title`; empty if there is none."""
+        """Return the first property with this name in `open_graph`, such as `og:title`, or "" if there is none."""
         return next((value for key, value in self.open_graph if key == name and value), "")
 
 
@@ -397,7 +397,7 @@ def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str
 
 
 def first_date(texts: Iterable[str]) -> str:
-    """Return the first text that `read_page_time` can read; empty if there is none."""
+    """Return the first text that `read_page_time` can read, or "" if there is none."""
     return next((text for text in texts if text and read_page_time(text)), "")
 
 
@@ -455,7 +455,7 @@ def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
 
 
 def read_refresh(attributes: _Attributes) -> str:
-    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3); empty if there is none."""
+    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or "" if there is none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
     prefix, equals, address = (attributes.get("content") or "")[:_MAX_CHARACTERS].partition("=")

@@ -129,7 +129,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block its distance behind the text box in blocks, as a grade; 0 if it is not behind it."""
+    """Return a grade for each block: how many blocks it is after the text box's end, or 0 if it is not after it."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)
@@ -137,7 +137,7 @@ def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the number of steps from the text box up to the innermost box around both, as a grade."""
+    """Return for each block, as a grade, the number of steps from the text box up to the first box around the block."""
     boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     steps_to = {text_box: 0}
     steps = 0

@@ -147,7 +147,7 @@ class _Writer:
         self._code_count = 0  # open code
         self._link_count = 0  # open links
         self._nested_count = 0  # open lists and quotations
-        self._last_wrapped: tuple[int, str] = (-1, "")  # index of the last part with delimiters, and these
+        self._last_wrapped: tuple[int, str] = (-1, "")  # index of the last part with delimiters, and its delimiter
 
     def finish(self) -> str:
         """Close all open elements; return the Markdown in NFC."""
@@ -295,7 +295,7 @@ class _Writer:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
     def _resolve_address(self, href: str) -> str:
-        """Return an absolute address, escaped for a link; empty if it cannot be resolved."""
+        """Return an absolute address, escaped for a link, or "" if it cannot be resolved."""
         address = href.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):

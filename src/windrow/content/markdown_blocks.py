@@ -44,7 +44,7 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell is unfit for a Markdown table: it contains a list, code, a headline or a long text."""
+    """Return whether a cell is unfit for a Markdown table: it is long, or has a list, quotation, headline or code."""
     return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 
@@ -185,7 +185,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list that is directly in the list `parent` to the last item, or add it as an item if there is none."""
+    """Append a list that is directly in the list `parent` to its last item, or add it as an item if there is none."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:

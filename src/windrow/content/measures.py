@@ -38,7 +38,7 @@ DISTANCE_SCALE: Scale = (
 )  # fmt: skip
 """Bounds for distances in blocks."""
 OUTSIDE_GRADE = 254
-"""The grade for a neighbour outside the page; among features of likelihoods, this grade is 0."""
+"""The grade for a neighbour outside the page. For features of `likelihoods`, it is 0 instead."""
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
@@ -114,9 +114,9 @@ class BoxSurroundings(NamedTuple):
     densest: list[int]
     """The greatest share of linked words of the box and the boxes around it, as a grade."""
     repeated_box: list[int]
-    """The box, or a box around it, with the most siblings of its kind; 0 if none has two siblings."""
+    """Of the box and the boxes around it, the one with the most siblings of its kind, or 0 if none has two siblings."""
     repetitions: list[int]
-    """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 if `repeated_box` is 0."""
+    """The number of boxes that are `repeated_box` or its siblings of the same kind, or 0 if `repeated_box` is 0."""
     near_groups: list[int]
     """The groups (`traits.GROUP_BITS`) of the names of the box and of the two boxes around it."""
     far_groups: list[int]
@@ -175,7 +175,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 
 
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return, for each share and block, the innermost box around the block with at least this share of the sum.
+    """Return, for each share and block, the innermost box around the block with at least this share of the body's sum.
 
     `shares` are in ascending order. `sums` has the sum of each box, beginning with the body.
     """
@@ -263,7 +263,10 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the visible blocks outside navigation, footers and choices; all visible ones if those have few words."""
+    """Return the visible blocks outside navigation, footers and choices, or all visible ones if these have few words.
+
+    They are returned as numbers.
+    """
     locations, blocks = outline.boxes.locations, outline.blocks
     hidden = find_excluded_blocks(outline)
     visible = [block for block in range(len(blocks.box)) if block not in hidden] if hidden else range(len(blocks.box))

@@ -124,7 +124,7 @@ class Boxes:
 
     tag: list[str] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
-    """The number of the parent box; -1 for the body."""
+    """The number of the parent box, or -1 for the body."""
     depth: list[int] = field(default_factory=list)
     locations: list[int] = field(default_factory=list)
     """The `PageLocation` flags of the box and the elements around it."""
@@ -147,7 +147,7 @@ class Blocks:
     """The texts between the borders of boxes, in the page's order; empty texts are left out."""
 
     text: list[str] = field(default_factory=list)
-    """The text with single spaces, and a line feed for `br`; the white space of `pre` is not changed."""
+    """The text with single spaces, and a line feed for `br`; in `pre`, only spaces at the ends of lines are removed."""
     words: list[int] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     """The number of words in links."""
@@ -173,7 +173,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the table row around a box, as a box number; -1 outside of cells, or if the cell has several blocks."""
+    """Return the number of the table row around a box, or -1 outside of cells or if the cell has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1

@@ -228,7 +228,7 @@ class OutlineBuilder:
         self._anchors += [Anchor("img", href, "", label, locations, headline=False) for href in hrefs]
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Open a link; close the link that is open, if there is one."""
+        """Close the open link, if there is one, and open a new link if the tag has an address."""
         if self._open_link is not None:
             self.close_anchor()
         if self.parts and self.word_gap:
@@ -268,14 +268,17 @@ class OutlineBuilder:
             self.word_gap = b"" if self._open_code else b" "
 
     def _open_or_count(self, element: OpenInline | None) -> OpenInline:
-        """Return the open element, with one more element counted within it; open one if it is None."""
+        """Return the open element, with one more element counted within it, or a new element if it is None."""
         if element is None:
             return OpenInline(len(self.parts))
         element.nested_count += 1
         return element
 
     def _close_or_uncount(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
-        """Close the element, add its text to `texts`, and return None; if elements are nested in it, count one less."""
+        """Close the element, add its text to `texts`, and return None.
+
+        If an element of its kind is nested in it, only count one less, and return the element.
+        """
         if element is not None and element.nested_count:
             element.nested_count -= 1
             return element

@@ -112,8 +112,9 @@ def choose_main_content(outline: Outline, traits: PageTraits | None = None, *, c
 
     Navigation, footers and lists of choices are left out. A forest judges each remaining block, and a second forest
     also uses the likelihoods from the first forest for neighbours and surrounding boxes. Then the likeliest blocks are
-    taken, as many as maximise the expected F measure, so that some are taken even if little is certain. The captions of
-    an article's pictures are left out unless `captions` is true.
+    taken, as many as maximise the expected F measure, so that some are taken even if little is certain. Of these,
+    blocks after the text, copies and an article's tail are left out, and so are the captions of an article's pictures
+    unless `captions` is true. A short text that the page marks as its main content is taken as a whole.
     """
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not fates:
@@ -201,7 +202,7 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 def _short_main_blocks(outline: Outline) -> list[int]:
     """Return the blocks of a page's only `main` or article if it has few words: forests take too little of a short one.
 
-    Blocks in navigation, forms and hidden elements are left out.
+    Blocks in navigation, asides, footers, forms, choices, buttons and hidden elements are left out.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for location in (_MAIN, _ARTICLE):

@@ -23,8 +23,8 @@ BlockRange = tuple[int, int]
 _HEADLINE = int(PageLocation.HEADLINE)
 _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
 _COMMENT_GROUP = GROUP_BITS["comment"]
-_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageTraits`: a kind, a bit of types, one of `address`
-_OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # bits of `PageTraits`: of forums, and of forums and documentation
+_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # `PageTraits.kind`, a bit of its `types`, one of `address`
+_OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # bits of `types` (forums) and of `address` (forums, documentation)
 _MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the fewest words of a block of prose, and of an article's prose
 _MIN_SHARE_BEFORE, _MAX_SHARE_WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
 _MAX_HEADLINE_WORDS, _MAX_LINE_WORDS = 12, 6  # the most words of a headline, and of another line, that names a section
@@ -121,7 +121,7 @@ def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tu
 
 
 class _TextEnds:
-    """Finds the figures of an article's text that are before and after it."""
+    """Finds the figures before and after an article's text that belong to it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
         self._outline = outline
@@ -181,7 +181,7 @@ class _TextEnds:
 
 
 def is_article(traits: PageTraits) -> bool:
-    """Return whether a page is an article by its head or address, and not a forum or documentation.
+    """Return whether a page's head or address declares an article, and neither a forum nor documentation.
 
     >>> is_article(PageTraits(kind=2)), is_article(PageTraits()), is_article(PageTraits(kind=2, types=8))
     (True, False, False)

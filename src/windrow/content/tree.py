@@ -143,7 +143,7 @@ def _remove_text(node: LexborNode) -> None:
 
 
 def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
-    """Remove all text from the elements that any of the valid CSS `selectors` matches, but not their links."""
+    """Remove the text in all elements that one of the CSS `selectors` matches; links in them remain without text."""
     for selector in selectors:
         for node in tree.css(selector):
             _remove_text(node)
@@ -156,7 +156,7 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def serialise_body(tree: LexborHTMLParser) -> bytes:
-    """Serialise the body as well-formed markup in UTF-8; empty if there is no body."""
+    """Return the body as well-formed markup in UTF-8, or b"" if there is no body."""
     markup = tree.body.html if tree.body is not None else None
     return (markup or "").encode("utf-8", "replace")
 

@@ -1,6 +1,6 @@
 """Connect to servers, for all transports: allowed IP addresses, sockets, TLS contexts, and their errors.
 
-`windrow.fetch.politeness.guard` checks every IP address before a connection to it is opened.
+`windrow.fetch.politeness.guard` checks every IP address, except that of a proxy, before a connection to it is opened.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class FtpConnection(Connection):
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
         """Start a transfer.
 
-        Return its offset, the size of the file (None: unknown), and the result of `open_data`.
+        Return its offset, the size of the file or None if that is unknown, and the result of `open_data`.
         """
         expected, self._expected = self._expected, None
         if expected is not None:
@@ -195,7 +195,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Return the offset at which to start, and the size (None: it is unknown or stated in a later reply)."""
+        """Return the offset at which to start, and the size, or None if it is unknown or stated in a later reply."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
@@ -207,9 +207,9 @@ class FtpConnection(Connection):
     async def list(self, folder: str) -> Entries | None:
         """List a folder, or return None if it does not exist.
 
-        The command is MLSD, LIST if the server lacks MLSD, or NLST if the format of LIST is unknown. An empty answer to
-        LIST is checked by NLST, because some servers send it when their program for lists fails. MLSD returns times.
-        After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
+        The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
+        unknown format, NLST follows: some servers send an empty list when their program for lists fails. MLSD returns
+        times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():

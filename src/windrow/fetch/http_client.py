@@ -100,7 +100,7 @@ class HttpClient:
 
         A request other than GET is sent over a new connection, so that it is sent only once. A `body` replaces the body
         in `request` and is not written into the sink. The `secrets` are not written either, and are overwritten in the
-        response. `headers` are added to the headers of the site. Raises a TransportError, and what the sink raises.
+        response. `headers` are added to the headers of the site. Raises a TransportError or an error of the sink.
         """
         address = printable(url, 1000)
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body. Beyond the limit, raise StopReading if the body is cut, or TerminalFailure."""
+        """Write a block of the body; beyond the limit, raise StopReading if it may be cut, or else TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:

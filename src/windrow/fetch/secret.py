@@ -32,7 +32,7 @@ def read_secret(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
     Raises TerminalFailure with NO_SECRET if the place is not valid, or if the secret is missing, empty, unreadable or
-    larger than `SECRET_BYTES`. The message contains the place, but never the secret.
+    larger than `SECRET_BYTES`. The message contains the place if that is valid, but never the secret.
     """
     place_kind, _, location = secret.place.partition(":")
     if place_kind == "env":
@@ -116,7 +116,7 @@ class SentSecrets:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes] | None:
-        """The pattern of all spellings of the secrets, or None without secrets. Compiling it takes some 0.2 seconds."""
+        """The pattern of all spellings of the secrets, or None if there are none. It takes 0.2 seconds to compile."""
         return re.compile("|".join(map(_pattern_of, self._longest_first)).encode()) if self._longest_first else None
 
     def __repr__(self) -> str:
@@ -143,17 +143,17 @@ class SentSecrets:
         return self._may_contain_secret(text) and self._pattern is not None and self._pattern.search(text) is not None
 
     def _may_contain_secret(self, text: bytes) -> bool:
-        """Return whether a text has a plainly spelled secret, or a character with which other spellings begin."""
+        """Return False if a text cannot have a secret: it has neither a plain one nor a character of escaped forms."""
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text. Return what can be written, and the remainder, which may begin a secret."""
+        """Overwrite the secrets in a text. Return what can be written and the rest, which may be a part of one."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
 
 
-_ESCAPE_CHARACTERS = (b"%", b"\\", b"&")  # one of them is in each form in `_spellings` but the first
+_ESCAPE_CHARACTERS = (b"%", b"\\", b"&")  # each form in `_spellings` but the first contains one of them
 _BYTES_PER_CHARACTER = 24  # the maximum number of bytes of a form in `_spellings`
 
 
@@ -169,7 +169,7 @@ def _base64_texts(secret_text: str) -> Iterator[str]:
 def _pattern_of(text: str) -> str:
     """Return a pattern for a text whose characters may be spelled in different ways.
 
-    Each of its alternatives begins with a certain byte, since `re` quickly skips bytes that do not begin any of them.
+    Each of its alternatives begins with a fixed byte, since `re` quickly skips bytes that do not begin any of them.
     """
     remainder = "".join(f"(?:{'|'.join(_spellings(character))})" for character in text[1:])
     return "|".join(f"{spelling}{remainder}" for spelling in _spellings(text[0]))
@@ -214,7 +214,7 @@ class HidingSink:
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes, except the last few, which may begin a secret. The next call writes them."""
+        """Write the next bytes, except the last few, which may be a secret's beginning. The next call writes them."""
         final, self._held = self._secrets.split(self._held + bytes(block))
         if final:
             self._sink.write(final)
@@ -256,12 +256,12 @@ class HidingConnection(Connection):
         ]
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get a file."""
+        """Get a file; secrets are overwritten in the messages of errors."""
         with _hide_in_errors(self._secrets):
             return await self._connection.get(path, sink)
 
     def expect(self, path: str) -> None:
-        """Announce the next file."""
+        """Announce the next file to the inner connection."""
         self._connection.expect(path)
 
     async def close(self) -> None:
@@ -284,7 +284,7 @@ class S3Signer:
     """Signs GET requests to S3-compatible stores in a region. The secret is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, credentials: Secret, region: str) -> None:
-        """Read the secret. Raises MissingExtra without botocore, TerminalFailure if the secret cannot be used."""
+        """Read the secret. Raises MissingExtra without botocore, and TerminalFailure if the secret cannot be used."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra

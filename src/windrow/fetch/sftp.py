@@ -23,7 +23,7 @@ from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_large, refu
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-# The fastest ciphers first (AES with hardware, which authenticate in the same pass).
+# These ciphers are preferred, as the fastest: AES with hardware, which authenticates in the same pass.
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 # The kinds of host keys, in the order tried: a server may have a key of each kind, and not all are pinned.
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
@@ -82,7 +82,7 @@ class SftpChannel:
         self.connection.abort()
 
     async def end(self) -> None:
-        """Close the connection, and wait for the server, a second at most."""
+        """Close the connection, and wait for the server for at most a second."""
         self.sftp.exit()
         self.connection.close()
         try:
@@ -251,9 +251,10 @@ class SftpConnection(Connection):
         return entries
 
     def _extend_timeout(self, timeout: asyncio.Timeout, deadline: float = math.inf) -> None:
-        """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` (event loop's time) if earlier.
+        """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` if that is earlier.
 
-        It is only changed if it would expire within the site's timeout, since a change for every block is slow.
+        `deadline` is a time of the event loop. `timeout` is only changed if it would expire within the site's timeout,
+        since a change for every block is slow.
         """
         now = asyncio.get_running_loop().time()
         if (timeout.when() or 0.0) - now < self._site.timeout:
@@ -284,7 +285,7 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file into the sink. Return the offset at which it ended, and its announced size (None: unknown)."""
+        """Write a file into the sink. Return the offset at which it ended, and its announced size or None."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
         block_size, responses = sftp.block_size, deque([sftp.ask_read(handle, sftp.block_size, sink.start)])
         if sink.listed_size and sink.listed_size < block_size and not sink.start:
@@ -322,14 +323,14 @@ class SftpConnection(Connection):
         return offset, size
 
     async def close(self) -> None:
-        """Close the session, and wait for the server, a second at most."""
+        """Close the session, and wait for the server for at most a second."""
         channel, self._channel = self._channel, None
         if channel:
             await channel.end()
 
 
 async def connect(site: Site) -> SftpConnection:
-    """Open a session, logged in, to a server whose host key is pinned. Raises a TransportError if that fails."""
+    """Connect and log in to a server whose host key is pinned. Raises a TransportError if that fails."""
     refuse_proxy(site)
     connection = SftpConnection(site)
     await connection.open()

@@ -32,7 +32,7 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file was replaced: its time `modified` is not that of the version of which `sink` has a part.
+    """Return whether a file, whose time is `modified`, was replaced after an earlier transfer put a part into `sink`.
 
     If a time is unknown, the file counts as the same. Only whole seconds are compared: some protocols lack fractions.
     """
@@ -72,7 +72,10 @@ class Connection(Protocol):
     """
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """Return the entries of a folder below the site's base, not of its subfolders, or None if it does not exist."""
+        """Return a folder's entries, without those of its subfolders, or None if the folder does not exist.
+
+        `folder` is a path below the site's base.
+        """
         ...
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
@@ -115,7 +118,7 @@ def printable(text: str, max_length: int = 200) -> str:
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the full path of a path below the site's base. It is safe to send it in a command.
+    r"""Return the server's full path for a path below the site's base. It is safe to send it in a command.
 
     A control character could end the command and begin another one, and `..` would leave the base: both raise
     TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.

@@ -21,7 +21,7 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports, "" if it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready. Raises a TransportError, or MissingExtra if a library is missing.
+        """Open a connection that is logged in. Raises a TransportError, or MissingExtra if a library is missing.
 
         The secret of a site does not appear in errors and listings.
         """

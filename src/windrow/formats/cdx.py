@@ -300,7 +300,7 @@ def parse_lines(
 
 _BLOCK_LINES = 256  # lines that are parsed together
 _MAX_SHOWN_BYTES = 200  # bytes of a faulty line that are kept
-_MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
+_MAX_LINES_ONE_BY_ONE = 4  # up to this number, lines are parsed one by one and not as columns
 
 
 def _parse_block(
@@ -423,7 +423,10 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
 
 
 def _spell_json_value(value: object) -> str:
-    """Return a JSON value other than a text as a CDX field: `-` for null, an integer of up to 18 digits, or ""."""
+    """Return a JSON value other than a text as a CDX field.
+
+    The field is `-` for null, the digits of an integer of up to 18 digits, or "" for any other value.
+    """
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""

@@ -127,7 +127,7 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
 
 
 def _child_texts(element: etree._Element, name: str) -> list[str]:
-    """Return the plain texts of all children with a local name; empty ones are left out."""
+    """Return the texts of all children with the local name `name` as plain text; empty texts are left out."""
     texts = (_plain_text(child.text or "") for child in element.iterchildren(f"{{*}}{name}"))
     return [text for text in texts if text]
 
@@ -157,7 +157,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first child with one of `names` as HTML (RFC 4287, sections 3.1 and 4.1.3); empty if there is none."""
+    """Return the first child with one of `names` as HTML (RFC 4287, sections 3.1 and 4.1.3), or "" if there is none."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()
@@ -224,14 +224,14 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 
 
 def _author_names(item: dict[str, Any]) -> list[str]:
-    """Return the names of the authors of an item: of `authors`, or of `author` as in JSON Feed 1.0."""
+    """Return the names of an item's authors, from its `authors` or otherwise from its `author`, as in JSON Feed 1.0."""
     authors = item.get("authors")
     people = authors if isinstance(authors, list) and authors else [item.get("author")]
     return _texts_of([person.get("name") for person in people if isinstance(person, dict)])
 
 
 def _texts_of(values: Any) -> list[str]:
-    """Return the plain texts in a list; everything else in it is left out."""
+    """Return the strings in a list as plain text, without empty ones; return [] if `values` is not a list."""
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
     return [text for text in (replace_lone_surrogates(_plain_text(text)) for text in texts) if text]
 

@@ -49,7 +49,7 @@ def unfold(text: str) -> str:
 
 
 def find_body(block: bytes) -> int:
-    r"""Return the offset of the body in a block that begins with a response's head; -1 if the head is incomplete.
+    r"""Return the offset of the body in a block that begins with a response's head, or -1 if the head is incomplete.
 
     >>> find_body(b"HTTP/1.1 200 OK\r\n\r\nbody"), find_body(b"HTTP/1.0 200 OK\nA: b\n\nbody"), find_body(b"none")
     (19, 22, -1)
@@ -61,7 +61,7 @@ def find_body(block: bytes) -> int:
 
 @lru_cache(maxsize=64)
 def read_head(head: bytes) -> HttpHead:
-    r"""Read a response's head, whose lines may end in a bare line feed. Never raise an error.
+    r"""Read a response's head, whose lines may end in a bare line feed. It never raises an error.
 
     >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
     HttpHead(status=200, fields={'etag': '"x"'})
@@ -114,12 +114,12 @@ def redecode_as_utf_8(value: str) -> str:
 
 
 def read_location(fields: Mapping[str, str]) -> str:
-    """Return at most 2,048 characters of a response's Location; empty if the field is missing."""
+    """Return at most 2,048 characters of a response's Location, or "" if the field is missing."""
     return redecode_as_utf_8(fields.get("location", ""))[:2048]
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag; without any ETag, a strong Last-Modified; otherwise "".
+    """Return the validator for If-Range: a strong ETag, or a strong Last-Modified if there is no ETag, or else "".
 
     Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections 8.8.2.2 and 13.1.5):
     within that second the file may have changed again.
@@ -152,7 +152,7 @@ def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
 
 
 def read_media_type(fields: Mapping[str, str]) -> str:
-    """Return Content-Type in lower case without parameters; empty if it is missing or not valid.
+    """Return Content-Type in lower case without parameters, or "" if it is missing or not valid.
 
     >>> read_media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'

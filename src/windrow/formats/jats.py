@@ -16,7 +16,7 @@ _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[\]<>]*>")
 _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]{1,30};")
 
 
-_NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # of an author
+_NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # paths of an author's name
 
 
 class JatsArticle(NamedTuple):

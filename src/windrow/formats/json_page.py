@@ -15,7 +15,9 @@ _MESSAGE_CHARACTERS = 200  # of an error
 
 
 def load_json(content: bytes | str) -> Any:
-    """Parse JSON; NaN and infinity, which JSON does not have, become null. Raise ValueError or RecursionError.
+    """Parse JSON; the words NaN and Infinity, which JSON does not have, become None.
+
+    Raise ValueError if it is not valid, and RecursionError if it is nested too deeply.
 
     >>> load_json('[NaN, -Infinity, 1.5]')
     [None, None, 1.5]
@@ -24,7 +26,7 @@ def load_json(content: bytes | str) -> Any:
 
 
 def find_error(document: Any) -> str:
-    """Return the error that an object states beside its list, or an empty text.
+    """Return the error that an object states beside its list, cut to 200 characters, or an empty text.
 
     >>> find_error({"items": [], "error": {"message": "busy"}}), find_error({"items": [], "errors": []})
     ("error: {'message': 'busy'}", '')
@@ -40,7 +42,7 @@ def find_error(document: Any) -> str:
 
 
 def find_total(document: Any) -> int:
-    """Return the number of entries that an object states for its whole list; 0 if it states none.
+    """Return the number that an object states for the entries of its whole list, or 0 if it states no number.
 
     >>> find_total({"items": [], "total": 40}), find_total({"total": "about 40"}), find_total([])
     (40, 0, 0)

@@ -307,7 +307,7 @@ def _find_links(piece: bytes, address: str) -> Iterator[html.HtmlElement]:
 
 
 def _direct_child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's `address`, still escaped; None if it is not a direct child."""
+    """Return a link's path below the folder's `address`, still escaped, or None if it is not a direct child."""
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
@@ -356,7 +356,7 @@ DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from the bytes of a checksum file; empty if no checksum is certain.
+    """Return `algorithm:hex` from the bytes of a checksum file, or "" if no checksum is certain.
 
     `path` is the path of the checksum file. Its extension must name the algorithm; without the extension it is the path
     of the checked file. Lines have the forms `HEX NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is certain if

@@ -77,7 +77,7 @@ class Pdf:
     created: int | None
     modified: int | None
     pages: list[str]
-    """The text of each page that was read, with its line ends; empty for a page that cannot be read."""
+    """The text of each page that was read, with its line ends, or "" for a page that cannot be read."""
     contents: list[tuple[int, str]]
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
@@ -115,7 +115,10 @@ def is_installed() -> bool:
 
 
 def read_pdf(raw: bytes, limits: Limits = _LIMITS) -> Pdf:
-    """Read a document within `limits`; raise MissingExtra without the extra `pdf`, StepError if it is unreadable."""
+    """Read a document within `limits`.
+
+    Raise MissingExtra if the extra `pdf` is not installed, and StepError if the document cannot be read.
+    """
     with _open_document(raw) as document:
         return _read_document(document, limits)
 
@@ -153,7 +156,11 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document for a block; raise MissingExtra without the extra `pdf`, StepError if it cannot be read."""
+    """Open a document for a block of code.
+
+    Raise MissingExtra if the extra `pdf` is not installed, and StepError if the document cannot be opened, or if PDFium
+    fails in the block.
+    """
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:
@@ -212,7 +219,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
 ) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, the number of unreadable ones, and how much is left out by which caps.
+    """Return the texts of the first pages, the number of unreadable pages, and how much each exceeded cap leaves out.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
@@ -239,7 +246,7 @@ def _read_texts(
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
-    """Return the first line in the largest letters of a page, and the lines after it in the file's order.
+    """Return at most `_HEAD_LINES` lines of a page: the first in the largest letters, and those after it in the file.
 
     A line with fewer than `_MIN_TITLE_LETTERS` letters and digits is not the first. The list is empty if no line can be
     first or the page cannot be read. PDFium finds lines fast, but reads texts slowly: only these lines are read.
@@ -313,7 +320,7 @@ def _find_links(
 ) -> Iterator[PdfLink | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    For each link after the first `max_links`, yield None. Only the search for texts is slow in PDFium.
+    For each link after the first `max_links`, yield None: PDFium finds links fast, but their texts slowly.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -364,7 +371,7 @@ def _read_metadata(document: PdfDocument, key: bytes) -> str:
 
 
 def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
-    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself raises for lone surrogates."""
+    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself fails at lone surrogates."""
     byte_count = pdfium_function(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(byte_count)
     pdfium_function(*arguments, buffer, byte_count)

@@ -163,7 +163,7 @@ class Robots:
     sitemaps: tuple[str, ...] = ()
     refusal: Reason | None = None  # why every address is refused whatever the rules are, or None
     sitemaps_left_out: int = 0  # how many more sitemaps the file names, beyond the cap
-    bad_sitemaps: int = 0  # how many sitemaps it names without a whole web address
+    bad_sitemaps: int = 0  # how many of its sitemap lines do not have a whole web address
     _prefix_rules: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _wildcard_rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)

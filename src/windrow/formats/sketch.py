@@ -54,7 +54,7 @@ _FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big")
 
 
 def make_sketch(text: str) -> bytes:
-    """Return the sketch of a text, which has 96 bytes; empty if the text has fewer than 16 shingles.
+    """Return the sketch of a text, which has 96 bytes, or b"" if the text has fewer than 16 shingles.
 
     >>> first = make_sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
     ...              "Sundays and in stormy weather, when nobody goes anywhere. Read 17 times.")

@@ -107,7 +107,7 @@ def is_textual(essence: str) -> bool:
 
 
 def signature_type(head: bytes) -> str:
-    """Return the binary type whose signature the first bytes have; empty if they have no known signature."""
+    """Return the binary type whose signature the first bytes have, or "" if they have no known signature."""
     for signature, media_type in _SIGNATURES:
         if head.startswith(signature):
             return media_type
@@ -118,7 +118,7 @@ def signature_type(head: bytes) -> str:
 
 
 def root_name(raw: bytes) -> bytes:
-    """Return the local name of the first element of XML or similar markup; empty if there is no element.
+    """Return the local name of the first element of XML or similar markup, or b"" if there is no element.
 
     >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
@@ -132,7 +132,7 @@ def _feed_type(raw: bytes) -> str:
 
 
 def _markup_type(raw: bytes) -> str:
-    """Return the type of HTML, XML or a feed by how it begins (section 7.1); empty for other documents."""
+    """Return the type of HTML, XML or a feed by how it begins (section 7.1), or "" for other documents."""
     start = raw[:_EXAMINED_BYTES].removeprefix(_BYTE_ORDER_MARKS[2]).lstrip(_WHITE_SPACE)
     if _HTML_START.match(start):
         return "text/html"
@@ -154,7 +154,7 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 
 
 def normalise_tag(tag: str) -> str | None:
-    """Return a language tag (BCP 47) in its preferred spelling; None if the language is not registered.
+    """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
     Variants, extensions, and scripts and regions that are not registered are left out.
 

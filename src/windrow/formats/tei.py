@@ -35,7 +35,7 @@ def read_tei(content: bytes, limits: Limits) -> etree._Element:
 
 
 def read_md5(root: etree._Element) -> str:
-    """Return the MD5 of the processed document in hexadecimal; empty if the TEI does not name it."""
+    """Return the MD5 of the processed document in hexadecimal, or "" if the TEI does not name it."""
     return (_text_at(root, './/sourceDesc//idno[@type="MD5"]') or "").strip().lower()
 
 
@@ -58,7 +58,7 @@ def _find_all(element: etree._Element, path: str) -> list[etree._Element]:
 
 
 def _text_at(element: etree._Element, path: str) -> str | None:
-    """Return the text of the first element at a path, up to its first child; None if there is no element."""
+    """Return the text of the first element at a path, up to its first child, or None if there is no element."""
     text: str | None = element.findtext(_qualify_path(path))
     return text
 
@@ -110,7 +110,7 @@ def table_shape(root: etree._Element) -> Json:
 
 
 def _passage_text(root: etree._Element, path: str) -> str | None:
-    """Return the text of the passage at a path; None if the passage is missing or has no child elements."""
+    """Return the text of the passage at a path, or None if the passage is missing or has no child elements."""
     passage = _find_element(root, path)
     return _all_text(passage) if passage is not None and len(passage) else None
 
@@ -296,7 +296,7 @@ def _page_range(element: etree._Element) -> str | None:
 
 
 def _clean_url(url: str | None) -> str | None:
-    """Return an address without surrounding characters that GROBID includes by mistake; None if nothing is left."""
+    """Return an address without surrounding characters that GROBID includes by mistake, or None if nothing is left."""
     text = (url or "").strip()
     if text.endswith(_ACCESSED_SUFFIX):
         text = text.replace(_ACCESSED_SUFFIX, "")

@@ -47,7 +47,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""In a line of JSON, replace the characters that `escape` escapes with JSON escapes; its value stays the same.
+    r"""Replace the characters of a line of JSON that `escape` escapes by JSON's own escapes. Its value stays the same.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -137,7 +137,7 @@ def replace_controls(text: str) -> str:
 
 
 def first_paragraph(paragraphs: list[str]) -> str:
-    """Return the first paragraph that is not a rule such as `=====`; empty if it is missing or too long for a title.
+    """Return the first paragraph that is not a rule such as `=====`, or "" if it is missing or too long for a title.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -189,7 +189,8 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 def show(value: object) -> str:
     """Return a value as text in one line for people.
 
-    A time is shown to the second, None and an empty text as a dash, an integer with commas, a truth value as yes or no.
+    A time is shown to the second, and an integer is shown with commas. None and an empty text become a dash; a truth
+    value becomes yes or no.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')

@@ -170,7 +170,7 @@ _FRONT_PATH = re.compile(
 
 
 def is_front_page(url: str) -> bool:
-    """Return whether a normalised address is the front page of a site, or its front page in one language.
+    """Return whether a normalised address is that of a site's front page, or of its front page in one language.
 
     Many servers send their front page instead of a page that is gone.
 
@@ -277,7 +277,9 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Return the origin, path and query (with `?`) of an address of safe characters that is surely normalised, or None.
+    """Return the origin, path and query (with `?`) of an address, or None if it is perhaps not normalised.
+
+    An address is surely normalised if it has only safe characters and no `/.`.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)

@@ -131,7 +131,7 @@ def _alternate_link(element: etree._Element) -> str:
 
 
 def _address_for_links(element: etree._Element) -> str:
-    """Return the `xml:base` of an element or of its nearest ancestor that has one; empty if there is none."""
+    """Return the `xml:base` of an element or of its nearest ancestor that has one, or "" if there is none."""
     if own_base := element.get(_BASE):
         return own_base
     return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")
@@ -150,14 +150,14 @@ _KIND_BY_ROOT = {
     "feed": (HintKind.FEED, "entry", read_atom_entry),
 }
 _TEXT_LINE = re.compile(r"[^\r\n]++")
-_MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read: more than `MAX_ENTRIES` are reported as such
+_MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read; those beyond `MAX_ENTRIES` are only counted
 
 # the reasons with which the hints of a JSON Feed are used nevertheless; None: all could be read
 _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:
-    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. Never raise an error.
+    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. It never raises an error.
 
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'

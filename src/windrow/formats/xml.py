@@ -1,7 +1,7 @@
 """Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
 
 Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding. Faults
-are `StepError`s with a reason and, if the parser knows them, line and column, correct in documents of any size.
+are `StepError`s with a reason and, if the parser knows them, line and column.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError if there are more than `limit` elements. They are counted only if there may be that many."""
+    """Raise StepError if there are more than `limit` elements. They are counted only if there may be more."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0

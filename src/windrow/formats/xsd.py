@@ -153,7 +153,7 @@ class _NullTarget:
 
 
 class _Imports(etree.Resolver):
-    """Finds by name, in memory only, the files that a schema imports."""
+    """Finds the files that a schema imports, by their names and only in memory."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         self.imports = imports
@@ -191,7 +191,7 @@ def compile_schema(files: SchemaFiles) -> XmlSchema:
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Validate a document; return its findings, an empty list if it is valid.
+    """Validate a document; return its findings, or [] if it is valid.
 
     Findings are in the document's order, with line and column of their element. If there are more than `MAX_FINDINGS`,
     a last finding has the number of the rest. Raise StepError if the document is refused or not well-formed.

@@ -42,7 +42,7 @@ _METHOD_NAMES = {
 _UNIX_SYSTEM = 3
 _MAX_COMMENT_BYTES = 0xFFFF
 MAX_OFFSET = 1 << 62
-"""An offset beyond the end of any file; in some files, seeking there fails."""
+"""Offsets from this one on are beyond the end of any file. They are refused, since seeking to them may fail."""
 
 
 class DirectoryRecord(NamedTuple):
@@ -84,7 +84,10 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with the name `name`, without parsing all; raise StepError unless exactly one has this name."""
+    """Return the record with the name `name`; raise StepError if no record or several records have this name.
+
+    Other records are not parsed.
+    """
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -301,7 +304,7 @@ class ZipMember(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why the entry must not be read, with the name of an unsupported compression method; empty if it may be read.
+        """Why the entry must not be read, with the name of an unsupported compression method, or "" if it may be read.
 
         >>> ZipMember("a.xml", 1, 1, 0, 0, 14, Reason.UNSUPPORTED).refusal
         'the format or compression method is not supported: LZMA'

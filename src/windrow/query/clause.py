@@ -64,7 +64,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """The mark in `field` is `text`, with any text before it if `before`, and after it if `after`."""
+    """The mark in `field` is `text`. If `before`, any text may precede it; if `after`, any text may follow it."""
 
     field: str
     text: str
@@ -102,7 +102,7 @@ NewLeaf = TypeVar("NewLeaf")
 
 
 def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tree[NewLeaf]:
-    """Return a query's tree with each leaf replaced by `new_leaf(leaf)`, such as the clause for it."""
+    """Return a copy of a query's tree in which `new_leaf(leaf)`, such as a clause, replaces each leaf."""
     match node:
         case Not(part):
             return Not(replace_leaves(part, new_leaf))
@@ -136,7 +136,7 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 
 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
-    """Return the clause of `word_sequence` for a leaf; for a word, it also finds the other forms in `word_forms`.
+    """Return the clause of `word_sequence` for a leaf or, for a word, one that also finds its forms in `word_forms`.
 
     A form is searched in documents of its language, and in documents of an unknown language. Other forms of phrases and
     prefixes are not searched.
@@ -162,7 +162,7 @@ UNKNOWN_LANGUAGE = "und"
 
 
 def language_marks(tag: str) -> list[tuple[str, str]]:
-    """Return the marks of a document's language: its tag and each shorter tag.
+    """Return the marks of a document's language: its tag and each shorter tag, or the mark for an unknown language.
 
     >>> language_marks("de-AT"), language_marks("")
     ([('lang', 'de'), ('lang', 'de-at')], [('lang', 'und')])
@@ -237,7 +237,7 @@ class IndexDocument(NamedTuple):
 
 
 class FacetCounts(NamedTuple):
-    """The number of `documents` that match a query, and the number of them with each value, by facet.
+    """The number of `documents` that match a query, and by facet, how many of them have each value.
 
     Facets are `source`, `language`, `type` and `year`; `relaxed` is true if no document has all words of the query.
     """

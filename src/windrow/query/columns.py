@@ -1,6 +1,6 @@
 """Filters by the columns of collections: how their values are read, what is indexed for them, and their clauses.
 
-An index has fields for each column of its collection, named after its type and name.
+An index has fields for each column of its collection. They are named after the column and its type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DOI_RESOLVER = re.compile(r"(?:https?://)?(?:dx\.)?doi\.org/", re.IGNORECASE)
 _SWITCH_MARKS = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 _LAST_YEAR = 9_999  # a larger number is a time, or a day in digits
 _DAYS_IN_DIGITS = range(1900_01_01, 2100_12_32)
-"""Numbers that are days in digits if they can be: as seconds they are in the summer of 1970."""
+"""A number in this range means a day in digits (YYYYMMDD), if there is such a day, and not a time in seconds."""
 
 _MAX_TIME = 253_402_300_799  # the last second of the year 9999; a larger number has milliseconds
 _FIELD_KINDS = {
@@ -44,14 +44,14 @@ _FIELD_KINDS = {
 
 
 class Bounds(NamedTuple):
-    """The least and the greatest number of a range, as they are indexed; None: without this bound."""
+    """The least and the greatest number of a range, as they are indexed, or None where the range has no bound."""
 
     low: int | None
     high: int | None
 
 
 class ColumnEntries(NamedTuple):
-    """What an index document has for the columns of a record: (field, text or mark) and (field, number)."""
+    """What an index document has for a record's columns: pairs of field and text or mark, and of field and number."""
 
     texts: tuple[tuple[str, str], ...]
     numbers: tuple[tuple[str, int], ...]
@@ -87,12 +87,12 @@ def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
 
 
 def _read_text(types: frozenset[ColumnType], text: str) -> str | None:
-    """Return a text if it is a valid value of a filter by a column of one of these types, else None."""
+    """Return a text if it is a valid value of a filter by a column of one of these types, or None if it is not."""
     return text if any(_read_value(type_, text) is not None for type_ in types) else None
 
 
 def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
-    """Return the fields that an index has for columns, and the field LACKING; none if there are no columns."""
+    """Return the fields that an index has for columns, and the field LACKING, or () if there are no columns."""
     fields = [
         IndexField(f"{prefix}_{column.name}", kind)
         for column in columns
@@ -102,7 +102,7 @@ def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
 
 
 def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries:
-    """Return what an index stores for the value of a record, so that searches can filter by columns."""
+    """Return what an index stores for a record, so that searches can filter by its columns."""
     texts: list[tuple[str, str]] = []
     numbers: list[tuple[str, int]] = []
     for column in columns:
@@ -141,7 +141,9 @@ def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
 
 
 def read_dates(text: str) -> Bounds | None:
-    """Return the first and last second of a day, month or year, or of a range of them; None if it is not valid.
+    """Return the first and last second of a date, or of a range of dates, or None if the text is not valid.
+
+    A date is a year, month, week, day or time.
 
     >>> read_dates("1970-01-01..1970-01-02"), read_dates("..1969"), read_dates("soon")
     (Bounds(low=0, high=172799), Bounds(low=None, high=-1), None)
@@ -150,7 +152,7 @@ def read_dates(text: str) -> Bounds | None:
 
 
 def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
-    """Return the value of a filter by a column of a type: a text, a mark or bounds; None if it is not valid."""
+    """Return the text, mark or bounds that a filter by this type of column searches for, or None if not valid."""
     match type_:
         case ColumnType.TEXT:
             return text if words(text) else None
@@ -186,7 +188,7 @@ def _read_number_range(text: str) -> Bounds | None:
 
 
 def _read_period(value: Any) -> Bounds | None:
-    """Return the first and last second of the time that a text or number names; None if it does not name a time."""
+    """Return the first and last second of the time that a text or number names, or None if it does not name a time."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1000 * _MAX_TIME:
         if value in _DAYS_IN_DIGITS and (span := read_time_span(str(int(value)))):
             return Bounds(span.start, span.end - 1)
@@ -204,9 +206,10 @@ def _read_period(value: Any) -> Bounds | None:
 
 
 def _read_number(value: Any) -> int | None:
-    """Return the integer that is indexed for a number, in the same order as the numbers, or None for anything else.
+    """Return the integer that is indexed for a number, or None for anything else.
 
-    Numbers are compared as binary64 (IEEE 754), so those that differ after the fifteenth digit may be equal.
+    The integers have the order of the numbers. Numbers are compared as binary64 (IEEE 754), so those that differ after
+    the fifteenth digit may be equal.
 
     >>> sorted(["10", 9.5, -1, "-2.5", 0], key=_read_number), _read_number("ten"), _read_number(True)
     (['-2.5', -1, 0, 9.5, '10'], None, None)
@@ -229,7 +232,7 @@ def _read_number(value: Any) -> int | None:
 def _read_name(value: Any) -> str | None:
     """Return the mark that is indexed for a name, or None if there is none.
 
-    It is in small letters, and has no address of a resolver of DOIs at its beginning.
+    It is in small letters, and without the address of a DOI resolver at its beginning.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -238,7 +241,7 @@ def _read_name(value: Any) -> str | None:
 
 
 def _read_words(value: Any) -> str | None:
-    """Return the words that are indexed for a text or number; None if there are none."""
+    """Return the words that are indexed for a text or number, or None if there are none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = str(value)

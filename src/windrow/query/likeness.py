@@ -1,6 +1,6 @@
 """Rank texts by their similarity to a query, cut snippets from texts that were found, and relax queries.
 
-A query is relaxed, so that a part of its words is enough, if no document has all of them.
+A query is relaxed if no document has all of its words: a part of the words is then enough.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking. `weights` of folded words are greater for rare words; `total` is their sum."""
+    """A query prepared for ranking. `weights`, by folded word, are greater for rare words; `total` is their sum."""
 
     weights: Mapping[str, float]
     total: float
@@ -203,7 +203,7 @@ def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
 
 
 def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return, in pieces, the part of a text that has the most different hits; without hits, the beginning of the text.
+    """Return the part of a text that has the most different hits, or the beginning of a text without hits, in pieces.
 
     >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))

@@ -65,7 +65,10 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of a query. `text` is as typed, but without a phrase's quotes and, if `is_negated`, without the dash."""
+    """A token of a query. `text` is as typed, but has no quotes and, if `is_negated`, no dash before it.
+
+    The `text` of a filter is `key:value`.
+    """
 
     kind: TokenKind
     text: str
@@ -132,7 +135,10 @@ class _Scanner:
         yield self._read_word(note)
 
     def _read_quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start`, and set `offset` after it; None if there is no complete phrase."""
+        """Return the phrase that begins at `start`, and move `offset` after it.
+
+        Return None if no complete phrase begins there.
+        """
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
@@ -173,7 +179,7 @@ class _Scanner:
         return token
 
     def _read_abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
-        """Do the same as `_read_filter` for an abbreviated key, but return the filter without a note."""
+        """Return the filter whose abbreviated key is at `start`, as `_read_filter` does, but without a note."""
         key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None
@@ -266,7 +272,7 @@ class Query:
 
 
 def parse(text: str, columns: FilterReaders = NO_COLUMNS) -> Query:
-    """Parse a query; every text is valid. `columns` has the filters that are not in `KEYS` (`columns.parse_query`).
+    """Parse a query; every text is valid. `columns` has the filters that are not in `KEYS`; see `columns.parse_query`.
 
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
@@ -354,7 +360,7 @@ class _TreeBuilder:
         self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude
 
     def sequence(self) -> Node | None:
-        """Return the tree of the tokens up to the closing parenthesis of this group or the end; None if it is empty."""
+        """Return the tree of the tokens up to this group's closing parenthesis or the end, or None if it is empty."""
         parts: list[Node] = []
         has_or = False
         while self.index < len(self.tokens) and self.tokens[self.index].kind is not TokenKind.CLOSE:

@@ -35,7 +35,7 @@ class TimeSpan(NamedTuple):
 
 
 def read_time_span(text: str) -> TimeSpan | None:
-    """Return the span of a year, month, week, day, minute or second in UTC, or None if it is not one of these.
+    """Return the span of a year, month, week, day, minute or second in UTC, or None if the text is not one of these.
 
     >>> read_time_span("2024-06-01") == read_time_span("20240601") == read_time_span("2024-W22-6")
     True
@@ -151,7 +151,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return the value of a `site:` filter, which includes all hosts below its host; None if it is not valid.
+    """Return the value of a `site:` filter, which includes all hosts below its host, or None if it is not valid.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
@@ -270,7 +270,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on one property of a page or record; `typed` is `key:value`, as typed, without the value's quotes.
+    """A condition on one property of a page or record; `typed` is `key:value`, without the value's quotes.
 
     For the keys `TEXT_KEYS`, the value is words next to each other; a star at its end makes the last word a prefix.
     """

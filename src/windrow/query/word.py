@@ -147,7 +147,7 @@ def index_words(text: str) -> list[str]:
 
 
 def contains_words(text: str | None, consecutive_words: str) -> bool:
-    """Return whether a text contains words next to each other, in this order; False for None.
+    """Return whether a text contains words next to each other, in this order, or False if it is None.
 
     `consecutive_words` are folded words with a space before each. Without a space at the end, the last one is a prefix.
 

@@ -31,7 +31,7 @@ def find_word_forms(
     complete: Callable[[str], Sequence[tuple[str, int]]],
     stem: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> WordForms:
-    """Return the other forms of folded `words` in documents, those in the most documents first.
+    """Return the other forms of folded `words` that occur in documents. The forms in the most documents are first.
 
     `languages` are the languages of the documents. `complete` returns the indexed words with a prefix, each with the
     number of documents that have it. `stem` returns the stems of words in a language.

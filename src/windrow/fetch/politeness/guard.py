@@ -1,9 +1,9 @@
 """Decide to which IP addresses windrow may connect: public addresses, and addresses that a source allows.
 
-Each IP address is checked just before the connection to it is opened. So a host name that resolves to a public address
-first and to a private one later (DNS rebinding) is refused. The tables are our own, since `is_global` of Python's
-`ipaddress` differs between versions, counts multicast and unassigned addresses as global, and does not find the IPv4
-addresses that IPv6 addresses contain.
+Each IP address, except that of a proxy, is checked just before the connection to it is opened. So a host name that
+resolves to a public address first and to a private one later (DNS rebinding) is refused. The tables are our own, since
+`is_global` of Python's `ipaddress` differs between versions, counts multicast and unassigned addresses as global, and
+does not find the IPv4 addresses that IPv6 addresses contain.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ MIN_RECORDED_PAUSE_SECONDS = 1.0
 """The shortest pause that is recorded for the next run, in seconds. A shorter one ends before that run begins."""
 
 MAX_UNAVAILABLE, MAX_LIMITED, MAX_FAILED = 3, 8, 10
-"""How many responses 503, responses 429, or requests without a response in a row end the requests to an origin."""
+"""An origin gets no more requests after so many 503, so many 429, or so many requests without a response in a row."""
 
 UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
 """Reasons why a request got no response but may get one later."""
