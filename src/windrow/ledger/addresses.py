@@ -24,7 +24,7 @@ ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
 
 ELSEWHERE = -1
-"""The interval of an address that is known only from captures of others, as in WARC files, and is not requested."""
+"""The `interval` of addresses that are not requested, and known only from captures of others, as in WARC files."""
 
 
 class AddressQueries(TypedAddresses):
@@ -73,7 +73,7 @@ class AddressWriter:
         """Add addresses that were found at the address with the digest `via` (0: seeds).
 
         A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
-        with the kind `page` becomes a page and due, unless it is never due. An address that was known only from
+        with the kind `page` becomes a page and is due, unless it is never due. An address that was known only from
         captures of others becomes due.
         """
         found_urls = [*urls]
@@ -126,7 +126,10 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's addresses of a kind never due, except `digests`, if they are seeds or outside `origins`."""
+        """Make the seeds of a source never due, and its addresses at other origins than `origins`.
+
+        Only addresses of the kind `kind` are changed, and not those with `digests`.
+        """
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)

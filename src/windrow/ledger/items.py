@@ -48,7 +48,7 @@ class ItemWriter:
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends before its pending step, because an operator decided so or it was fetched again."""
+        """Record that an item ends before its pending step: an operator decided so, or its file is fetched again."""
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number

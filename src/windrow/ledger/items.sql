@@ -10,7 +10,7 @@ UNION ALL SELECT seq, at, session, collection, kind, file_key, 0, owner, '', siz
 UNION ALL SELECT seq, at, session, collection, 'warc', warc, 0, source, '', size, '', '', '', NULL FROM intake)
 
 -- part: of_latest
--- A later attempt did not fetch other members; this is also true if `m` is NULL.
+-- No attempt at the file of the member `m` follows the one that fetched `m`; this is also true if `m` is NULL.
 NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_file AND l.seq > b.seq
     WHERE b.seq = m.attempt)
 

@@ -62,7 +62,8 @@ SELECT max(seq) FROM session;
 -- The fields about its end are None while it runs.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
--- Return the tasks that began between two facts (first, last), in order. Later ends are left out.
+-- Return the tasks that began between two facts (first, last), in order.
+-- Ends after the last of these facts are left out.
 SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
@@ -80,7 +81,8 @@ AND NOT EXISTS (
 -- A task without a source that counts what was left out, in the form of `RuleCount`.
 
 -- def left_out_of_no_source() -> list[LeftOutTask]
--- Return the last such tasks of each collection and phase that has tasks without a source.
+-- Return the tasks without a source that count what was left out.
+-- A task is left out if a later session had a task without a source of the same collection and phase.
 SELECT t.collection, e.reason AS "reason: Reason", e.comment AS "comment: str" FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed = 0 AND e.reason IS NOT NULL AND e.comment IS NOT NULL
 AND NOT EXISTS (

@@ -15,7 +15,7 @@ AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
 -- Return the items that failed at a step for one of these reasons, with the last reading of each item.
--- They failed as many times as there are readings by the last version after the last one that did not fail.
+-- `times` is the number of readings by the last version after the last reading that did not fail.
 SELECT p.item AS number, r.version, p.reason AS "reason: Reason", (SELECT count(*) FROM reading k
     WHERE k.item = p.item AND k.step = r.step AND k.version = r.version AND k.seq > coalesce((SELECT max(g.seq)
     FROM reading g WHERE g.item = k.item AND g.step = k.step AND g.reason IS NULL), 0)) AS "times: int", r.at
