@@ -135,7 +135,7 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Set the interval of an address, and make it due so many seconds after its attempt `recorded`.
+        """Set the interval of an address, and make it due `interval` seconds after its attempt `recorded`.
 
         Nothing is changed if the address has a later attempt, is failing, or is due before its old interval has passed.
         """

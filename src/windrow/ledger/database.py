@@ -149,7 +149,7 @@ class LedgerDatabase:
         return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
-        """Copy the database to the file `path`, replacing it, and run queries in the copy, given by their names."""
+        """Copy the database to the file `path`, replacing it, and run the queries with these names in the copy."""
         path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)

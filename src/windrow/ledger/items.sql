@@ -244,17 +244,17 @@ INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.rank, coalesce(nullif
 ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = excluded.since;
 
 -- name: forget_readings
--- In a copy of the ledger whose captures are to be read again, delete the results of steps ...
+-- Delete the results of steps in a copy of the ledger whose captures are to be read again.
 DELETE FROM reading;
 
 -- name: forget_starts
--- ... the facts that steps began ...
+-- Delete in such a copy the facts that steps began.
 DELETE FROM step_start;
 
 -- name: forget_pending
--- ... the pending steps, except those of files that an operator ended ...
+-- Delete in such a copy the pending steps, except those of listed files that an operator ended.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- ... and the members.
+-- Delete in such a copy the members.
 DELETE FROM member;

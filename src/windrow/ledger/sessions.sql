@@ -9,7 +9,7 @@ SELECT value FROM counter WHERE name = 'seq';
 UPDATE counter SET value = ? WHERE name = 'seq';
 
 -- def last_at() -> str
--- Return when the last session began or ended, as the ledger writes times, or "".
+-- Return the latest time when a session began or ended, as the text that the ledger stores, or "".
 SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end);
 
 -- row: LeaseRow
@@ -49,7 +49,7 @@ SELECT seq, number FROM session;
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return when the first session began and its holder, which identify the ledger, or "".
+-- Return a text that identifies the ledger: when the first session began, and its holder; or "".
 -- The archive is marked with this text.
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
@@ -113,7 +113,7 @@ WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GR
 SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 
 -- def has_task(facts: tuple[int, int]) -> bool
--- Return whether a task began between two facts, given by the numbers of the first and the last.
+-- Return whether a task began between two facts (first, last).
 SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
 -- def last_reported_before(session: int) -> int

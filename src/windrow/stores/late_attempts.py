@@ -77,9 +77,9 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the records of which the late `attempts` added or deleted observations: deleted values by key.
+        """Return, by key, the records whose observations the late `attempts` changed, each with its deleted values.
 
-        The list of values is empty if observations were only added.
+        The list is empty for a record if no value of it was deleted.
         """
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():

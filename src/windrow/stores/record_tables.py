@@ -69,7 +69,7 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record with the key or one of the names of an observation, or an empty text without one."""
+    """Return the key of the record that has an observation's key or one of its names, or an empty text if none has."""
     placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",

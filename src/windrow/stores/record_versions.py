@@ -46,7 +46,10 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """A document, or an entry in it, from which no record could be read. `key` is empty for a whole document."""
+    """A document or an entry in it that a step skipped or, if the reason is CAPPED, of which a part was left out.
+
+    `key` is empty for a whole document.
+    """
 
     attempt: int
     key: str

@@ -1,4 +1,4 @@
-"""The part of a store of records that counts skipped documents and entries, from which no record was read."""
+"""The part of a store of records that counts the documents and entries that steps skipped."""
 
 from __future__ import annotations
 

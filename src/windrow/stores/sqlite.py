@@ -150,7 +150,7 @@ def make_scratch(folder: Path, databases: Iterable[str]) -> None:
 
 
 def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Remove databases, given by their file names, and then their folder.
+    """Remove the databases with these file names from a folder, and then the folder.
 
     Raises StoreError, and removes nothing, if the folder contains anything else, or is a symbolic link or a file.
     """
