@@ -84,7 +84,7 @@ class Allowed(NamedTuple):
 
 
 ONLY_PUBLIC = Allowed()
-"""Public IP addresses only."""
+"""Allows no private host or network: only public IP addresses may be requested."""
 
 
 @dataclass(frozen=True, slots=True)

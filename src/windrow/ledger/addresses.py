@@ -33,7 +33,7 @@ class AddressQueries(TypedAddresses):
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
         """Return at most `limit` addresses of a host that are due at the time `until` or before, by due time.
 
-        Addresses that were never requested come first, but only with an order number below `below`.
+        Addresses that were never requested come first; they are left out if their order number is not below `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
@@ -54,11 +54,11 @@ class AddressWriter:
         self._batch = batch
 
     def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Record an origin that a source may request, as a host. Return the number of the host."""
+        """Record a host: an origin that a source may request. Return the number of the host."""
         return self._batch.fact("host", session, collection, source, origin)
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Return the number of an origin as a host of a source. Record the host if it is not known."""
+        """Return the number of a source's host with this origin. Record the host if it is not known."""
         number = TypedAddresses(self._batch.database).host(origin, collection, source)
         if number is None:
             number = self.add_host(session, collection, source, origin)
@@ -103,9 +103,9 @@ class AddressWriter:
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make addresses due if their hints are later than their last attempts.
+        """Make addresses due earlier if their hints are later than their last attempts.
 
-        Each is then due at most `min_pause` seconds after its last attempt.
+        Each is then due at the latest `min_pause` seconds after its last attempt.
         """
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 

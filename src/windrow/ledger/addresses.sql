@@ -15,15 +15,15 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
--- Return the number of the host that an origin is for a source, or None.
--- If there is none, return the number of its host that is known only from captures of others.
+-- Return the number of a source's host with this origin, or None if it is not known.
+-- If the source has none, a host of the collection that is known only from captures of others is returned.
 SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
 )) ORDER BY h.source <> :source, h.seq LIMIT 1;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of an origin as a host of a source (empty: of any source), or None if it is not known.
+-- Return the number of a source's host with this origin, or None if it is not known. Empty `source`: any.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 

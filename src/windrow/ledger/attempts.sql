@@ -66,7 +66,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 -- An interrupted attempt to fetch a listed file.
 
 -- def open() -> list[OpenAttempt]
--- Return interrupted attempts at listed files, if no other attempt at the file followed.
+-- Return the attempts at listed files that have no end and that no other attempt at the file followed.
 SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;

@@ -55,7 +55,10 @@ class LedgerDatabase:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, for reading if it cannot be written. Create its tables, or upgrade them after copying it."""
+        """Open the file, for reading if it cannot be written. Create its tables, or upgrade them after copying it.
+
+        Raises LedgerError if its tables must be upgraded but it cannot be written, or if they are too new or too old.
+        """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():

@@ -102,10 +102,10 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
        level ORDER BY 3 DESC, 1;
 
 -- row: ReasonCountRow
--- The number of items that failed or were ended, of refused entries, or of changed files, for a reason.
+-- The number of items that failed or were ended for a reason, of entries that were refused for it, or of changed files.
 
 -- def by_reason() -> list[ReasonCountRow]
--- Count failed and ended items, refused entries, and files whose content changed, by reason.
+-- Count by reason the failed and ended items, the refused entries, and the changed or different files.
 -- A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts as
 -- changed, or as different at its sources, if it was not fetched since that was found.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
@@ -220,7 +220,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind with this pending step. `step` is None if all steps are done.
+-- The number of items of a kind with the same pending step. `step` is None if all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were ended before.

@@ -38,7 +38,7 @@ SELECT s.seq, s.number, s.at AS began, s.holder, s.command, e.at AS ended, e.out
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :session;
 
 -- def numbered(number: int) -> int | None
--- Return the session (the number of its fact) that is shown to people as `number`, or None.
+-- Return the number of the fact that began the session shown to people as `number`, or None.
 SELECT seq FROM session WHERE number = :number;
 
 -- def numbers() -> dict[int, int]
@@ -54,7 +54,7 @@ SELECT coalesce(max(number), 0) + 1 FROM session;
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
 -- def latest() -> int | None
--- Return the last session, by the number of its fact, or None.
+-- Return the number of the fact that began the last session, or None.
 SELECT max(seq) FROM session;
 
 -- row: TaskRow
@@ -104,12 +104,12 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY
 ORDER BY t.session;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
--- Return the last fact that ended a task of a phase in each session before `before`, by session.
+-- Return for each session before `before` the last fact that ended one of its tasks of a phase, by session.
 SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GROUP BY t.session ORDER BY t.session;
 
 -- def last_before(at: datetime) -> int
--- Return the last session that began before a time, by the number of its fact, or 0.
+-- Return the number of the fact that began the last session before a time, or 0.
 SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 
 -- def has_task(facts: tuple[int, int]) -> bool

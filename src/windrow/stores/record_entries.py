@@ -153,7 +153,10 @@ def compute_stamp(document: IndexDocument) -> int:
 
 
 class SearchedRecords(NamedTuple):
-    """The records that are searched: a connection to their store, their value of the filter `type:`, their columns."""
+    """The records that are searched: a connection to their store, and their columns.
+
+    `kind` is the value of the filter `type:` by which they are found.
+    """
 
     connection: sqlite3.Connection
     kind: str

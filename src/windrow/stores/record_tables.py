@@ -136,8 +136,9 @@ def _has_key(connection: sqlite3.Connection, key: str) -> bool:
 def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Observation) -> bool:
     """Return whether the record `key` is another thing than the one observed.
 
-    It is if it is not gone, has another text, and has names of a system of the observation's names, but none of these
-    names. The system of a name is what precedes its last `/`. Other systems may have other names for the same thing.
+    That is so if the record is not gone, has another text, and has names of the same system as the observation's names,
+    but none of these. The system of a name is what precedes its last `/`. Another system may have another name for the
+    same thing.
     """
     systems = {name.rpartition("/")[0] for name in observation.names}
     names_query = "SELECT n.name FROM other_name n JOIN record r ON r.id = n.record WHERE r.key = ?"
