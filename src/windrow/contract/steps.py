@@ -139,7 +139,7 @@ class Summarise(ItemStep):
 
 
 OK, NOT_MODIFIED = 200, 304
-"""HTTP statuses."""
+"""The HTTP statuses of an answer with a document, and of an answer which says that the document has not changed."""
 
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
 """Kinds of attempts: a discovery's request, a request for robots.txt, a step's Ask, a capture taken from others."""

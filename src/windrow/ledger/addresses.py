@@ -31,7 +31,7 @@ class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due at the time `until` or before, by due time.
+        """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
 
         Addresses that were never requested come first; they are left out if their order number is not below `below`.
         """

@@ -101,7 +101,7 @@ SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a 
 WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
 -- def next_of_source(collection: str, source: str, until: int, limit: int) -> list[str]
--- Return the addresses of a source that are due at the time `until` or before, by host and due time.
+-- Return the addresses of a source that are due at the time `until` or before, ordered by host and due time.
 SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 

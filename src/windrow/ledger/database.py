@@ -164,7 +164,7 @@ class LedgerDatabase:
     def guarded(self, query: str = "") -> Iterator[None]:
         """Raise LedgerError or DiskFull instead of errors of SQLite and of the disk.
 
-        With the name of a query, raise LedgerError also for a value that no row of its result can have.
+        With the name of a query, raise LedgerError also if its result has a value that windrow cannot have written.
         """
         try:
             yield

@@ -102,7 +102,8 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
        level ORDER BY 3 DESC, 1;
 
 -- row: ReasonCountRow
--- The number of items that failed or were ended for a reason, of entries that were refused for it, or of changed files.
+-- The number of items that failed or were ended for a reason, or of entries that were refused for it.
+-- For two reasons, it is the number of files that changed or that differ between sources.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count by reason the failed and ended items, the refused entries, and the changed or different files.
