@@ -34,7 +34,7 @@ class Task:
     offers: tuple[Offering, ...] = ()  # what the discovery found in the document
     answers: Mapping[str, Answer] = field(default_factory=dict)  # answers of services, by the name of the Ask
     request: Request | None = None  # the attempt's request, if its collection finds documents by requests
-    stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended, such as by a limit (`Settle.retakes`)
+    stopped: tuple[Reading, ...] = ()  # readings of earlier runs of the step that a limit ended (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
         """Read the bytes of an offer's part of the document."""
