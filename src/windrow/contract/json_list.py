@@ -86,8 +86,8 @@ class JsonList:
 
         An answer that is not a page is skipped, unless it is the 404 after the last page, which ends the list. A page
         that names itself as the next page is skipped too. The next page is requested in each run in which this one was
-        requested. The list is not complete, and none of its records is gone, if a page states an error, or if the last
-        page states a larger total than the number of items that were listed.
+        requested. The list is not complete, and none of its records is gone, if a page states an error, or if a page
+        without a next page states a larger total than the number of items that were listed.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
