@@ -21,7 +21,7 @@ class Cap(NamedTuple):
     counted: str
     why: str
     excess: str
-    setting: str = ""  # that changes the number, in `windrow.toml` or for a source; empty if it is fixed
+    setting: str = ""  # the setting that changes the number, in `windrow.toml` or for a source; empty if it is fixed
 
     @property
     def rule(self) -> str:

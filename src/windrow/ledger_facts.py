@@ -127,7 +127,7 @@ class AttemptOpened(NamedTuple):
     path: str
     subject: Subject = NO_SUBJECT
     cut: int | None = None  # the file's latest attempt without an end; None: all have ended
-    errors: int = 0  # attempts on this file at this source that failed before
+    errors: int = 0  # earlier attempts to get this file from this source that failed
 
 
 class AttemptClosed(NamedTuple):
@@ -147,7 +147,7 @@ class AttemptClosed(NamedTuple):
 
 
 class StepStarted(NamedTuple):
-    """A step began for an item; if no result follows, a crash interrupted it."""
+    """A step began for an item; if no result follows, it is running, or a crash interrupted it."""
 
     seq: int
     at: datetime
@@ -158,9 +158,10 @@ class StepStarted(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """An operator decided that a file is fetched again (`act` is RETRIED), or that an item ends (CANCELLED).
+    """It was decided that a file is fetched again (`act` is RETRIED), or that an item ends (CANCELLED).
 
-    RETRIED about a member means that it ends, because its file is fetched again.
+    An operator decides that, or it follows from a changed listing. RETRIED about a member means that it ends, because
+    its file is fetched again.
     """
 
     seq: int
@@ -173,7 +174,10 @@ class Decided(NamedTuple):
 
 
 class DocumentRead(NamedTuple):
-    """A step read a document. `number` is its `Reading.count`; `md5` is the document's MD5, or empty."""
+    """A step read a document, or failed to read it if there is a `reason`.
+
+    `number` is its `Reading.count`; `md5` is the document's MD5, or empty.
+    """
 
     seq: int
     at: datetime

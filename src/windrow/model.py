@@ -64,7 +64,7 @@ class Secret:
 
 
 class Credential(NamedTuple):
-    """A secret that is sent after `prefix` in the header `header`, or else as the parameter `query` of the address."""
+    """A secret that is sent after `prefix` in a `header` or, without one, as the parameter `query` of the address."""
 
     secret: Secret
     header: str = ""
@@ -84,7 +84,7 @@ class Allowed(NamedTuple):
 
 
 ONLY_PUBLIC = Allowed()
-"""Public IP addresses only."""
+"""Allows no private host or network: only public IP addresses may be requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +260,10 @@ class HttpRequest(NamedTuple):
 
 
 class FoundUrl(NamedTuple):
-    """An address that may be requested. `digest` is a 64-bit hash of the request; a lower `order` is requested earlier.
+    """An address that may be requested. `digest` is a 64-bit hash of the request.
 
-    `kind` is the collection's number for the kind of content. `hinted` is the time of the last change given in a
-    sitemap or feed, or None. `request` is None for a plain GET.
+    Addresses with a low `order` are requested first. `kind` is the collection's number for the kind of content.
+    `hinted` is the time of the last change given in a sitemap or feed, or None. `request` is None for a plain GET.
     """
 
     digest: int
@@ -320,7 +320,7 @@ class Attempt(NamedTuple):
 
     `target` and `kind` are as in its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
     protocol's number (200, 226), None without a response or for a protocol without numbers. An attempt with a `reason`
-    failed: no response came, or it was incomplete or could not be read.
+    failed: for example, no response came, or it was incomplete or could not be read.
     """
 
     target: int
@@ -445,7 +445,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A field with a short text that changed. `before` is empty if the field is new, `after` if it was removed."""
+    """A change of a field with a short text. `before` is empty if the field is new, `after` if it was removed."""
 
     field: str
     before: str

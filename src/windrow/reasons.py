@@ -169,12 +169,13 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Temporary reasons of failed readings: later runs read the document again, even if no operator asks for it."""
+"""Temporary reasons why a reading fails: later runs read the document again, even if no operator asks for it."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
-"""Reasons of readings that failed, but not because of the bytes: the result is not recorded, and the task fails.
+"""Reasons why a reading fails through no fault of the bytes: the task fails, and the bytes are read again later.
 
-A document that failed for another reason is read again only by another version of the step.
+If the reason is not among TRANSIENT_REASONS, they are read again only by another version of the step, or if an
+operator orders it.
 """
 
 SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT_WALL})

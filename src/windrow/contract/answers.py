@@ -73,7 +73,10 @@ class LeftOutCount(NamedTuple):
 
 
 DRIFT = "Drift"
-"""The class of findings that an answer lacks something that earlier ones had. The source fails until it is back."""
+"""The class of a finding which reports that an answer lacks something that earlier ones had, or has far less of it.
+
+The source has failed in each run with such a finding.
+"""
 
 
 def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:

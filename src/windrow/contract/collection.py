@@ -47,7 +47,7 @@ class Collection:
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the step on items of `kind` that follows `phase`, or "" if there is none.
+        """Return the phase of the next step on items of `kind` after the phase `phase`, or "" if there is none.
 
         If `phase` is empty, the phase of the first step on such items is returned.
         """
@@ -108,7 +108,10 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return the places of the captures that a source takes from others; there may be none. Raises ConfigError."""
+        """Return the places of the captures that a source takes from others; there may be none.
+
+        Raises ConfigError if a setting of the source for them is not valid.
+        """
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

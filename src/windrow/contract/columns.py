@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 class ColumnType(StrEnum):
     """How the values of a column are compared with the value of a filter."""
 
-    TEXT = "text"  # it contains the words, next to each other
-    NAME = "name"  # it is equal, apart from case
-    NUMBER = "number"  # it is equal, or within a range
-    DATE = "date"  # its period overlaps the period of the filter
-    SWITCH = "switch"  # it is true or false
+    TEXT = "text"  # the value contains the words of the filter, next to each other
+    NAME = "name"  # it is equal to the filter's value, apart from case
+    NUMBER = "number"  # it is equal to that value, or within that range
+    DATE = "date"  # its period overlaps that period
+    SWITCH = "switch"  # both are true, or both are false
 
 
 class TypedColumn(NamedTuple):

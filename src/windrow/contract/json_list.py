@@ -19,16 +19,16 @@ from windrow.model import Finding, Source
 from windrow.reasons import Reason
 
 NOT_FOUND = 404
-"""The HTTP status of a page after the last one, for some APIs."""
+"""The HTTP status with which some APIs answer a request for the page after the last one."""
 
 EVERY = "every"
 """The name of a source's setting for the time between two readings of the list."""
 
 
 LISTED, INCOMPLETE = "listed", "listed in part"
-"""The keys of a source, in what the ledger remembers, for a list that is being read.
+"""Names of values that are learned about a source while its list is read.
 
-LISTED is the number of items on its pages so far, and INCOMPLETE whether one of them states an error.
+LISTED names the number of items on the pages so far, INCOMPLETE whether one of the pages stated an error.
 """
 
 
@@ -36,8 +36,8 @@ class JsonPage(NamedTuple):
     """A page of a list: its items by key, what is wrong with the keys of the others, and what leads to the next page.
 
     `following` is the address of the next page or the value of the parameter for it, or "" if the page states neither.
-    `error` is what the page states as an error beside its items, and `total` the number of items of the whole list; or
-    "" and 0.
+    `error` is the error that the page states beside its items, or "". `total` is the number of items that the page
+    states for the whole list, or 0.
     """
 
     items: dict[str, Mapping[str, Any]]
@@ -82,10 +82,12 @@ class JsonList:
         return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
 
     def follow(self, source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-        """Offer the items of a page, and request the next page if there is one. Skip an answer that is not a page.
+        """Offer the items of a page, and request the next page if there is one.
 
-        The next page is requested in each run in which this one was requested. A list is not whole, so that none of
-        its records is gone, if a page states an error, or a larger total than the number of items that were listed.
+        An answer that is not a page is skipped, unless it is the 404 after the last page, which ends the list. A page
+        that names itself as the next page is skipped too. The next page is requested in each run in which this one was
+        requested. The list is not complete, and none of its records is gone, if a page states an error, or if a page
+        without a next page states a larger total than the number of items that were listed.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
@@ -116,14 +118,15 @@ class JsonList:
         )  # fmt: skip
 
     def _ends_at(self, answer: Answer) -> bool:
-        """Return whether an answer says that the page before it was the last: 404 for the next number of a page."""
+        """Return whether an answer means that the page before it was the last: 404 where pages have numbers."""
         is_counted = bool(self.parameter and not self.following)
         return is_counted and answer.request.name == "next" and answer.status == NOT_FOUND
 
     def parse_page(self, view: BinaryIO) -> JsonPage | None:
-        """Return a page; None if it is not JSON, has no list where `items` says, or another kind of `following`.
+        """Return the page in a document, or None if the document is not a page.
 
-        Return None also for an empty list beside an error.
+        It is not a page if it is not JSON, has no list at `items`, has an empty list beside an error, or has something
+        at `following` that is neither a text nor a whole number, null or false.
         """
         try:
             document = load_json(view.read())
@@ -165,7 +168,10 @@ class JsonList:
         return [*(self.read(f"{task.source.name}/{key}", item) for key, item in page.items.items()), *skips]
 
     def find_gone(self, listing: WholeListing) -> Iterator[Observation]:
-        """Yield an observation without a value for each record that is gone. Yield nothing if the list is empty."""
+        """Yield an observation without a value for each record that is gone.
+
+        Yield nothing if the list is empty, or if `gone_after` is 0.
+        """
         if self.gone_after and listing.offers:
             for missing in listing.missing:
                 if missing.value is not None and missing.listings >= self.gone_after:

@@ -17,10 +17,10 @@ from windrow.reasons import Reason
 class Task:
     """The input of a step: the item, its bytes, and the files and limits of the workspace.
 
-    `view` is a seekable read-only file over exactly the document's bytes. `known` has the store's answers to the step's
-    look-ups, by name. `fields` has the header fields of the HTTP response, by name in lower case; repeated fields are
-    joined (`windrow.formats.http`). `source` is the attempt's source as it is configured now, or None if it is not
-    configured any more. `visited` is when the attempt was made. Both are None if the item is not an attempt.
+    `view` is a seekable read-only file over exactly the document's bytes. `fields` has the header fields of the HTTP
+    response, by name in lower case; repeated fields are joined (`windrow.formats.http`). `source` is the attempt's
+    source as it is configured now, or None if it is not configured any more. `visited` is when the attempt was made.
+    Both are None if the item is not an attempt.
     """
 
     item: Item
@@ -34,7 +34,7 @@ class Task:
     offers: tuple[Offering, ...] = ()  # what the discovery found in the document
     answers: Mapping[str, Answer] = field(default_factory=dict)  # answers of services, by the name of the Ask
     request: Request | None = None  # the attempt's request, if its collection finds documents by requests
-    stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended, such as by a limit (`Settle.retakes`)
+    stopped: tuple[Reading, ...] = ()  # readings of earlier runs of the step that a limit ended (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
         """Read the bytes of an offer's part of the document."""
@@ -108,7 +108,11 @@ class Load(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Judge(ItemStep):
-    """Decide for each document, in order, whether its rows become current. `Task.known` has the store's answers."""
+    """Decide for each document, in order, whether its rows become current.
+
+    `run` returns findings and look-ups in the pool. If the store does not have a key that is looked up, the finding of
+    the look-up is added. The rows become current unless the reading has a reason, or a finding of level FATAL.
+    """
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
@@ -135,7 +139,7 @@ class Summarise(ItemStep):
 
 
 OK, NOT_MODIFIED = 200, 304
-"""HTTP statuses."""
+"""The HTTP statuses of an answer with a document, and of an answer which says that the document has not changed."""
 
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
 """Kinds of attempts: a discovery's request, a request for robots.txt, a step's Ask, a capture taken from others."""
@@ -164,7 +168,7 @@ def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return a Settle step's result for an attempt as an entry of the store, or None if it is None or a Reading."""
+    """Return the result of a Settle step for an attempt as an entry of the store; None for None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt

@@ -24,16 +24,16 @@ ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
 
 ELSEWHERE = -1
-"""The interval of an address that is known only from captures of others, as in WARC files, and is not requested."""
+"""The `interval` of addresses that are not requested, and known only from captures of others, as in WARC files."""
 
 
 class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due at the time `until` or before, by due time.
+        """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
 
-        Addresses that were never requested come first, but only with an order number below `below`.
+        Addresses that were never requested come first; they are left out if their order number is not below `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
@@ -54,11 +54,11 @@ class AddressWriter:
         self._batch = batch
 
     def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Record an origin that a source may request, as a host. Return the number of the host."""
+        """Record a host: an origin that a source may request. Return the number of the host."""
         return self._batch.fact("host", session, collection, source, origin)
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Return the number of an origin as a host of a source. Record the host if it is not known."""
+        """Return the number of a source's host with this origin. Record the host if it is not known."""
         number = TypedAddresses(self._batch.database).host(origin, collection, source)
         if number is None:
             number = self.add_host(session, collection, source, origin)
@@ -73,7 +73,7 @@ class AddressWriter:
         """Add addresses that were found at the address with the digest `via` (0: seeds).
 
         A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
-        with the kind `page` becomes a page and due, unless it is never due. An address that was known only from
+        with the kind `page` becomes a page and is due, unless it is never due. An address that was known only from
         captures of others becomes due.
         """
         found_urls = [*urls]
@@ -103,9 +103,9 @@ class AddressWriter:
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make addresses due if their hints are later than their last attempts.
+        """Make addresses due earlier if their hints are later than their last attempts.
 
-        Each is then due at most `min_pause` seconds after its last attempt.
+        Each is then due at the latest `min_pause` seconds after its last attempt.
         """
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
@@ -126,13 +126,16 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's addresses of a kind never due, except `digests`, if they are seeds or outside `origins`."""
+        """Make the seeds of a source never due, and its addresses at other origins than `origins`.
+
+        Only addresses of the kind `kind` are changed, and not those with `digests`.
+        """
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Set the interval of an address, and make it due so many seconds after its attempt `recorded`.
+        """Set the interval of an address, and make it due `interval` seconds after its attempt `recorded`.
 
         Nothing is changed if the address has a later attempt, is failing, or is due before its old interval has passed.
         """

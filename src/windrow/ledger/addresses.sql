@@ -15,14 +15,15 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
--- Return the number of an origin as a host of a source, or else of one known only from captures of others.
+-- Return the number of a source's host with this origin, or None if it is not known.
+-- If the source has none, a host of the collection that is known only from captures of others is returned.
 SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
 )) ORDER BY h.source <> :source, h.seq LIMIT 1;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of an origin as a host of a source (empty: of any source), or None if it is not known.
+-- Return the number of a source's host with this origin, or None if it is not known. Empty `source`: any.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
@@ -100,7 +101,7 @@ SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a 
 WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
 -- def next_of_source(collection: str, source: str, until: int, limit: int) -> list[str]
--- Return the addresses of a source that are due at the time `until` or before, by host and due time.
+-- Return the addresses of a source that are due at the time `until` or before, ordered by host and due time.
 SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
@@ -126,12 +127,12 @@ ORDER BY a.capture DESC, a.due IS NULL, a.host
 
 -- def get(collection: str, digest: int) -> AddressRow | None
 -- Return the address of a collection with this digest, or None if it is not known.
--- If several sources have it, it is that of the source that fetched it last.
+-- If several sources have it, the row is that of the source that fetched it last.
 {address} {last_first} LIMIT 1;
 
 -- def of_sources(collection: str, digest: int) -> list[AddressRow]
 -- Return an address once for each source of a collection that has it.
--- That of the source that fetched it last is the first.
+-- The row of the source that fetched it last is the first.
 {address} {last_first};
 
 -- row: HostState
@@ -180,14 +181,14 @@ AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
--- Make the addresses of a host due that are due later, after those that were never requested.
+-- Make addresses of a host that are due later due now, but after those that were never requested.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
 -- name: begun_never_again
--- Make the seeds of a source, which were not found at another address, never due again, except some digests.
+-- Make the seeds of a source, which were not found at another address, never due again, except those with some digests.
 -- The same is done with its addresses at origins that it does not have any more. The lists are JSON.
 UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
 AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0

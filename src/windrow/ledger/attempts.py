@@ -44,8 +44,8 @@ class AttemptWriter:
         """Record an attempt as one fact, or the end of the attempt that `begin` recorded as the fact `begun`.
 
         Returns the number of the fact. `schedule` is (when the address is due next, its interval in seconds, its
-        failures in a row), or None if these do not change. An address that was requested as a file of the kind
-        `beside`, kept beside pages, and is a page now, is due at once.
+        failures in a row), or None if these do not change. If an address was requested as a file of the kind
+        `beside`, which is kept beside pages, and is a page now, it is due at once.
         """
         kept, target = attempt.kept, attempt.target
         outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)

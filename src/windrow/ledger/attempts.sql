@@ -66,7 +66,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 -- An interrupted attempt to fetch a listed file.
 
 -- def open() -> list[OpenAttempt]
--- Return interrupted attempts at listed files, if no other attempt at the file followed.
+-- Return the attempts at listed files that have no end and that no other attempt at the file followed.
 SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;
@@ -124,7 +124,8 @@ GROUP BY v.listed_file;
 -- A complete capture of a file, and the session that made it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
--- Return the complete captures of a collection's listed files, by session. Cancelled files are left out.
+-- Return the complete captures of a collection's listed files, in the order of sessions.
+-- Cancelled files are left out.
 SELECT v.session, s.at AS opened, v.listed_file AS "file: int", v.seq AS attempt, v.checksum FROM attempt v
 JOIN session s ON s.seq = v.session JOIN listed_file f ON f.seq = v.listed_file
 LEFT JOIN pending_step p ON p.item = f.seq
@@ -150,11 +151,12 @@ SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:a
 SELECT count(*) FROM attempt WHERE seq > :attempt AND address <> 0;
 
 -- def last_number() -> int
--- Return the number of the last attempt at any address, or 0. Attempts at listed files do not count.
+-- Return the number of the last attempt at any address or robots.txt, or 0.
+-- Attempts at listed files do not count.
 SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
 -- def count_upto(collection: str, attempt: int) -> int
--- Count the attempts at a collection's addresses up to and including an attempt.
+-- Count the attempts at a collection's addresses and robots.txt, up to and including an attempt.
 SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collection = :collection
 WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 

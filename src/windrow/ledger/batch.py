@@ -75,7 +75,7 @@ _STATEMENTS |= {
 class LedgerBatch:
     """The rows that a transaction writes. They are collected, and written together by `flush`.
 
-    Every fact gets the next number and the time of the transaction.
+    Every fact gets the next number and, unless it has a time of its own, the time of the transaction.
     """
 
     def __init__(self, database: LedgerDatabase) -> None:
@@ -87,7 +87,7 @@ class LedgerBatch:
 
     @property
     def at(self) -> datetime:
-        """The time of all facts of this transaction."""
+        """The time of the facts of this transaction that have no time of their own."""
         return self._at_time
 
     @at.setter

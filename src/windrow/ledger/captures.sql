@@ -35,6 +35,7 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
 -- Yield the captures that were recorded from the beginning of a session to that of the next one.
+-- Responses 304 of addresses, bytes that are not archived, and captures of other collections are left out.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
 FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
@@ -50,6 +51,7 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 
 -- def held() -> Iterator[HeldCapture]
 -- Yield every record of the archive with its own bytes, file by file.
+-- Records of failed attempts at listed files are left out.
 SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
        coalesce(f.file_key, a.url, v.url) AS "key: str"
 FROM attempt v
@@ -150,7 +152,7 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
 -- Return the index lines after the place `after` whose record could not be read.
--- A line is returned if that failed for one of `reasons`, or if the address is due again.
+-- A line is returned if reading failed for one of `reasons`, or if the address is due again.
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -158,7 +160,7 @@ AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FRO
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]
--- Count the wanted lines of each source whose record could not be read, by source.
+-- Count by source the wanted index lines whose record could not be read.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str

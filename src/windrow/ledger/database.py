@@ -55,7 +55,10 @@ class LedgerDatabase:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, for reading if it cannot be written. Create its tables, or upgrade them after copying it."""
+        """Open the file, for reading if it cannot be written. Create its tables, or upgrade them after copying it.
+
+        Raises LedgerError if its tables must be upgraded but it cannot be written, or if they are too new or too old.
+        """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
@@ -149,7 +152,7 @@ class LedgerDatabase:
         return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
-        """Copy the database to the file `path`, replacing it, and run queries in the copy, given by their names."""
+        """Copy the database to the file `path`, replacing it, and run the queries with these names in the copy."""
         path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)
@@ -161,7 +164,7 @@ class LedgerDatabase:
     def guarded(self, query: str = "") -> Iterator[None]:
         """Raise LedgerError or DiskFull instead of errors of SQLite and of the disk.
 
-        With the name of a query, raise LedgerError also for a value that no row of its result can have.
+        With the name of a query, raise LedgerError also if its result has a value that windrow cannot have written.
         """
         try:
             yield

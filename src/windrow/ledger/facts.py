@@ -17,7 +17,7 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 
 parse = lru_cache(maxsize=64)(clock.parse)
-"""`clock.parse` with a cache, since all facts of a transaction have the same time."""
+"""`clock.parse` with a cache, since most facts of a transaction have the same time."""
 
 
 def _parse_time(text: str | None) -> datetime | None:

@@ -8,7 +8,7 @@
 SELECT seq, source, place_offset AS offset FROM intake WHERE warc = :warc;
 
 -- def payload(spelled: str) -> KeptResponse | None
--- Return the response with the digest `spelled`, as another program wrote the digest, or None.
+-- Return the response whose digest another program wrote as `spelled`, or None.
 SELECT digest, size, warc, place_offset AS offset, place_length AS length FROM payload WHERE spelled = :spelled;
 
 -- row: ResolvedRevisit

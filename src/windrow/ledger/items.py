@@ -25,10 +25,10 @@ class ItemWriter:
     def add_reading(  # noqa: PLR0917
         self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str
     ) -> int:
-        """Record the reading of an item by a step, given by its phase and version. Return the number of the fact.
+        """Record the reading of an item by a step. Return the number of the fact.
 
         If the reading has a reason, the item has failed. Otherwise it waits for the step `then`, or is done if `then`
-        is empty. `digest` is the digest of the bytes that were read.
+        is empty. `step` has the phase and version of the step. `digest` is the digest of the bytes that were read.
         """
         phase, version = step
         outcome = (reading.reason, reading.count, reading.md5)
@@ -48,7 +48,7 @@ class ItemWriter:
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends before its pending step, because an operator decided so or it was fetched again."""
+        """Record that an item ends before its pending step: an operator decided so, or its file is fetched again."""
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number
@@ -68,7 +68,7 @@ class ItemWriter:
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
     def add_findings(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
-        """Record the findings about an item in one phase, given by its number."""
+        """Record the findings about an item in the phase with the number `phase`."""
         for finding in findings:
             position = (finding.line, finding.column)
             self._batch.fact("finding", session, item, phase, finding.kind, finding.level, finding.message, *position)

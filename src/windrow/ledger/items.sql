@@ -10,7 +10,7 @@ UNION ALL SELECT seq, at, session, collection, kind, file_key, 0, owner, '', siz
 UNION ALL SELECT seq, at, session, collection, 'warc', warc, 0, source, '', size, '', '', '', NULL FROM intake)
 
 -- part: of_latest
--- A later attempt did not fetch other members; this is also true if `m` is NULL.
+-- No attempt at the file of the member `m` follows the one that fetched `m`; this is also true if `m` is NULL.
 NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_file AND l.seq > b.seq
     WHERE b.seq = m.attempt)
 
@@ -102,10 +102,11 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
        level ORDER BY 3 DESC, 1;
 
 -- row: ReasonCountRow
--- The number of items that failed or were ended, of refused entries, or of changed files, for a reason.
+-- The number of items that failed or were ended for a reason, or of entries that were refused for it.
+-- For two reasons, it is the number of files that changed or that differ between sources.
 
 -- def by_reason() -> list[ReasonCountRow]
--- Count failed and ended items, refused entries, and files whose content changed, by reason.
+-- Count by reason the failed and ended items, the refused entries, and the changed or different files.
 -- A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts as
 -- changed, or as different at its sources, if it was not fetched since that was found.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
@@ -220,7 +221,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind with this pending step. `step` is None if all steps are done.
+-- The number of items of a kind with the same pending step. `step` is None if all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were ended before.
@@ -244,17 +245,17 @@ INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.rank, coalesce(nullif
 ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = excluded.since;
 
 -- name: forget_readings
--- In a copy of the ledger whose captures are to be read again, delete the results of steps ...
+-- Delete the results of steps in a copy of the ledger whose captures are to be read again.
 DELETE FROM reading;
 
 -- name: forget_starts
--- ... the facts that steps began ...
+-- Delete in such a copy the facts that steps began.
 DELETE FROM step_start;
 
 -- name: forget_pending
--- ... the pending steps, except those of files that an operator ended ...
+-- Delete in such a copy the pending steps, except those of listed files that an operator ended.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- ... and the members.
+-- Delete in such a copy the members.
 DELETE FROM member;

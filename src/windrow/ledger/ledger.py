@@ -50,7 +50,7 @@ class LedgerWriter:
 
     @property
     def at(self) -> datetime:
-        """The time of all facts of this transaction."""
+        """The time of the facts of this transaction that have no time of their own."""
         return self.batch.at
 
     @at.setter

@@ -61,7 +61,7 @@ class RequestWriter:
             self._batch.row("learned", collection, source, name, json.dumps(learned_value), attempt)
 
     def begin_listing(self, collection: str, source: str, attempt: int) -> None:
-        """Record the attempt with which a complete listing of a source begins, or 0 if the listing is broken off."""
+        """Record the attempt with which a complete listing of a source begins; 0 if it has ended or is broken off."""
         self.learn(collection, source, {_LISTING_NAME: attempt}, attempt)
 
     def end_listing(self, listing: WholeListingRow) -> None:

@@ -17,10 +17,11 @@ ORDER BY attempt DESC LIMIT :limit;
 
 -- row: DailyYield
 -- The fewest things that any answer or session gave on a day (YYYY-MM-DD).
+-- For `daily_shares`, it is a percentage of documents instead.
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
--- Return the daily yields of a source's list, from its answers before an attempt.
--- Answers that drifted are left out.
+-- Return for each day the fewest offers in an answer of a source's list.
+-- Only answers since `since` and before the attempt `before` count, and none that drifted or was not used.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq
 WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection
@@ -37,7 +38,7 @@ WHERE t.collection = :collection AND t.source = :source AND t.phase = 1 AND t.se
 AND e.failed = 0 GROUP BY 1 ORDER BY 1;
 
 -- def daily_shares(source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]
--- Return for each day the lowest percentage, in a session, of a source's responses that have a document.
+-- Return for each day the lowest percentage of documents among a source's responses in one session.
 -- Only responses of the `kind` count, and only sessions before `before` that did not fail and got at least `least`
 -- responses from the source.
 SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewest: int" FROM (
@@ -60,7 +61,7 @@ AND name NOT IN ('windrow.address', 'windrow.listing');
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
 -- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
--- Return the attempts of a source after the attempt `after`, of some kinds, in order.
+-- Return the attempts of a source after the attempt `after` that have one of these `kinds`, in order.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after
 AND v.kind IN (SELECT value FROM json_each(:kinds))
 AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source) = :source
@@ -123,7 +124,7 @@ NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = ?2 OR (t.host = 0 AND t.ad
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
 
 -- name: ask_again
--- Make an address due, unless it is taken down. An answer that leads to it does not change that.
+-- Make an address due as if it had never been requested, unless it is taken down.
 UPDATE address SET due = 0 WHERE digest = ?1 AND host = ?2 AND {stands};
 
 -- name: ask_when_named

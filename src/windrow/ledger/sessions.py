@@ -1,4 +1,4 @@
-"""Record sessions and their tasks, and hold the lease with which one run at a time works in a workspace."""
+"""Record sessions and their tasks, and tell which facts a session reports."""
 
 from __future__ import annotations
 

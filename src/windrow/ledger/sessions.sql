@@ -9,7 +9,7 @@ SELECT value FROM counter WHERE name = 'seq';
 UPDATE counter SET value = ? WHERE name = 'seq';
 
 -- def last_at() -> str
--- Return when the last session began or ended, as the ledger writes times, or "".
+-- Return the latest time when a session began or ended, as the text that the ledger stores, or "".
 SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end);
 
 -- row: LeaseRow
@@ -38,7 +38,7 @@ SELECT s.seq, s.number, s.at AS began, s.holder, s.command, e.at AS ended, e.out
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :session;
 
 -- def numbered(number: int) -> int | None
--- Return the session (the number of its fact) that is shown to people as `number`, or None.
+-- Return the number of the fact that began the session shown to people as `number`, or None.
 SELECT seq FROM session WHERE number = :number;
 
 -- def numbers() -> dict[int, int]
@@ -49,12 +49,12 @@ SELECT seq, number FROM session;
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return when the first session began and its holder, which identify the ledger, or "".
+-- Return a text that identifies the ledger: when the first session began, and its holder; or "".
 -- The archive is marked with this text.
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
 -- def latest() -> int | None
--- Return the last session, by the number of its fact, or None.
+-- Return the number of the fact that began the last session, or None.
 SELECT max(seq) FROM session;
 
 -- row: TaskRow
@@ -62,7 +62,8 @@ SELECT max(seq) FROM session;
 -- The fields about its end are None while it runs.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
--- Return the tasks that began between two facts (first, last), in order. Later ends are left out.
+-- Return the tasks that began between two facts (first, last), in order.
+-- Ends after the last of these facts are left out.
 SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
@@ -80,7 +81,8 @@ AND NOT EXISTS (
 -- A task without a source that counts what was left out, in the form of `RuleCount`.
 
 -- def left_out_of_no_source() -> list[LeftOutTask]
--- Return the last such tasks of each collection and phase that has tasks without a source.
+-- Return the tasks without a source that count what was left out.
+-- A task is left out if a later session had a task without a source of the same collection and phase.
 SELECT t.collection, e.reason AS "reason: Reason", e.comment AS "comment: str" FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed = 0 AND e.reason IS NOT NULL AND e.comment IS NOT NULL
 AND NOT EXISTS (
@@ -102,16 +104,16 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY
 ORDER BY t.session;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
--- Return the last fact that ended a task of a phase in each session before `before`, by session.
+-- Return for each session before `before` the last fact that ended one of its tasks of a phase, by session.
 SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GROUP BY t.session ORDER BY t.session;
 
 -- def last_before(at: datetime) -> int
--- Return the last session that began before a time, by the number of its fact, or 0.
+-- Return the number of the fact that began the last session before a time, or 0.
 SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 
 -- def has_task(facts: tuple[int, int]) -> bool
--- Return whether a task began between two facts, given by the numbers of the first and the last.
+-- Return whether a task began between two facts (first, last).
 SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
 -- def last_reported_before(session: int) -> int

@@ -47,7 +47,7 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
 -- def attempts(address: int, host: int) -> list[int]
--- Return the attempts at a target, and the attempts of other collections that used their captures.
+-- Return the attempts at a target, and the attempts that took their captures from an index.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
@@ -95,7 +95,7 @@ ORDER BY warc, place_offset;
 INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
 
 -- name: takedown_clear_payloads
--- Delete the imported bytes to which revisits could refer and that are erased now.
+-- Delete the places of imported bytes that are erased, so that no revisit refers to them any more.
 DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
     WHERE s.tombstone = ? AND s.warc = payload.warc AND s.place_offset = payload.place_offset);
 

@@ -30,9 +30,9 @@ class UnreadWriter:
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Record that attempts, given as (phase, number), were read."""
+        """Record that attempts were read. Each is given as (phase, number)."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Let the next run read attempts, given as (phase, number), again at once."""
+        """Let the next run read attempts again at once. Each is given as (phase, number)."""
         self._batch.database.execute_many("unread_ask", attempts)

@@ -5,8 +5,8 @@
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
--- An attempt of which a cap left out a part is not returned if a later attempt has other bytes of its address, or if a
--- part of the later one is left out too.
+-- An attempt that is unread because of a cap is not returned if a later attempt at its address received other bytes, or
+-- is unread because of a cap too.
 SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
 AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON b.address = a.address
     WHERE a.seq = unread.attempt AND b.host = a.host AND b.seq > a.seq AND b.reason IS NULL
@@ -15,7 +15,7 @@ AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
 -- Return the items that failed at a step for one of these reasons, with the last reading of each item.
--- They failed as many times as there are readings by the last version after the last one that did not fail.
+-- `times` is the number of readings by the last version after the last reading that did not fail.
 SELECT p.item AS number, r.version, p.reason AS "reason: Reason", (SELECT count(*) FROM reading k
     WHERE k.item = p.item AND k.step = r.step AND k.version = r.version AND k.seq > coalesce((SELECT max(g.seq)
     FROM reading g WHERE g.item = k.item AND g.step = k.step AND g.reason IS NULL), 0)) AS "times: int", r.at

@@ -24,7 +24,7 @@ from windrow.stores.documents import (
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"
-_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000  # the documents of a bulk write, and their bytes
+_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000  # the most documents in a bulk write, and about the most bytes
 _PAGE_SIZE = 500  # rows of a view or list that are requested at a time
 _MAX_ATTEMPTS = 5
 _TOO_LARGE = 413
@@ -295,13 +295,13 @@ class CouchDocuments:
             skip += _PAGE_SIZE
 
     def count(self, database: str) -> int:
-        """Count the documents of a database without its design documents."""
+        """Count the documents of a database, except design documents."""
         design_range = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
         designs = self._request_rows("GET", f"/{database}/_all_docs?{design_range}")
         return self._read_number(f"/{database}", "doc_count") - len(designs)
 
     def ids(self, database: str) -> Iterator[str]:
-        """Yield the ids of all documents of a database."""
+        """Yield the ids of all documents of a database, except design documents."""
         last_id = ""
         while True:
             start = {"startkey": json.dumps(last_id)} if last_id else {}
@@ -335,7 +335,7 @@ def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> An
 
 
 def _map_function(view: DocumentView) -> str:
-    """Return the map function of a view in JavaScript; a document with a field that is not a text is left out."""
+    """Return the map function of a view in JavaScript; a document is left out if a field in `by` is not a text."""
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:

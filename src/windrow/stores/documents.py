@@ -42,15 +42,15 @@ class DocumentDatabase(NamedTuple):
     newest: str = ""
 
     def view(self, name: str) -> DocumentView:
-        """Return the view with a name."""
+        """Return the view with this name."""
         return next(view for view in self.views if view.name == name)
 
 
 class ViewRange(NamedTuple):
-    """A range of a view: its first fields equal `first`; its next field is at least `start` and less than `end`.
+    """A range of a view: documents whose first fields equal `first`, and whose next field is in a range of texts.
 
-    An empty `end` means that there is no upper bound. `skip` documents are left out first, and at most `limit` are
-    returned.
+    The next field is at least `start` and less than `end`; an empty `end` means that there is no upper bound. `skip`
+    documents are left out first, and at most `limit` are returned.
     """
 
     first: tuple[str, ...] = ()
@@ -94,11 +94,11 @@ class DocumentStore(Protocol):
         ...
 
     def count(self, database: str) -> int:
-        """Count the documents of a database without its design documents."""
+        """Count the documents of a database, except design documents."""
         ...
 
     def ids(self, database: str) -> Iterator[str]:
-        """Yield the ids of all documents of a database."""
+        """Yield the ids of all documents of a database, except design documents."""
         ...
 
     def rewind(self) -> None:
@@ -308,10 +308,11 @@ class SqliteDocuments(SqliteStore):
     def search(
         self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
-        """Yield documents that have all words of a text, in the order of `DocumentDatabase`.
+        """Yield documents that have all words of a text, in the order that `DocumentDatabase` describes.
 
-        `bounds` is a range of the view `view`; its `start` and `end` are times. Any text is valid. A ranking by the
-        rarity of words would have to read every document with one of the words.
+        Only the first field in `bounds.first` is used, as the first field of the view `view`; `start` and `end` are
+        times in the field `newest`. Any text is valid. A ranking by the rarity of words would have to read every
+        document with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -400,7 +401,10 @@ _TABLE_SUFFIXES = ("", "_text", "_search")  # suffixes of the names of a databas
 
 
 def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Return documents in the order of their row numbers, because FTS5 flushes its buffer at each lower number."""
+    """Return the last document with each id, in the order of the row numbers that they will have.
+
+    FTS5 flushes its buffer whenever a row number is lower than the one before it.
+    """
     documents_by_id = {str(document["_id"]): document for document in documents}
     if not database.newest:
         return documents_by_id.values()

@@ -1,6 +1,6 @@
 """A store of records that lists late attempts: attempts whose observations changed after they had been settled.
 
-It also lists the documents made from its records that another store refuses.
+It also lists the documents that another store refused: those made from its records, and those about requests.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from windrow.contract import TypedColumn
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# late_statement: a record, and an attempt up to the checkpoint whose observation of it was added or deleted. If it was
-# deleted, `json` is its value.
+# `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of it was added or
+# deleted. `json` is the value of a deleted observation; it is empty if the observation was added or had no value.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
@@ -71,13 +71,16 @@ class LateAttemptStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_attempts(self, limit: int = -1) -> list[int]:
-        """Return the first `limit` listed attempts, or all of them if `limit` is -1."""
+        """Return the first `limit` late attempts, or all of them if `limit` is -1."""
         query = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return by key the deleted values of each record that the listed `attempts` observe, or observed before."""
+        """Return, by key, the records whose observations the late `attempts` changed, each with its deleted values.
+
+        The list is empty for a record if no value of it was deleted.
+        """
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -85,7 +88,10 @@ class LateAttemptStore(RecordStore):
         return deleted_values
 
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
-        """Return the listed `attempts`, and for each of their records the first unlisted attempt that observed it."""
+        """Return the late `attempts`, and the attempts whose numbers of new records may change because of them.
+
+        For each of their records, this is the first attempt that observed it and is not late.
+        """
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
@@ -121,7 +127,10 @@ class LateAttemptStore(RecordStore):
             self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove attempts from the list, with all that was read from them; return the count of observations."""
+        """Remove attempts from the list, what was read from them, and refused documents about them.
+
+        Return the number of removed observations.
+        """
         numbers = [*attempts]
         count = super().forget(numbers)
         self.remove_late_attempts(numbers)

@@ -91,9 +91,10 @@ class Entry(NamedTuple):
 class FoundEntries(NamedTuple):
     """The entries that a search found. `relaxed` is true if none of them has all words of the query.
 
-    `frequency` has the number of documents with each word; `documents` is the number of all documents in the index.
-    `suggestions` are for words that no document has. `forms` are the other forms of words that were searched too.
-    `lacking` has the number of documents without a value, if any, for each column by which the query filters.
+    `frequency` has the number of documents with each word of the query; `documents` is the number of all documents in
+    the index. `suggestions` are for words that no document has. `forms` are the other forms of words that were searched
+    too. `lacking` has, for each column by which the query filters, the number of documents without a value in it; a
+    column in which every document has a value is left out.
     """
 
     entries: tuple[Entry, ...]
@@ -152,7 +153,10 @@ def compute_stamp(document: IndexDocument) -> int:
 
 
 class SearchedRecords(NamedTuple):
-    """The store of the records that are searched, the value of `type:` that stands for them, and their columns."""
+    """The records that are searched: a connection to their store, and their columns.
+
+    `kind` is the value of the filter `type:` by which they are found.
+    """
 
     connection: sqlite3.Connection
     kind: str
@@ -164,7 +168,7 @@ def build_clause(
 ) -> Clause:
     """Return the clause for a query. If `share` is below 1, only this share of the words is required.
 
-    Words that are not excluded may have one of their `word_forms`.
+    A document may have one of the `word_forms` of a word in place of the word, unless the query excludes the word.
     """
     if query.root is None:
         return Everything()
@@ -175,9 +179,9 @@ def build_clause(
 
 
 def _leaf_clauses(records: SearchedRecords, word_forms: WordForms, terms: frozenset[Leaf]) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
+    """Return a function that returns the clause for a leaf of a query. A filter not meant for records matches nothing.
 
-    Only `terms` also match their `word_forms`: a query that excludes a word does not exclude its other forms.
+    Only leaves in `terms` also match their `word_forms`: a query that excludes a word does not exclude its other forms.
     """
     columns = {column.name: column for column in records.columns}
 

@@ -128,14 +128,20 @@ class RecordIndex:
         )  # fmt: skip
 
     def _find_date_field(self, query: Query) -> str:
-        """Return the field that orders the matches of a query without words: a date that all have, or `updated`."""
+        """Return the field by which the matches of a query without words are ordered.
+
+        It is the first date column by which the query filters, since all matches have it, or else `updated`.
+        """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
         keys = (part.key for part in parts if isinstance(part, Filter))
         return next((f"first_{key}" for key in keys if key in dates), "updated")
 
     def _count_lacking(self, index: FullTextIndex, query: Query) -> dict[str, int]:
-        """Count the records without a value in a column by which the query filters, by the name of the column."""
+        """Count the records without a value in each column by which the query filters, by the name of the column.
+
+        Columns in which every record has a value are left out.
+        """
         filtered = {leaf.key for leaf in filters(query.root)} & {column.name for column in self._columns}
         counts = {name: index.count(MarkIn(LACKING, (name,))) for name in sorted(filtered)}
         return {name: count for name, count in counts.items() if count}
@@ -207,7 +213,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps differ from `known_stamps`; return the new stamps, and the removed ids."""
+        """Index records whose stamps differ from `known_stamps`, and remove gone ones; return their stamps and ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)

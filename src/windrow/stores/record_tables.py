@@ -1,4 +1,7 @@
-"""The tables of the store of JSON records, a view that derives versions from observations, and keys and names."""
+"""The tables of the store of JSON records, with a view that derives versions from observations.
+
+The functions find and assign the keys, other names and aliases of records.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record that has the key or a name of an observation, or an empty text if there is none."""
+    """Return the key of the record that has an observation's key or one of its names, or an empty text if none has."""
     placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",
@@ -76,10 +79,10 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 
 
 def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int, source: str) -> set[int]:
-    """Assign names to a record; return the ids of the other records that had them before, and are gone.
+    """Assign names to a record; return the ids of the other records that had them before, and are gone now.
 
-    If a source that observed the record before, under its present key, observes it again with a name of another record,
-    the name belongs to two things: it stays with the other record, which is not gone.
+    If the latest observation of the record is by the same `source` and has a value, a name that another record has
+    belongs to two things: it stays with the other record, which is not gone, and no id is returned.
     """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
@@ -99,8 +102,7 @@ def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int,
 def ensure_record(connection: sqlite3.Connection, observation: Observation) -> tuple[int, str]:
     """Return the id and key of an observation's record; create it if it is missing, and store the aliases.
 
-    A record that has one of the aliases is the observation's record, even with another key. An alias stays with the
-    record that has it first.
+    `_choose_key` decides which record it is. An alias stays with the record that had it first.
     """
     key = _choose_key(connection, observation)
     connection.execute("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
@@ -111,10 +113,11 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 
 
 def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record of an observation, which may not exist yet.
+    """Return the key of an observation's record, which may not exist yet.
 
-    If the record with its key or an alias is another thing, it is a record of its own, and `#` and its first name are
-    added to a key that the other record has.
+    It is the record with the observation's key or, if there is none, with one of its aliases. If that record is another
+    thing, the observation has a record of its own; if the other record has the same key, `#` and the observation's
+    first name are added to it. If a record with such a longer key exists, it is the observation's record.
     """
     key, names = observation.key, observation.names
     is_known = _has_key(connection, key)
@@ -131,9 +134,11 @@ def _has_key(connection: sqlite3.Connection, key: str) -> bool:
 
 
 def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Observation) -> bool:
-    """Return whether the record `key` is not gone, has another text, and only other names of the observation's system.
+    """Return whether the record `key` is another thing than the one observed.
 
-    The system of a name is what precedes its last `/`. Other systems may have other names for the same thing.
+    That is so if the record is not gone, has another text, and has names of the same system as the observation's names,
+    but none of these. The system of a name is what precedes its last `/`. Another system may have another name for the
+    same thing.
     """
     systems = {name.rpartition("/")[0] for name in observation.names}
     names_query = "SELECT n.name FROM other_name n JOIN record r ON r.id = n.record WHERE r.key = ?"
@@ -165,7 +170,7 @@ def remove_record(connection: sqlite3.Connection, record: int) -> None:
 
 
 def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mapping[str, Any]:
-    """Return a record in which `key` replaces `own_key` in every field with this value.
+    """Return a record that has `key` in every field whose value was `own_key`.
 
     >>> replace_own_key({"url": "http://a.example/", "n": 1}, "http://a.example/", "https://a.example/")
     {'url': 'https://a.example/', 'n': 1}
@@ -174,6 +179,6 @@ def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mappin
 
 
 def format_time(time: datetime) -> str:
-    """Return a time in UTC as a text that sorts by time; a time without a zone is taken as UTC."""
+    """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken as UTC."""
     aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware_time.astimezone(UTC).isoformat(timespec="microseconds")

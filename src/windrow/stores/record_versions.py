@@ -46,7 +46,10 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """A document, or an entry in it, from which no record could be read. `key` is empty for a whole document."""
+    """A document or an entry in it that a step skipped or, if the reason is CAPPED, of which a part was left out.
+
+    `key` is empty for a whole document.
+    """
 
     attempt: int
     key: str
@@ -93,7 +96,7 @@ def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any
 
 
 def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) -> Iterator[VersionChange]:
-    """Yield the changes that the attempts (first, last) observed, each with the previous version."""
+    """Yield the changes that a range of attempts (first, last) observed, each with the previous version."""
     first, last = attempts
     previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, 1, 0):
@@ -106,7 +109,7 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
 
 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
-    """Yield the changes that the sessions (first, last) wrote, each with the previous version.
+    """Yield the changes that a range of sessions (first, last) wrote, each with the previous version.
 
     If one of these sessions completed an attempt that an earlier session had settled before services answered, the
     previous version is the one that the earlier session wrote.
@@ -143,7 +146,10 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record in `completed` which of an attempt's values changed; `before` has those that an earlier session wrote."""
+    """Record in `completed` which of an attempt's values the session has changed.
+
+    `before` has the values that an earlier session wrote for the attempt.
+    """
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))

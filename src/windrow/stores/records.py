@@ -1,7 +1,8 @@
 """A store of JSON records with their history, for collections whose standard has no tables of its own.
 
-Every observation of a record is stored: key, time according to the source, attempt and value. Versions are derived
-from the observations of a key in the order of time, so observations may be written in any order, also repeatedly.
+Every observation of a record is stored: key, attempt, value, and the time that the source states, or else that of the
+fetch. Versions are derived from the observations of a key in the order of time, so observations may be written in any
+order, also repeatedly.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class RecordStore(SkippedCounts):
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """If no session is recorded yet, record the last attempts of sessions that `read_last_attempts` returns."""
+        """If no session is recorded yet, record those that `read_last_attempts` returns, each with its last attempt."""
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
 
@@ -130,7 +131,7 @@ class RecordStore(SkippedCounts):
         """Write the observations of attempts, and the checkpoint, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
-        could not be read now. The changes belong to `session`, or if it is 0, to the next session that writes.
+        could not be read now or waits for services. The changes belong to `session` (0: to the next that writes).
         """
         with self._writing():
             touched_records: set[int] = set()
@@ -279,12 +280,12 @@ class RecordStore(SkippedCounts):
             yield from read_versions(self._connection, clauses, *parameters)
 
     def changed_versions(self, attempts: tuple[int, int]) -> Iterator[VersionChange]:
-        """Yield the changes that the attempts (first, last) observed, each with the previous version."""
+        """Yield the changes that a range of attempts (first, last) observed, each with the previous version."""
         with self._guarded():
             yield from changed_versions(self._connection, attempts)
 
     def written_versions(self, sessions: tuple[int, int]) -> Iterator[VersionChange]:
-        """Yield the changes that the sessions (first, last) wrote, each with the previous version."""
+        """Yield the changes that a range of sessions (first, last) wrote, each with the previous version."""
         with self._guarded():
             yield from written_versions(self._connection, sessions)
 
@@ -381,13 +382,13 @@ class RecordStore(SkippedCounts):
             return key_of_alias(self._connection, alias)
 
     def written_keys(self, after: int) -> tuple[list[str], int]:
-        """Return the keys of the records that changed in the sessions after `after`, and the last session's number."""
+        """Return the keys of the records that sessions after `after` changed, and the number of the last session."""
         with self._guarded():
             (last,) = self._connection.execute("SELECT coalesce(max(session), 0) FROM windrow_settled").fetchone()
         return sorted({version.key for _, version in self.written_versions((after + 1, last))}), last
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
-        """Return the keys of the records that the attempts (first, last) changed, whichever session wrote that."""
+        """Return the keys of records that a range of attempts (first, last) changed, whichever session wrote them."""
         query = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
@@ -400,7 +401,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return the number of records that each attempt observed, and how many of them it was the first to observe.
+        """Return, by attempt, how many records it observed, and how many of them it was the first to observe.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """
@@ -441,7 +442,7 @@ class RecordStore(SkippedCounts):
             return [attempt for (attempt,) in self._connection.execute(query, (key,))]
 
     def keys_of(self, attempt: int, limit: int) -> list[str]:
-        """Return the first `limit` keys of records that an attempt observed."""
+        """Return the first `limit` keys, in order, of records that an attempt observed."""
         query = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.attempt = ? ORDER BY r.key LIMIT ?

@@ -13,7 +13,7 @@ WRITTEN_ATTEMPTS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
-"""Selects the first and last attempt that the sessions (first, last) wrote. If they wrote none, the last is less."""
+"""The query for the first and last attempt that a range of sessions wrote, as `attempts_of_sessions` returns them."""
 
 _RECORD_LAST_ATTEMPT = (
     "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
@@ -27,13 +27,16 @@ def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -
 
 
 def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-    """If no session is recorded yet, record the last attempts of sessions that `read_last_attempts` returns."""
+    """If no session is recorded yet, record those that `read_last_attempts` returns, each with its last attempt."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
         note_sessions(connection, read_last_attempts())
 
 
 def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
-    """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction."""
+    """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction.
+
+    Of the sessions recorded in this store, only the last one stays.
+    """
     if old_connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
         return
     earlier_rows = old_connection.execute("SELECT session, upto FROM windrow_settled").fetchall()
@@ -43,6 +46,9 @@ def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connec
 
 
 def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and last attempt that the sessions (first, last) wrote. If they wrote none, the last is less."""
+    """Return the first and last attempt that a range of sessions (first, last) wrote.
+
+    If they wrote none, the last attempt is less than the first.
+    """
     first, last = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

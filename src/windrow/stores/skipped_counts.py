@@ -1,4 +1,4 @@
-"""The part of a store of records that counts the records that could not be read."""
+"""The part of a store of records that counts the documents and entries that steps skipped."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ class SkippedCounts(SqliteStore):
     """A store with the tables `skipped` and `observation` of `record_tables`."""
 
     def count_skipped(self, attempts: tuple[int, int], ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count the records that could not be read from the attempts (first, last), by reason.
+        """Count the documents and entries that were skipped in a range of attempts (first, last), by reason.
 
-        `ignored` maps reasons to messages. A record that was skipped with one of these reasons and its message is not
-        counted; an empty message means any message.
+        `ignored` maps reasons to messages. What was skipped with one of these reasons and its message is not counted;
+        an empty message means any message.
         """
         query = f"SELECT reason, count(*) FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
         with self._guarded():
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count skipped records by reason. For each address, only the last attempt that skipped records counts.
+        """Count the documents and entries that are still skipped, by reason.
 
-        Addresses at which a later attempt observed a record are left out. For `ignored` see `count_skipped`.
+        For each address, only those count that were skipped in its last attempt with skips, and only if no later
+        attempt observed a record at the address. For `ignored` see `count_skipped`.
         """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))

@@ -71,10 +71,10 @@ def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096)
 def open_or_read(
     path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
-    """Open a file for writing, or only for reading if it exists and cannot be written; return the connection.
+    """Open a file for writing, or only for reading if it exists and cannot be written.
 
-    A file cannot be written without permission, or if its disk is read-only or full. The second value is the error that
-    prevents writing, or None if the file was opened for writing.
+    Return the connection, and the error that prevents writing, or None if the file was opened for writing. A file
+    cannot be written without permission, or if its disk is read-only or full.
     """
     refusal: sqlite3.Error | None = None
     if not path.is_file() or os.access(path, os.W_OK):
@@ -150,9 +150,9 @@ def make_scratch(folder: Path, databases: Iterable[str]) -> None:
 
 
 def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Remove databases, given by their file names, and then their folder.
+    """Remove the databases with these file names from a folder, and then the folder.
 
-    Raises StoreError, and removes nothing, if the folder contains anything else or is a symbolic link.
+    Raises StoreError, and removes nothing, if the folder contains anything else, or is a symbolic link or a file.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StoreError(f"{folder} is a link or a file, but must be a folder", hint=f"move {folder} elsewhere")

@@ -185,7 +185,7 @@ def _try_lock(descriptor: int) -> bool:
 def link_files(folder: Path, into: Path) -> None:
     """Make an index in the folder `into` from links to the files of the index in `folder`.
 
-    Tantivy does not change the files that are linked. The other files, which are small, are copied.
+    Tantivy does not change the files that are linked. The other files are copied.
     """
     text_folder = into / TEXT_FOLDER
     text_folder.mkdir()

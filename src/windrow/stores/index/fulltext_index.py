@@ -143,8 +143,8 @@ class FullTextIndex:
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
         """Return at most `limit` matches of a clause after `offset`, by score or by the number field `newest`.
 
-        The largest numbers are first. Matches with the same number are in the order of the index, so that pages do not
-        overlap.
+        The highest scores or numbers are first. Matches with the same number are in the order of the index, so that
+        pages do not overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -291,7 +291,10 @@ _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STA
 
 
 def find_forms(index: FullTextIndex, query: Query) -> WordForms:
-    """Return the other forms, in the field `main` of an index, of the words in a query that are not excluded."""
+    """Return the other forms, in the field `main` of an index, of words in a query.
+
+    Excluded words, and words that stand for all words beginning with them, are left out.
+    """
     terms = (term for term in searched_terms(query.root) if isinstance(term, Word) and not term.prefix)
     return index.find_word_forms(dict.fromkeys(" ".join(index_words(term.text)) for term in terms), "main")
 

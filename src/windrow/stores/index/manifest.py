@@ -44,7 +44,10 @@ class IndexManifest:
     """The manifest in the file `entries.sqlite` of an index's folder."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the file; with `read_only` it must exist and is not changed. Raises StoreError."""
+        """Open or create the file; with `read_only` it must exist and is not changed.
+
+        Raises StoreError if it cannot be opened, and IndexDamaged if it is damaged.
+        """
         self._guarded = partial(_manifest_errors, path)
         with self._guarded():
             self._connection = open_read_only(path, "mode=rw", "mode=ro") if read_only else _open_manifest(path)
