@@ -171,12 +171,15 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def own_or_captured_host(self, origin: str, collection: str, source: str) -> int | None:
-        """Return the number of an origin as a host of a source, or else of one known only from captures of others."""
+        """Return the number of a source's host with this origin, or None if it is not known.
+
+        If the source has none, a host of the collection that is known only from captures of others is returned.
+        """
         value: int | None = self._database.value("addresses.own_or_captured_host", origin, collection, source)
         return value
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
-        """Return the number of an origin as a host of a source (empty: of any source), or None if it is not known."""
+        """Return the number of a source's host with this origin, or None if it is not known. Empty `source`: any."""
         value: int | None = self._database.value("addresses.host", origin, collection, source)
         return value
 
@@ -226,7 +229,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(DueCount._make, "addresses.due_by_host", until, collection)
 
     def next_of_source(self, collection: str, source: str, until: int, limit: int) -> list[str]:
-        """Return the addresses of a source that are due at the time `until` or before, by host and due time."""
+        """Return the addresses of a source that are due at the time `until` or before, ordered by host and due time."""
         return self._database.column("addresses.next_of_source", until, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
@@ -236,14 +239,14 @@ class TypedAddresses(LedgerQueries):
     def get(self, collection: str, digest: int) -> AddressRow | None:
         """Return the address of a collection with this digest, or None if it is not known.
 
-        If several sources have it, it is that of the source that fetched it last.
+        If several sources have it, the row is that of the source that fetched it last.
         """
         return self._database.first(AddressRow._make, "addresses.get", collection, digest)
 
     def of_sources(self, collection: str, digest: int) -> list[AddressRow]:
         """Return an address once for each source of a collection that has it.
 
-        That of the source that fetched it last is the first.
+        The row of the source that fetched it last is the first.
         """
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 

@@ -244,7 +244,7 @@ class TypedAttempts(LedgerQueries):
         return self._database.first(_make_attempt_row, "attempts.get", attempt)
 
     def open(self) -> list[OpenAttempt]:
-        """Return interrupted attempts at listed files, if no other attempt at the file followed."""
+        """Return the attempts at listed files that have no end and that no other attempt at the file followed."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
 
     def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
@@ -267,7 +267,10 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return the complete captures of a collection's listed files, by session. Cancelled files are left out."""
+        """Return the complete captures of a collection's listed files, in the order of sessions.
+
+        Cancelled files are left out.
+        """
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
@@ -288,12 +291,15 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def last_number(self) -> int:
-        """Return the number of the last attempt at any address, or 0. Attempts at listed files do not count."""
+        """Return the number of the last attempt at any address or robots.txt, or 0.
+
+        Attempts at listed files do not count.
+        """
         value: int = self._database.value("attempts.last_number")
         return value
 
     def count_upto(self, collection: str, attempt: int) -> int:
-        """Count the attempts at a collection's addresses up to and including an attempt."""
+        """Count the attempts at a collection's addresses and robots.txt, up to and including an attempt."""
         value: int = self._database.value("attempts.count_upto", collection, attempt)
         return value
 

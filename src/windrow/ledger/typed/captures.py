@@ -143,11 +143,17 @@ class TypedCaptures(LedgerQueries):
         return self._database.column("captures.sessions")
 
     def of_session(self, session: int) -> Iterator[CaptureRow]:
-        """Yield the captures that were recorded from the beginning of a session to that of the next one."""
+        """Yield the captures that were recorded from the beginning of a session to that of the next one.
+
+        Responses 304 of addresses, bytes that are not archived, and captures of other collections are left out.
+        """
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
-        """Yield every record of the archive with its own bytes, file by file."""
+        """Yield every record of the archive with its own bytes, file by file.
+
+        Records of failed attempts at listed files are left out.
+        """
         return self._database.stream(HeldCapture._make, "captures.held")
 
     def after(
@@ -197,14 +203,14 @@ class TypedCaptures(LedgerQueries):
     ) -> list[FailedRow]:
         """Return the index lines after the place `after` whose record could not be read.
 
-        A line is returned if that failed for one of `reasons`, or if the address is due again.
+        A line is returned if reading failed for one of `reasons`, or if the address is due again.
         """
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
         )
 
     def failed_by_source(self) -> dict[str, int]:
-        """Count the wanted lines of each source whose record could not be read, by source."""
+        """Count by source the wanted index lines whose record could not be read."""
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:

@@ -41,7 +41,7 @@ class TypedImports(LedgerQueries):
         return self._database.first(ImportRow._make, "imports.get", warc)
 
     def payload(self, spelled: str) -> KeptResponse | None:
-        """Return the response with the digest `spelled`, as another program wrote the digest, or None."""
+        """Return the response whose digest another program wrote as `spelled`, or None."""
         return self._database.first(kept_response, "imports.payload", spelled)
 
     def resolved(self, after: tuple[int, int], limit: int) -> list[ResolvedRevisit]:

@@ -93,7 +93,10 @@ class FindingCountRow(NamedTuple):
 
 
 class ReasonCountRow(NamedTuple):
-    """The number of items that failed or were ended, of refused entries, or of changed files, for a reason."""
+    """The number of items that failed or were ended for a reason, or of entries that were refused for it.
+
+    For two reasons, it is the number of files that changed or that differ between sources.
+    """
 
     reason: Reason
     number: int
@@ -208,7 +211,7 @@ class SeenItem(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """The number of items of a kind with this pending step. `step` is None if all steps are done."""
+    """The number of items of a kind with the same pending step. `step` is None if all steps are done."""
 
     collection: str
     kind: str
@@ -410,7 +413,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_finding_count_row, "items.found_between", facts[0], facts[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
-        """Count failed and ended items, refused entries, and files whose content changed, by reason.
+        """Count by reason the failed and ended items, the refused entries, and the changed or different files.
 
         A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts
         as changed, or as different at its sources, if it was not fetched since that was found.

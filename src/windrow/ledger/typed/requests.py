@@ -16,7 +16,10 @@ from windrow.reasons import Reason
 
 
 class DailyYield(NamedTuple):
-    """The fewest things that any answer or session gave on a day (YYYY-MM-DD)."""
+    """The fewest things that any answer or session gave on a day (YYYY-MM-DD).
+
+    For `daily_shares`, it is a percentage of documents instead.
+    """
 
     day: str
     fewest: int
@@ -82,9 +85,9 @@ class TypedRequests(LedgerQueries):
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
     ) -> list[DailyYield]:
-        """Return the daily yields of a source's list, from its answers before an attempt.
+        """Return for each day the fewest offers in an answer of a source's list.
 
-        Answers that drifted are left out.
+        Only answers since `since` and before the attempt `before` count, and none that drifted or was not used.
         """
         return self._database.rows(
             DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
@@ -100,7 +103,7 @@ class TypedRequests(LedgerQueries):
         )
 
     def daily_shares(self, source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]:
-        """Return for each day the lowest percentage, in a session, of a source's responses that have a document.
+        """Return for each day the lowest percentage of documents among a source's responses in one session.
 
         Only responses of the `kind` count, and only sessions before `before` that did not fail and got at least `least`
         responses from the source.
@@ -118,7 +121,7 @@ class TypedRequests(LedgerQueries):
     def answers(
         self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
     ) -> list[RecordedAttempt]:
-        """Return the attempts of a source after the attempt `after`, of some kinds, in order."""
+        """Return the attempts of a source after the attempt `after` that have one of these `kinds`, in order."""
         return self._database.rows(recorded, "requests.answers", collection, after, json.dumps([*kinds]), source, limit)
 
     def offers(self, attempt: int) -> list[Offering]:

@@ -152,7 +152,7 @@ class TypedSessions(LedgerQueries):
     """The queries of sessions.sql."""
 
     def last_at(self) -> str:
-        """Return when the last session began or ended, as the ledger writes times, or ""."""
+        """Return the latest time when a session began or ended, as the text that the ledger stores, or ""."""
         value: str = self._database.value("sessions.last_at")
         return value
 
@@ -165,7 +165,7 @@ class TypedSessions(LedgerQueries):
         return self._database.first(_make_session_row, "sessions.get", session)
 
     def numbered(self, number: int) -> int | None:
-        """Return the session (the number of its fact) that is shown to people as `number`, or None."""
+        """Return the number of the fact that began the session shown to people as `number`, or None."""
         value: int | None = self._database.value("sessions.numbered", number)
         return value
 
@@ -174,7 +174,7 @@ class TypedSessions(LedgerQueries):
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
-        """Return when the first session began and its holder, which identify the ledger, or "".
+        """Return a text that identifies the ledger: when the first session began, and its holder; or "".
 
         The archive is marked with this text.
         """
@@ -182,12 +182,15 @@ class TypedSessions(LedgerQueries):
         return value
 
     def latest(self) -> int | None:
-        """Return the last session, by the number of its fact, or None."""
+        """Return the number of the fact that began the last session, or None."""
         value: int | None = self._database.value("sessions.latest")
         return value
 
     def tasks(self, facts: tuple[int, int]) -> list[TaskRow]:
-        """Return the tasks that began between two facts (first, last), in order. Later ends are left out."""
+        """Return the tasks that began between two facts (first, last), in order.
+
+        Ends after the last of these facts are left out.
+        """
         return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
     def errors_of_no_source(self, before: int) -> list[str]:
@@ -198,7 +201,10 @@ class TypedSessions(LedgerQueries):
         return self._database.column("sessions.errors_of_no_source", before)
 
     def left_out_of_no_source(self) -> list[LeftOutTask]:
-        """Return the last such tasks of each collection and phase that has tasks without a source."""
+        """Return the tasks without a source that count what was left out.
+
+        A task is left out if a later session had a task without a source of the same collection and phase.
+        """
         return self._database.rows(_make_left_out_task, "sessions.left_out_of_no_source")
 
     def by_source(self) -> list[SourceSession]:
@@ -206,16 +212,16 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_source_session, "sessions.by_source")
 
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
-        """Return the last fact that ended a task of a phase in each session before `before`, by session."""
+        """Return for each session before `before` the last fact that ended one of its tasks of a phase, by session."""
         return dict(self._database.rows(tuple, "sessions.ends_of_phase", collection, phase, before))
 
     def last_before(self, at: datetime) -> int:
-        """Return the last session that began before a time, by the number of its fact, or 0."""
+        """Return the number of the fact that began the last session before a time, or 0."""
         value: int = self._database.value("sessions.last_before", spell(at))
         return value
 
     def has_task(self, facts: tuple[int, int]) -> bool:
-        """Return whether a task began between two facts, given by the numbers of the first and the last."""
+        """Return whether a task began between two facts (first, last)."""
         return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
     def last_reported_before(self, session: int) -> int:

@@ -141,7 +141,7 @@ class TypedTakedowns(LedgerQueries):
         return {*self._database.column("takedowns.hosts")}
 
     def attempts(self, address: int, host: int) -> list[int]:
-        """Return the attempts at a target, and the attempts of other collections that used their captures."""
+        """Return the attempts at a target, and the attempts that took their captures from an index."""
         return self._database.column("takedowns.attempts", host, address)
 
     def collections(self, attempts: Iterable[int]) -> list[str]:

@@ -42,15 +42,15 @@ class TypedUnread(LedgerQueries):
     def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
         """Return the attempts that the step of a phase failed to read, in order.
 
-        An attempt of which a cap left out a part is not returned if a later attempt has other bytes of its address, or
-        if a part of the later one is left out too.
+        An attempt that is unread because of a cap is not returned if a later attempt at its address received other
+        bytes, or is unread because of a cap too.
         """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
         """Return the items that failed at a step for one of these reasons, with the last reading of each item.
 
-        They failed as many times as there are readings by the last version after the last one that did not fail.
+        `times` is the number of readings by the last version after the last reading that did not fail.
         """
         return self._database.rows(
             _make_unread_document, "unread.items_failed", collection, step, json.dumps([*reasons])
