@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, Flag
 from functools import cache, partial
@@ -332,9 +332,13 @@ def _of_text(kind: Callable[[str], Any]) -> _Plain:
 
 def _of_time(kind: type[datetime | time]) -> _Plain:
     def read_fields(value: Any) -> Iterable[Any]:
+        if value.tzinfo is UTC:  # as nearly all are
+            return (value.isoformat(),)
         return value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold
 
     def make(values: list[Any]) -> Any:
+        if len(values) == 1:
+            return kind.fromisoformat(*values)
         text, zone, fold = values
         return kind.fromisoformat(text).replace(tzinfo=zone, fold=fold)
 
