@@ -228,12 +228,22 @@ class FtpConnection(Connection):
                 if entries is None:
                     entries = self._list_names(session, folder)
                 elif not entries:
-                    with suppress(Refused):  # some servers refuse to list no names
-                        entries = self._list_names(session, folder)
+                    entries = self._list_any_names(session, folder)
             except Refused as error:
                 _raise_unless_missing(error)
                 return None
             return _add_times(session, full_path, entries)
+
+    def _list_any_names(self, session: FtpSession, folder: str) -> Entries:
+        """Return a folder's entries by NLST, or [] if the server replies 450 or 5yz: some do if there are no files."""
+        try:
+            return self._list_names(session, folder)
+        except Refused:
+            return []
+        except Delayed as error:
+            if not str(error).startswith("450"):
+                raise
+            return []
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
         """Return a folder's entries by NLST. A name is a file if SIZE returns a size, or if the server lacks SIZE."""
