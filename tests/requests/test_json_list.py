@@ -248,3 +248,16 @@ def test_a_page_that_names_itself_is_no_end_and_a_number_that_is_not_found_is_on
     )
     urls = [request.url for request in result.requests]
     assert (urls, len(result.offers), result.skip, result.ends_listing) == outcome
+
+
+@pytest.mark.parametrize(("total", "is_whole"), [(2, True), (3, False)])
+def test_a_number_that_is_not_found_ends_no_list_that_stated_more_items(total, is_whole):
+    (discovery,) = collection(parameter="page").discoveries
+    source, learned = Source("here", "things", SourceSite("https", "a.example")), {}
+    pages = [(1, "first", 200, {"items": [{"id": "a"}, {"id": "b"}], "total": total}), (2, "next", 404, "no such page")]
+    for number, name, status, document in pages:
+        request = Request(f"https://a.example/1?page={number}", name)
+        view = io.BytesIO(json.dumps(document).encode())
+        result = discovery.follow(source, learned, Answer(request, status, {}, view, datetime(2026, 1, 1, tzinfo=UTC)))
+        learned |= result.learned
+    assert result.ends_listing == is_whole

@@ -25,10 +25,11 @@ EVERY = "every"
 """The name of a source's setting for the time between two readings of the list."""
 
 
-LISTED, INCOMPLETE = "listed", "listed in part"
+LISTED, TOTAL, INCOMPLETE = "listed", "total", "listed in part"
 """Names of values that are learned about a source while its list is read.
 
-LISTED names the number of items on the pages so far, INCOMPLETE whether one of the pages stated an error.
+LISTED names the number of items on the pages so far, TOTAL the number of all items that the last page stated, and
+INCOMPLETE whether one of the pages stated an error.
 """
 
 
@@ -91,7 +92,8 @@ class JsonList:
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
-            return FollowResult(end="the last page", ends_listing=not learned.get(INCOMPLETE))
+            is_whole = not learned.get(INCOMPLETE) and learned.get(LISTED, 0) >= learned.get(TOTAL, 0)
+            return FollowResult(end="the last page", ends_listing=is_whole)
         if page is None:
             return FollowResult(skip=Reason.PROTOCOL_ERROR)
         findings = [Finding(Reason.INCOMPLETE_RECORD.class_name, fault) for fault in page.faults]
@@ -111,7 +113,9 @@ class JsonList:
             message = f"the list states {page.total} items, but its pages have {listed}"
             findings.append(Finding(Reason.PROTOCOL_ERROR.class_name, message))
         is_incomplete = bool(page.error or before.get(INCOMPLETE))
-        remembered = {LISTED: listed, INCOMPLETE: is_incomplete} if page.total or is_incomplete or learned else {}
+        remembered: dict[str, Any] = {}
+        if page.total or is_incomplete or learned:
+            remembered = {LISTED: listed, TOTAL: page.total, INCOMPLETE: is_incomplete}
         return FollowResult(
             requests, offers, remembered, end="" if url else "the last page", findings=tuple(findings),
             begins_listing=is_first, ends_listing=not url and not is_incomplete and not is_short,
