@@ -150,7 +150,7 @@ def test_what_is_no_address_of_a_folder_is_refused(tmp_path, address):
 
 
 def test_an_endpoint_that_is_no_address_is_named(tmp_path):
-    with pytest.raises(ConfigError, match=r"s3_endpoint is not the address of a store"):
+    with pytest.raises(ConfigError, match=r"s3_endpoint is not the address of an S3 server"):
         fetch_records(tmp_path, LINES[:1], "s3://papers/crawls/", s3_endpoint="store.example:9000")
 
 

@@ -236,7 +236,7 @@ class ListsChanges(Protocol):
         """Yield the records or pages of the collection that appeared, changed or disappeared within the window."""
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count the changes that the sessions of `facts` (first, last) wrote, by source and kind.
+        """Count the changes that the sessions with the numbers `facts` (first, last) wrote, by source and kind.
 
         Kinds are new, changed, gone and, for a page that now refers to another address, moved.
         """
@@ -244,7 +244,7 @@ class ListsChanges(Protocol):
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count the changes that the attempts of `facts` (first, last) observed, by source and kind.
+        """Count the changes that the attempts with the numbers `facts` (first, last) observed, by source and kind.
 
         The kinds are those of `content`. Returns None if these changes are not known yet.
         """

@@ -1,4 +1,4 @@
-"""Replay a collection that keeps versions in one file: build a new file, compare it with the old one, and swap them."""
+"""Replay a collection that keeps versions in one file: build a new file, compare it and replace the old one."""
 
 from __future__ import annotations
 

@@ -300,8 +300,8 @@ class CaptureSink:
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
         """Check the size, write the body to the archive as one record, and return the archived response.
 
-        If the response is `unchanged` (304), only its head is written, as a metadata record. Replay tools would show a
-        revisit record of it as an empty page.
+        If the response is `unchanged` (304), nothing is checked, and only its head is written, as a metadata record.
+        Replay tools would show a revisit record of it as an empty page.
         """
         if unchanged:
             # Indexers would take a metadata record with the page's own address for a version of the page.

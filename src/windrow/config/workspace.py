@@ -196,7 +196,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
 
 
 def _parse_source_file(path: Path) -> ConfigFile:
-    """Parse the file of a source as `_parse_file` does. If it is not TOML, it has a `fault` and an empty tree."""
+    """Parse the file of a source as `_parse_file` does. If it is not TOML, the result has a `fault`, and no tree."""
     name = f"{SOURCES_FOLDER}/{path.name}"
     try:
         return _parse_file(path, name)

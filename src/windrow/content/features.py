@@ -79,7 +79,7 @@ def _words_so_far(page: PageMeasures) -> bytes:
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return for each block its distance in blocks from a start, as a grade; blocks before it have negative distances.
+    """Return the grade of each block's distance from the start of the text, counted in blocks; negative before it.
 
     All grades are 0 if the page has no start. The start is the first h1 (`start_kind` "h1"), or the first or the last
     block of prose ("first", "last").

@@ -234,7 +234,9 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
         port = -1
     if url.scheme not in {"http", "https"} or not url.hostname or url.username or url.query or port == -1:
         if region:
-            raise ConfigError(f"source.{source.name}.s3_endpoint is not the address of a store, such as https://HOST")
+            raise ConfigError(
+                f"source.{source.name}.s3_endpoint is not the address of an S3 server, such as https://HOST"
+            )
         raise ConfigError(
             f"{setting}: {address!r} is not the address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
         )

@@ -85,10 +85,11 @@ class JsonList:
     def follow(self, source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
         """Offer the items of a page, and request the next page if there is one.
 
-        An answer that is not a page is skipped, unless it is the 404 after the last page, which ends the list. A page
-        that names itself as the next page is skipped too. The next page is requested in each run in which this one was
-        requested. The list is not complete, and none of its records is gone, if a page states an error, or if a page
-        without a next page states a larger total than the number of items that were listed.
+        An answer that is not a page is skipped, unless it is the 404 after the last page, which ends the list. If a
+        page names itself as the next page, its items are offered, but the answer is skipped and no page is requested.
+        The next page is requested in each run in which this one was requested. The list is not complete, and none of
+        its records is gone, if a page states an error, or if a page without a next page states a larger total than the
+        number of items that were listed.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):

@@ -303,7 +303,11 @@ def target_prefix(site: Site) -> str:
 
 
 def request_fields(site: Site) -> dict[str, str]:
-    """Return the fields of every request to a site. Raises TerminalFailure if a password would not be encrypted."""
+    """Return the header fields that all requests to a site have in common.
+
+    Raises TerminalFailure if the site's password is missing or would be sent unencrypted to another machine, or if the
+    address of its proxy is not valid.
+    """
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
         fields["Proxy-Authorization"] = authorization

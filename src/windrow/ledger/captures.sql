@@ -87,7 +87,7 @@ AND v.reason IS NULL ORDER BY v.seq;
 
 -- row: IndexRow
 -- How far a source has read an index.
--- `place` is the position up to which it was read, `seen` the number of lines read, `taken` the number of captures
+-- `place` is the position up to which it was read, `seen` the number of lines (of a WARC file: records) read, `taken` the number of captures
 -- taken.
 
 -- def index(collection: str, source: str, name: str) -> IndexRow | None

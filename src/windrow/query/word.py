@@ -84,7 +84,7 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache by code point: a character for the full-text table, folded unless SQLite folds it as `fold` does."""
+    """A cache by code point: a character for the full-text table, folded as by `words` unless SQLite reads it alike."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -103,7 +103,7 @@ _SAME_IN_SQLITE = (
     *((0xC0, 0x180), (0x391, 0x3AA), (0x3B1, 0x3CA), (0x410, 0x419), (0x41A, 0x439), (0x43A, 0x450)),
     *((0x1E00, 0x1E9C), (0x1EA0, 0x1EFA)),
 )
-"""Ranges of code points (first, last + 1) from which SQLite's tokenizer unicode61 removes accents as `fold` does."""
+"""Ranges of code points (first, last + 1) from which SQLite's tokenizer unicode61 removes accents as `words` does."""
 _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
 _FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
 _INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
@@ -149,7 +149,8 @@ def index_words(text: str) -> list[str]:
 def contains_words(text: str | None, consecutive_words: str) -> bool:
     """Return whether a text contains words next to each other, in this order, or False if it is None.
 
-    `consecutive_words` are folded words with a space before each. Without a space at the end, the last one is a prefix.
+    `consecutive_words` are words as `index_words` returns them, with a space before each. Without a space at the end,
+    the last one is a prefix.
 
     >>> contains_words("The Tea-House", " tea house "), contains_words("A teapot", " tea")
     (True, True)

@@ -77,8 +77,8 @@ def read_duration(value: object) -> float:
 def show_duration(seconds: float) -> str:
     """Return a duration as a text, in the largest unit that divides it, otherwise in ms or in seconds to 3 decimals.
 
-    >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25)
-    ('6 h', '90 s', '250 ms')
+    >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25), show_duration(1.0001)
+    ('6 h', '90 s', '250 ms', '1 s')
     """
     if seconds == 0:
         return "0 s"
@@ -86,7 +86,7 @@ def show_duration(seconds: float) -> str:
         quotient, remainder = divmod(seconds, _UNIT_SECONDS[unit])
         if quotient and not remainder:
             return f"{int(quotient)} {unit}"
-    return f"{seconds * 1000:g} ms" if seconds < 1 else f"{seconds:.3f}".rstrip("0") + " s"
+    return f"{seconds * 1000:g} ms" if seconds < 1 else f"{seconds:.3f}".rstrip("0").rstrip(".") + " s"
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

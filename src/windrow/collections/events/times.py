@@ -122,7 +122,7 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone of its own; `zone` is the zone of the source.
+    """Convert a time with a zone of its own. `local` is in it, or in `zone` if it is UTC or only an offset from UTC.
 
     Return None if the year, in UTC or in local time, is not 1 to 9999.
 

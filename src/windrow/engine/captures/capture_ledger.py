@@ -46,7 +46,7 @@ def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | Non
 
 
 class IndexProgress(NamedTuple):
-    """The progress in reading an index: the new position, and the number of lines read since the last position.
+    """The progress in reading an index: the new position, and the number of lines (of a WARC file: records) read since.
 
     `left_out` has how many of these lines each rule left out.
     """

@@ -253,7 +253,10 @@ class ScanJob(NamedTuple):
 
 
 class ChosenLines(NamedTuple):
-    """The result of a job: the wanted lines, how many lines each rule left out, and the number of all lines read."""
+    """The result of a job: the wanted lines, how many lines each rule left out, and how many were read.
+
+    For a WARC file without an index, records are counted instead of lines.
+    """
 
     wanted: tuple[CdxLine, ...]
     left_out: tuple[LeftOutLines, ...]

@@ -164,7 +164,7 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Return how many of a request's attempts in a row, from the newest on, failed for a final reason.
+    """Count the latest attempts at a request that failed for a final reason, one after another.
 
     `reasons` has the reasons of its attempts, the newest first, and None for an attempt that did not fail.
     SITE_GIVEN_UP neither counts nor ends the row, since the request was not made.

@@ -40,8 +40,8 @@ class HeldCapture(NamedTuple):
 class IndexRow(NamedTuple):
     """How far a source has read an index.
 
-    `place` is the position up to which it was read, `seen` the number of lines read, `taken` the number of captures
-    taken.
+    `place` is the position up to which it was read, `seen` the number of lines (of a WARC file: records) read, `taken`
+    the number of captures taken.
     """
 
     id: int

@@ -47,7 +47,7 @@ class _SourceRun(NamedTuple):
 
 
 class RunLogs:
-    """Writes the database of the log, which has a document for each run of a parser."""
+    """Writes the database of logs, which has one log for each run of a parser."""
 
     def __init__(
         self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
@@ -82,7 +82,7 @@ class RunLogs:
         return True
 
     def documents(self, last_attempt: int) -> Iterator[dict[str, Any]]:
-        """Yield the documents that the log should have after all attempts up to `last_attempt` were read."""
+        """Yield the logs that the database should contain once all attempts up to `last_attempt` have been read."""
         for runs in self._sessions(0, last_attempt, ()):
             for run in self._parser_runs(runs):
                 yield self._log_of_run(run)[0]

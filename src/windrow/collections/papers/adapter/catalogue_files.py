@@ -104,12 +104,14 @@ def _describe_changes(
 
 
 def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
-    """Describe deleted and shortened works, and refused records by reason. The text begins with ", " or is empty.
+    """Describe works declared as deleted, shortened works, and refused records by reason.
+
+    The text begins with ", " or is empty.
 
     >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1, 0)
     ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
     """
-    clauses = [f", {counted(deleted, 'work')} of earlier files deleted"] if deleted else []
+    clauses = [f", {counted(deleted, 'work')} declared as deleted"] if deleted else []
     clauses += [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(refused.items()))
     clauses += [f", {counted(refused.total(), 'record')} refused: {reasons}"] if refused else []
