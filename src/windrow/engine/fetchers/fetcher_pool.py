@@ -113,10 +113,10 @@ class _RunningFetcher:
 
 
 class FetcherPool:
-    """Fetcher processes, which are started when the first one is needed."""
+    """Fetcher processes, each of which is started when all others have work."""
 
     def __init__(self, settings: ArchiveSettings, size: int) -> None:
-        """Use `size` processes, which all write to one archive."""
+        """Use up to `size` processes, which all write to one archive."""
         self._settings = settings
         self._size = size
         self._members: dict[MessagePipe, _RunningFetcher] = {}
@@ -132,8 +132,7 @@ class FetcherPool:
         at least two batches more than the least loaded process, the connection is closed, and the least loaded process
         gets the batch. So a site never has more connections than batches.
         """
-        self._start_missing()
-        member = least_loaded = min(self._members.values(), key=attrgetter("load"))
+        member = least_loaded = self._find_least_loaded()
         with_idle_connection = [
             candidate for candidate in self._members.values() if candidate.idle_connections[batch.site]
         ]
@@ -162,16 +161,17 @@ class FetcherPool:
         for member in self._members.values():
             member.send(Halt())
 
-    def _start_missing(self) -> None:
-        while len(self._members) < self._size:
+    def _find_least_loaded(self) -> _RunningFetcher:
+        """Return the least loaded process. If all have batches and there may be more processes, it is a new one."""
+        if len(self._members) < self._size and all(member.batches for member in self._members.values()):
             self._started += 1
-            member = _RunningFetcher(self._settings, self._started)
-            self._members[member.pipe] = member
+            new_member = _RunningFetcher(self._settings, self._started)
+            self._members[new_member.pipe] = new_member
+        return min(self._members.values(), key=attrgetter("load"))
 
     def start_walk(self, walk: CrawlOrigin) -> None:
         """Send an origin to the process that requests its host, or to the least loaded one if none does yet."""
-        self._start_missing()
-        member = self._owner_of(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
+        member = self._owner_of(parts(f"{walk.origin}/").host, self._find_least_loaded())
         member.begin_batch(walk)
 
     def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
