@@ -1,7 +1,7 @@
 """Python programs that start with windrow loaded: forked from a process that has imported it and has its fork server.
 
-Importing windrow and starting the fork server take longer than most programs of the tests. `start` and `run` take the
-arguments of `python`: `-c CODE` or `-m MODULE`, and theirs.
+Importing windrow and starting the fork server take longer than most programs of the tests. `start`, `start_piped` and
+`run` take the arguments of `python`: `-c CODE` or `-m MODULE`, and theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from multiprocessing import forkserver
@@ -53,10 +54,14 @@ class Process:
         if self.returncode is None:
             self.returncode = self._server.ask({"poll": self.pid})
             if self.returncode is not None:
-                self.output = [self._read(file) for file in self._files]
-                for file in self._files:
-                    file.close()
+                self._take_output()
         return self.returncode
+
+    def _take_output(self) -> None:
+        """Read what it wrote to its files, and close them."""
+        self.output = [self._read(file) for file in self._files]
+        for file in self._files:
+            file.close()
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, and return its exit code; TimeoutExpired after so many seconds."""
@@ -85,6 +90,30 @@ class Process:
     @staticmethod
     def _read(file: IO[bytes]) -> bytes:
         return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+
+class PipedProcess(Process):
+    """A started program whose output is read from pipes, as text, while it runs."""
+
+    def __init__(self, server: Server, words: list[str], pid: int, out: int, err: int) -> None:
+        """Read from the descriptors of its standard output and standard error."""
+        self.stdout, self.stderr = os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8")
+        super().__init__(server, words, pid, self.stdout.buffer, self.stderr.buffer)
+
+    def _take_output(self) -> None:
+        """Leave the output to the test."""
+
+    def read_rest(self, timeout: float) -> tuple[str, str]:
+        """Wait for its end, and return what it wrote since the last read; it must be less than a pipe holds, 64 KiB."""
+        self.wait(timeout)
+        return self.stdout.read(), self.stderr.read()
+
+    def close(self) -> None:
+        """Kill it if it still runs, and close the pipes."""
+        self.kill()
+        self.wait()
+        self.stdout.close()
+        self.stderr.close()
 
 
 class Server:
@@ -136,6 +165,18 @@ def start(*words: object, cwd: Path | None = None, env: dict[str, str] | None = 
     return Process(server(), arguments, server().ask(question, (out, err)), out, err)
 
 
+@contextmanager
+def start_piped(*words: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> Iterator[PipedProcess]:
+    """Start a program, and yield it while it runs; it is killed at the end of the block."""
+    arguments = [str(word) for word in words]
+    question = {"words": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+    (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+    with open(out_end, "wb") as out_file, open(err_end, "wb") as err_file:  # noqa: PTH123 they are descriptors
+        pid = server().ask(question, (out_file, err_file))
+    with closing(PipedProcess(server(), arguments, pid, out, err)) as process:
+        yield process
+
+
 def run(
     *words: object, cwd: Path | None = None, env: dict[str, str] | None = None, timeout: float = 120.0
 ) -> subprocess.CompletedProcess[str]:
@@ -185,19 +226,22 @@ def _execute(words: list[str]) -> None:
     exec(compile(program, "<string>", "exec"), vars(main_module))
 
 
-def _become(question: dict[str, Any]) -> None:
-    """Run the program in this forked process, and exit with its code."""
+def _become(question: dict[str, Any], descriptors: list[int]) -> None:
+    """Run the program in this forked process, and exit with its code. `descriptors` are its standard streams."""
     code = 1
     try:
         os.setsid()
-        for number, path in enumerate([os.devnull, *question["files"]]):
-            os.dup2(os.open(path, os.O_RDWR), number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
         os.chdir(question["cwd"])
         os.environ.clear()
         os.environ.update(question["env"])
+        encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
         sys.stdin, sys.stdout, sys.stderr = (
-            io.TextIOWrapper(io.FileIO(number, mode), write_through=True, encoding="utf-8")
-            for number, mode in enumerate(("rb", "wb", "wb"))
+            io.TextIOWrapper(io.FileIO(number, mode), write_through=True, encoding=encoding, errors=errors)
+            for number, (mode, errors) in enumerate((("rb", "strict"), ("wb", "strict"), ("wb", "backslashreplace")))
         )
         _execute(question["words"])
         code = 0
@@ -211,6 +255,21 @@ def _become(question: dict[str, Any]) -> None:
         with suppress(Exception):
             atexit._run_exitfuncs()
         os._exit(code)
+
+
+def _fork(question: dict[str, Any], pipes: tuple[IO[str], ...]) -> int:
+    """Fork a program that closes `pipes`, and return its process number. Its files are open then."""
+    descriptors = [os.open(os.devnull, os.O_RDONLY), *(os.open(path, os.O_WRONLY) for path in question["files"])]
+    pid = os.fork()
+    if not pid:
+        # The fork server serves all programs, and does not belong to this one.
+        forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
+        for pipe in pipes:
+            pipe.close()
+        _become(question, descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return pid
 
 
 def main() -> None:
@@ -228,13 +287,8 @@ def main() -> None:
             children -= {ended}
             if answer is not None and answer < 0:
                 revive()
-        elif not (answer := os.fork()):
-            # The fork server serves all programs, and does not belong to this one.
-            forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
-            questions.close()
-            answers.close()
-            _become(question)
         else:
+            answer = _fork(question, (questions, answers))
             children.add(answer)
         answers.write(f"{json.dumps(answer)}\n")
         answers.flush()

@@ -9,8 +9,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests import programs
 from tests.clock import real_clock  # noqa: F401
 from tests.servers.village import Village
 from windrow.app import Windrow as App
@@ -81,7 +80,13 @@ def windrow(capfd: pytest.CaptureFixture[str]) -> Iterator[Windrow]:
     gc.enable()
 
 
-Start = Callable[..., subprocess.Popen[str]]
+Start = Callable[..., programs.PipedProcess]
+IGNORING = """
+import signal, sys
+from windrow.cli import main
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+main(sys.argv[1:])
+"""
 
 
 @pytest.fixture
@@ -89,15 +94,9 @@ def start() -> Iterator[Start]:
     """Start commands in process groups of their own; they end with the test."""
     with ExitStack() as ends:
 
-        def call(*words: object, cwd: Path, **more: Any) -> subprocess.Popen[str]:
-            process = ends.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-m", "windrow", *map(str, words)],
-                    cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **more,
-                )
-            )  # fmt: skip
-            ends.callback(process.kill)
-            return process
+        def call(*words: object, cwd: Path, ignores_interrupts: bool = False) -> programs.PipedProcess:
+            program = ("-c", IGNORING) if ignores_interrupts else ("-m", "windrow")
+            return ends.enter_context(programs.start_piped(*program, *words, cwd=cwd))
 
         yield call
 

@@ -86,7 +86,7 @@ def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, star
     run = start("run", "one", cwd=root)
     until(lambda: "running now" in windrow("status").err)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=PATIENCE)
+    run.read_rest(PATIENCE)
     output = windrow("status").err
     assert "running now" not in output
     assert "session 1 was interrupted" in output

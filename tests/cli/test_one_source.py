@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import programs
 
 BOM = b"\xef\xbb\xbf"
 
@@ -104,10 +104,7 @@ def test_pages_are_exported_as_csv(crawled: Path, windrow) -> None:
     ids=" ".join,
 )  # fmt: skip
 def test_a_command_ends_quietly_when_its_reader_has_enough(crawled: Path, words: list[str], options: list[str]) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "windrow", *words, *options],
-        cwd=crawled, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+    with programs.start_piped("-m", "windrow", *words, *options, cwd=crawled) as process:
         process.stdout.close()
         errors = process.stderr.read()
         assert process.wait(60) == 0, errors
@@ -116,13 +113,10 @@ def test_a_command_ends_quietly_when_its_reader_has_enough(crawled: Path, words:
 
 
 def test_an_export_ends_well_when_its_reader_has_enough(crawled: Path) -> None:
-    command = [sys.executable, "-m", "windrow", "export", "pages", "--as", "jsonl"]
-    with subprocess.Popen(command, cwd=crawled, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
+    with programs.start_piped("-m", "windrow", "export", "pages", "--as", "jsonl", cwd=crawled) as process:
         process.stdout.close()
         assert process.wait(60) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("nofolow", "nofollow"), ("hiden home", "hidden home")])

@@ -215,7 +215,7 @@ def test_a_stopped_crawl_goes_on_where_it_was(root, small, windrow, start, stop)
     until(lambda: len(small.asked(mark)) >= 15 or run.poll() is not None)
     assert run.poll() is None
     os.kill(run.pid, stop)
-    _, err = run.communicate(timeout=PATIENCE)
+    _, err = run.read_rest(PATIENCE)
     if stop is signal.SIGINT:
         assert run.returncode == 130
         assert "finishing the items in progress" in err

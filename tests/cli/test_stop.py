@@ -59,7 +59,7 @@ def test_the_first_interrupt_finishes_what_is_in_hand(slow, windrow, start: Star
     output = windrow("check")  # the tracker may be behind a run, which is no fault
     assert (output.code, output.out) in {(0, ""), (5, "")}
     os.kill(run.pid, signal.SIGINT)
-    _, err = run.communicate(timeout=PATIENCE)
+    _, err = run.read_rest(PATIENCE)
     assert run.returncode == 130
     assert "finishing the items in progress; Ctrl-C again stops at once" in err
     assert "stopped" in err
@@ -107,14 +107,14 @@ def test_a_locked_workspace_gives_5_and_names_the_holder(slow, windrow, start: S
         assert json.loads(windrow("run", "--json").err)["exit_code"] == 5
     finally:
         os.kill(run.pid, signal.SIGINT)
-        run.communicate(timeout=PATIENCE)
+        run.read_rest(PATIENCE)
 
 
 def test_a_killed_run_is_gone_on_with(slow, windrow, start: Start) -> None:
     run = start("run", cwd=slow)
     until_it_fetches(slow)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=PATIENCE)
+    run.read_rest(PATIENCE)
     assert "was interrupted" in windrow("status").err or "running now" in windrow("status").err
     source = slow / "sources" / "harwell.toml"
     source.write_text(source.read_text().replace("delay = 1", "delay = 0"))
@@ -162,12 +162,11 @@ def catches(pid: int, number: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_waiting_for_the_next_run_ends_at_a_signal(number, workspace, start: Start) -> None:
-    run = start("run", "--every", "1h", cwd=workspace, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-    assert run.stderr
+    run = start("run", "--every", "1h", cwd=workspace, ignores_interrupts=True)
     for line in run.stderr:
         if "the next run starts" in line:
             break
     until(lambda: catches(run.pid, number))
     os.kill(run.pid, number)
-    _, err = run.communicate(timeout=PATIENCE)
+    _, err = run.read_rest(PATIENCE)
     assert (run.returncode, "Traceback" in err) == (130, False)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.cli.conftest import put
+from tests.waiting import PATIENCE
 from windrow.cli.command import Console, escape_lines
 from windrow.formats.text import escape, escape_json, table
 
@@ -70,12 +70,11 @@ def test_a_file_whose_name_holds_a_line_end_prints_no_false_line_in_its_story(
 def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show(workspace: Path, encoding: str) -> None:
     (workspace / "windrow.toml").write_text('name = "Ærø → 東京"\n')
     for words in (["config"], ["status"], ["why", "東京"], ["--help"], ["config", "--json"], ["run"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "windrow", *words],
-            cwd=workspace, env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, capture_output=True, check=False,
-        )  # fmt: skip
-        text = done.stdout.decode(encoding) + done.stderr.decode(encoding)
+        process = programs.start(
+            "-m", "windrow", *words, cwd=workspace, env=os.environ | {"PYTHONIOENCODING": encoding}
+        )
+        text = b"".join(process.communicate(PATIENCE)).decode(encoding)
         assert "Traceback" not in text
-        assert done.returncode in {0, 1}
+        assert process.returncode in {0, 1}
         if words == ["config"]:
             assert "\\u2192" in text
