@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests import programs
 from tests.faults.workspace import DAY, RUN, DropsWorkspace, put
 from tests.waiting import PATIENCE
 from windrow.demo.partner import drop, pack, specimens
@@ -31,7 +32,9 @@ class MountedDisk:
         )
 
     def run(self, workspace):
-        return run_in_process(workspace)
+        completed = programs.run("-c", RUN, workspace.root, timeout=PATIENCE)
+        assert "Traceback" not in completed.stderr, completed.stderr
+        return completed.returncode, completed.stderr
 
     def widen(self):
         subprocess.run(["mount", "-o", "remount,size=200m", str(self.folder)], check=True)
@@ -49,22 +52,23 @@ class LimitedDisk:
         self.max_bytes = 3 * MB
 
     def run(self, workspace):
-        return run_in_process(
-            workspace, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (self.max_bytes, self.max_bytes))
+        limit = (self.max_bytes, self.max_bytes)
+        completed = subprocess.run(
+            [sys.executable, "-c", RUN, str(workspace.root)],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+            check=False,
+            timeout=PATIENCE,
         )
+        assert "Traceback" not in completed.stderr, completed.stderr
+        return completed.returncode, completed.stderr
 
     def widen(self):
         self.max_bytes = resource.RLIM_INFINITY
 
     def end(self):
         """Do nothing: the limit ends with each process."""
-
-
-def run_in_process(workspace, before=None):
-    command = [sys.executable, "-c", RUN, str(workspace.root)]
-    completed = subprocess.run(command, stderr=subprocess.PIPE, preexec_fn=before, check=False, timeout=PATIENCE)
-    assert b"Traceback" not in completed.stderr, completed.stderr.decode()
-    return completed.returncode, completed.stderr.decode()
 
 
 @pytest.fixture(params=["its own", "bounded"])
