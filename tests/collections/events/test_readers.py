@@ -11,7 +11,7 @@ from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import source_document
+from windrow.collections.events.reading import LISTED_TWICE, source_document
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -333,6 +333,32 @@ def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_
         '[{"t": "B", "s": "2026-09-15", "l": "1"}, {"t": "B", "s": "2026-09-15", "l": "2"}]', "json", fields=fields
     )
     assert [day.value["unique_key"] for day in days] == ["B", "B - 2"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "messages"),
+    [
+        # equal titles and times at two places: the key of the second is numbered
+        ([("", "B", "10:00", "1"), *[("", "B", "10:00", "2")] * 3], [LISTED_TWICE] * 2),
+        # one id for two events
+        ([("7", "B", "10:00", "1"), *[("7", "B", "14:00", "1")] * 3, ("7", "B", "10:00", "1")], [LISTED_TWICE] * 3),
+        (
+            [("7", name, "14:00", "1") for name in ("B", "C", "D", "C")],
+            [f"{LISTED_TWICE}, with different content", LISTED_TWICE],
+        ),
+    ],
+)
+def test_equal_entries_are_one_event_and_each_repetition_is_counted(entries, messages):
+    others = [(str(number), "Other", "09:00", str(number)) for number in range(10, 18)]  # so that an id may repeat
+    rows = [
+        {"id": id_, "title": title, "start": f"2026-09-15 {start}", "location": location}
+        for id_, title, start, location in (*entries, *others)
+    ]
+    read_events, unread = read(json.dumps(rows), "json", fields={name: name for name in rows[0]})
+    keys = {(read_event.value["datetime"], read_event.value["unique_key"]) for read_event in read_events}
+    assert (len(read_events), len({read_event.uid for read_event in read_events})) == (2 + len(others),) * 2
+    assert len(keys) == len(read_events)
+    assert [part.message for part in unread] == messages
 
 
 def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tmp_path):

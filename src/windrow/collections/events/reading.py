@@ -71,7 +71,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
     ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped)])
     for part in skipped:
         yield part._replace(key=_uid(parser, part.key.strip()) if part.key.strip() in ids else "")
-    events_by_uid: dict[str, ReadEvent] = {}
+    values_by_uid: dict[str, dict[str, Any]] = {}  # as they were read, before a `unique_key` is numbered
     key_counts: Counter[str] = Counter()
     for event in events:
         if not event.title.strip() and not event.id:
@@ -86,23 +86,20 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
                 yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
             continue
         read_event = _build_event(document, event, event.start, source_id)
-        earlier = events_by_uid.get(read_event.uid)
-        if earlier and earlier.value == read_event.value:
-            yield SkippedPart(Reason.DUPLICATE_RECORD, LISTED_TWICE, read_event.uid)
-            continue
-        if earlier:
+        uid, value = read_event.uid, read_event.value
+        if uid in values_by_uid and values_by_uid[uid] != value:
             # The same id with other content: if the start differs, it is another event.
-            read_event = read_event._replace(uid=f"{read_event.uid} {read_event.value['datetime']}")
-            if read_event.uid in events_by_uid:
-                message = "the document lists the event twice, with different content"
-                yield SkippedPart(Reason.DUPLICATE_RECORD, message, read_event.uid)
-                continue
-        events_by_uid[read_event.uid] = read_event
-        time_and_key = f"{read_event.value['datetime']} {read_event.value['unique_key']}"
+            uid = f"{uid} {value['datetime']}"
+        if uid in values_by_uid:
+            message = LISTED_TWICE if values_by_uid[uid] == value else f"{LISTED_TWICE}, with different content"
+            yield SkippedPart(Reason.DUPLICATE_RECORD, message, uid)
+            continue
+        values_by_uid[uid] = value
+        time_and_key = f"{value['datetime']} {value['unique_key']}"
         key_counts[time_and_key] += 1
         if key_counts[time_and_key] > 1:
-            read_event.value["unique_key"] = f"{read_event.value['unique_key']} - {key_counts[time_and_key]}"
-        yield read_event
+            value = {**value, "unique_key": f"{value['unique_key']} - {key_counts[time_and_key]}"}
+        yield read_event._replace(uid=uid, value=value)
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
