@@ -8,11 +8,13 @@ import pytest
 from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
 from windrow.collections.events.collection import PARSER
+from windrow.collections.events.discover import select
 from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import LISTED_TWICE, source_document
+from windrow.collections.events.reading import LISTED_TWICE, lists_all_events, source_document
 from windrow.errors import StepError
+from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 
@@ -399,6 +401,25 @@ def test_a_document_is_read_by_the_version_that_was_in_force_when_it_came():
     ):
         (read_event,), _ = read(text, by=by, visited=day)
         assert (read_event.value["title"], read_event.aside["parser_version"]) == (title, version)
+
+
+def test_the_version_in_force_decides_which_captures_are_wanted_and_whether_a_listing_is_complete(tmp_path):
+    versions = [{"since": "2027-01-01", "reader": "icalendar"}, {"since": "2026-01-01", "reader": "feed"}]
+    readings = {
+        "2025-12-31": ("text/html", True),
+        "2026-01-01": ("text/xml", False),
+        "2027-01-01": ("text/calendar", True),
+    }
+    for versions_in_any_order in (versions, versions[::-1]):
+        workspace = configured(tmp_path, "https://a.example/a", reader="html", versions=versions_in_any_order)
+        source = workspace.source("council")
+        check, by = select(source, {}), source.options[PARSER]
+        for day, (wanted, is_complete) in readings.items():
+            line = CdxLine("", f"{day.replace('-', '')}120000", "https://a.example/", "", 200, "", None, None, "")
+            medias = [media for media, _ in readings.values() if check(line._replace(mime=media)) is None]
+            assert (medias, lists_all_events(by, by.rules_at(datetime.fromisoformat(f"{day}T12Z")))) == (
+                [wanted], is_complete,
+            )  # fmt: skip
 
 
 # Published documents, if the samples are available

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from windrow.caps import EVENT_TEXTS
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
-from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
+from windrow.collections.events.parser import (
+    EventParser,
+    ParserRules,
+    RawEvent,
+    SkippedPart,
+    SourceDocument,
+    describe_left_out,
+)
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.status_words import find_status, note_text
 from windrow.collections.events.times import EventTime, format_utc, zone_of
@@ -223,6 +230,11 @@ def source_document(parser: EventParser, content: bytes, url: str, visited: date
     return SourceDocument(content, url, visited, media, parser, parser.rules_at(visited), zone)
 
 
+def lists_all_events(parser: EventParser, rules: ParserRules) -> bool:
+    """Return whether a listing that is read by `rules` has all future events of its source."""
+    return READERS[rules.reader].complete if parser.complete is None else parser.complete
+
+
 _FINAL_STATUSES = frozenset({MISSING, WITHDRAWN, "cancelled"})
 
 
@@ -265,7 +277,8 @@ def missing_events(listing: WholeListing) -> Iterator[Observation]:
     An event that is cancelled, withdrawn or missing already is left out. Yield nothing if the parser's listings are not
     complete, or if the source is not configured any more.
     """
-    if listing.source is None or not (parser := parser_of(listing.source)).complete:
+    parser = parser_of(listing.source)
+    if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):
         return
     for record in listing.missing:
         event = record.value
