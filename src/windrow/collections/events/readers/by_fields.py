@@ -118,7 +118,7 @@ def build_event(
         return SkippedPart(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end, end_note = _end_of_event(document, field("end"), field("start") or "", start)
+    end, end_note = read_end(document, field("end"), field("start") or "", start)
     if (field("all_day") or "").lower() in _YES_WORDS:
         start, end = _whole_day(start), _whole_day(end) if isinstance(end, EventTime) else end
     url = field("url")
@@ -141,7 +141,7 @@ def build_event(
 _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
 
 
-def _end_of_event(
+def read_end(
     document: SourceDocument, end_text: str | None, start_text: str, start: EventTime
 ) -> tuple[EventTime | str | None, str]:
     """Return the end of an event, and a note if the field for it cannot be read or is before the start.
