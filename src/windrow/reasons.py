@@ -143,7 +143,7 @@ class Reason(StrEnum):
     NO_TITLE = "no_title", "the article has no headline"
     NO_TEXT = "no_text", "the document has no text"
     NOT_A_FEED = "not_a_feed", "the answer is neither a feed nor a sitemap nor a page that lists articles"
-    LISTED_TWICE = "listed_twice", "the answer lists two things with the same identity"
+    LISTED_TWICE = "listed_twice", "a list has two things with the same identity"
     DOUBTFUL_DATE = "doubtful_date", "the date cannot be right, or has no time zone"
 
     # records and stores

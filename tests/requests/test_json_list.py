@@ -21,6 +21,7 @@ from windrow.app.summary import count_left_out
 from windrow.config import Workspace, load
 from windrow.contract import Answer, Collection, FollowResult, MissingOffer, Observation, Request, Skip, WholeListing
 from windrow.contract.json_list import EVERY, JsonList
+from windrow.engine.frontier import frontier_of
 from windrow.engine.session import Session
 from windrow.ledger import Ledger
 from windrow.model import Site as SourceSite
@@ -52,10 +53,10 @@ BY_NUMBER = collection(parameter="page", items="", key="code.id")
 ALONE = collection()
 
 
-def harvest(root, site: WebSite, declared: Collection, run: int) -> Session:
+def harvest(root, site: WebSite, declared: Collection, run: int, settings: str = 'every = "0s"') -> Session:
     """Run one session over the source `here`."""
     (root / "windrow.toml").write_text(
-        f'[source.here]\ncollection = "things"\nurl = "{site.url}/"\ndelay = "0s"\nevery = "0s"\n'
+        f'[source.here]\ncollection = "things"\nurl = "{site.url}/"\ndelay = "0s"\n{settings}\n'
     )
     pass_time(2)  # the first page is due each second
     workspace: Workspace = load(root, environ={}, collections={"things": declared})
@@ -178,9 +179,11 @@ def test_a_page_with_an_error_or_fewer_items_than_the_total_ends_no_listing() ->
 
 
 def test_numbers_that_json_lacks_are_null() -> None:
-    page = JsonList("things", read).parse_page(io.BytesIO(b'{"items": [{"id": "a", "n": NaN, "m": [-Infinity, 1.5]}]}'))
+    page = JsonList("things", read).parse_page(
+        io.BytesIO(b'{"items": [{"id": "a", "n": NaN, "m": [-Infinity, 1e999, 1.5]}]}')
+    )
     assert page is not None
-    assert page.items["a"] == {"id": "a", "n": None, "m": [None, 1.5]}
+    assert page.items["a"] == {"id": "a", "n": None, "m": [None, None, 1.5]}
 
 
 def test_what_is_gone_had_a_record_and_a_list_may_keep_what_it_lacks():
@@ -261,3 +264,28 @@ def test_a_number_that_is_not_found_ends_no_list_that_stated_more_items(total, i
         result = discovery.follow(source, learned, Answer(request, status, {}, view, datetime(2026, 1, 1, tzinfo=UTC)))
         learned |= result.learned
     assert result.ends_listing == is_whole
+
+
+@pytest.mark.parametrize("requests_of_a_run", [0, 1])
+def test_a_key_on_two_pages_is_one_record_and_a_list_that_is_a_circle_fails(tmp_path, requests_of_a_run) -> None:
+    runs = 2 * (1 + requests_of_a_run)
+    with serving() as site:
+        put(site, "/things?page=1", {"items": [{"id": "a", "n": 1}, {"id": "b", "n": 2}], "links": {"next": "/more"}})
+        put(site, "/more", {"items": [{"id": "a", "n": 9}, {"id": "c", "n": 3}], "links": {"next": "/things?page=1"}})
+        for run in range(runs):
+            pass_time(3600 * (run == runs // 2))
+            harvest(tmp_path, site, BY_LINK, run, f'every = "1h"\nmax_requests_per_run = {requests_of_a_run}')
+        assert [path for path in site.asked if path != "/robots.txt"] == ["/things?page=1", "/more"] * 2
+    with closing(RecordStore(tmp_path / "things.db", read_only=True)) as store:
+        assert [(version.key, version.value["n"]) for version in store.versions()] == [
+            ("here/a", 1), ("here/b", 2), ("here/c", 3),
+        ]  # fmt: skip
+        assert [(skipped.key, skipped.reason) for skipped in store.skipped(key="here/a")] == [
+            ("here/a", "listed_twice")
+        ] * 2
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        tasks = ledger.sessions.tasks((0, 1 << 60))
+        left_out_in_status = frontier_of(ledger, BY_LINK).left_out("here")
+    assert [(count.reason, count.addresses) for count in count_left_out(tasks)] == [("listed_twice", 1)] * 2
+    assert [(count.reason, count.addresses) for count in left_out_in_status] == [("listed_twice", 1)]
+    assert [task.reason for task in tasks if task.failed] == ["crawler_trap"] * 2

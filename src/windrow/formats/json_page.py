@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
+
+from windrow.errors import StepError
+from windrow.reasons import Reason
 
 _ERROR_KEYS = ("error", "errors", "fault", "exception")
 _TOTAL_KEYS = (
@@ -14,15 +18,23 @@ _TOTAL_KEYS = (
 _MESSAGE_CHARACTERS = 200  # of an error
 
 
-def load_json(content: bytes | str) -> Any:
-    """Parse JSON; the words NaN and Infinity, which JSON does not have, become None.
+def load_json(content: bytes | str, *, strict: bool = False) -> Any:
+    """Parse JSON; NaN and Infinity, which JSON does not have, and numbers too large for a float become None.
 
-    Raise ValueError if it is not valid, and RecursionError if it is nested too deeply.
+    Raise ValueError if it is not valid, and RecursionError if it is nested too deeply. If `strict`, raise StepError for
+    a number that would become None.
 
-    >>> load_json('[NaN, -Infinity, 1.5]')
-    [None, None, 1.5]
+    >>> load_json('[NaN, -Infinity, 1e999, 1.5]')
+    [None, None, None, 1.5]
     """
-    return json.loads(content, parse_constant=lambda _: None)
+
+    def read_number(text: str) -> float | None:
+        number = float(text)
+        if strict and not isfinite(number):
+            raise StepError(f"{text[:40]} is not a number of JSON, or is too large", Reason.NOT_WELL_FORMED)
+        return number if isfinite(number) else None
+
+    return json.loads(content, parse_constant=read_number, parse_float=read_number)
 
 
 def find_error(document: Any) -> str:

@@ -76,6 +76,16 @@ SELECT name, part_offset, part_length, url FROM offered WHERE attempt = :attempt
 SELECT name FROM offer_known WHERE collection = :collection AND source = :source
 AND name IN (SELECT value FROM json_each(:keys));
 
+-- def listed_keys(collection: str, source: str, began: int) -> set[str]
+-- Return the keys that a source has offered since the answer `began`.
+SELECT o.name FROM followed f JOIN offered o ON o.attempt = f.attempt
+WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
+
+-- def listed_addresses(collection: str, source: str, began: int) -> set[int]
+-- Return the addresses of the answers of a source that were followed since the answer `began`.
+SELECT v.address AS "address: int" FROM followed f JOIN attempt v ON v.seq = f.attempt
+WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
+
 -- row: WholeListingRow
 -- A complete listing of a source: the attempts of its first and its last answer.
 

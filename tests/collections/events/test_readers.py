@@ -8,11 +8,13 @@ import pytest
 from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
 from windrow.collections.events.collection import PARSER
+from windrow.collections.events.discover import select
 from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import source_document
+from windrow.collections.events.reading import LISTED_TWICE, lists_all_events, source_document
 from windrow.errors import StepError
+from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 
@@ -177,7 +179,7 @@ def test_extra_keys_of_json_keep_the_type_of_numbers_and_booleans():
     extra_values = {name: document.get(f"x_{name}") for name in names}
     assert extra_values == {
         "i": 7, "zero": 0, "f": 1.5, "whole": 2.0, "yes": True, "no": False, "text": "12", "nothing": None,
-        "many": "9007199254740993", "beyond": "inf", "none": "nan", "big": "1" + "0" * 400, "missing": None,
+        "many": "9007199254740993", "beyond": None, "none": None, "big": "1" + "0" * 400, "missing": None,
     }  # fmt: skip
     assert [type(extra_values[name]) for name in ("i", "zero", "yes", "no")] == [int, int, bool, bool]
     assert [document[name] for name in ("either", "both", "word", "said")] == [7, "7 1.5", "7", "8"]
@@ -335,6 +337,32 @@ def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_
     assert [day.value["unique_key"] for day in days] == ["B", "B - 2"]
 
 
+@pytest.mark.parametrize(
+    ("entries", "messages"),
+    [
+        # equal titles and times at two places: the key of the second is numbered
+        ([("", "B", "10:00", "1"), *[("", "B", "10:00", "2")] * 3], [LISTED_TWICE] * 2),
+        # one id for two events
+        ([("7", "B", "10:00", "1"), *[("7", "B", "14:00", "1")] * 3, ("7", "B", "10:00", "1")], [LISTED_TWICE] * 3),
+        (
+            [("7", name, "14:00", "1") for name in ("B", "C", "D", "C")],
+            [f"{LISTED_TWICE}, with different content", LISTED_TWICE],
+        ),
+    ],
+)
+def test_equal_entries_are_one_event_and_each_repetition_is_counted(entries, messages):
+    others = [(str(number), "Other", "09:00", str(number)) for number in range(10, 18)]  # so that an id may repeat
+    rows = [
+        {"id": id_, "title": title, "start": f"2026-09-15 {start}", "location": location}
+        for id_, title, start, location in (*entries, *others)
+    ]
+    read_events, unread = read(json.dumps(rows), "json", fields={name: name for name in rows[0]})
+    keys = {(read_event.value["datetime"], read_event.value["unique_key"]) for read_event in read_events}
+    assert (len(read_events), len({read_event.uid for read_event in read_events})) == (2 + len(others),) * 2
+    assert len(keys) == len(read_events)
+    assert [part.message for part in unread] == messages
+
+
 def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tmp_path):
     text = '[{"t": "Board", "s": "2026-09-15 10:00"}, {"t": "Staff", "s": "2026-09-15T10:00:00-05:00"}]'
     for naive, hour in (("", "14"), ("UTC", "10")):
@@ -373,6 +401,25 @@ def test_a_document_is_read_by_the_version_that_was_in_force_when_it_came():
     ):
         (read_event,), _ = read(text, by=by, visited=day)
         assert (read_event.value["title"], read_event.aside["parser_version"]) == (title, version)
+
+
+def test_the_version_in_force_decides_which_captures_are_wanted_and_whether_a_listing_is_complete(tmp_path):
+    versions = [{"since": "2027-01-01", "reader": "icalendar"}, {"since": "2026-01-01", "reader": "feed"}]
+    readings = {
+        "2025-12-31": ("text/html", True),
+        "2026-01-01": ("text/xml", False),
+        "2027-01-01": ("text/calendar", True),
+    }
+    for versions_in_any_order in (versions, versions[::-1]):
+        workspace = configured(tmp_path, "https://a.example/a", reader="html", versions=versions_in_any_order)
+        source = workspace.source("council")
+        check, by = select(source, {}), source.options[PARSER]
+        for day, (wanted, is_complete) in readings.items():
+            line = CdxLine("", f"{day.replace('-', '')}120000", "https://a.example/", "", 200, "", None, None, "")
+            medias = [media for media, _ in readings.values() if check(line._replace(mime=media)) is None]
+            assert (medias, lists_all_events(by, by.rules_at(datetime.fromisoformat(f"{day}T12Z")))) == (
+                [wanted], is_complete,
+            )  # fmt: skip
 
 
 # Published documents, if the samples are available

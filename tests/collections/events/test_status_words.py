@@ -102,6 +102,12 @@ def test_a_status_that_is_not_exactly_a_known_word_has_a_note_in_each_reader(tex
     assert {(event.value["status"], event.value.get("status_note")) for event in events} == {(status, note)}
 
 
+LINKED_EVENT = (
+    '<script type="application/ld+json">'
+    '{"@type": "Event", "name": "A", "startDate": "2026-10-05T18:00", "endDate": "%s"}</script>'
+)
+
+
 @pytest.mark.parametrize(
     ("text", "end", "is_noted"),
     [("2026-10-05T20:00", "2026-10-06T00:00:00Z", False), ("8 PM", "2026-10-06T00:00:00Z", False), ("soon", "", True),
@@ -113,6 +119,21 @@ def test_an_end_may_be_a_time_alone_and_one_that_is_not_understood_has_a_note(te
     (event,), _ = read(json.dumps([{"t": "Board", "s": "2026-10-05T18:00", "e": text}]), "json", fields=fields)
     note = f"the source writes: {text}" if is_noted else None
     assert (event.value["end_datetime"], event.value.get("end_note")) == (end, note)
+
+
+@pytest.mark.parametrize(
+    ("reader", "content", "note"),
+    [
+        ("icalendar", calendar(event("a", ":20261005T180000", dtend=":20261005T170000")), "20261005T170000"),
+        ("icalendar", calendar(event("a", ":20261005T180000", dtend=":soon")), "soon"),
+        ("icalendar", calendar(event("a", ":20261005T180000", duration="-PT1H")), "-PT1H"),
+        ("schema.org", LINKED_EVENT % "2026-10-05T17:00", "2026-10-05T17:00"),
+        ("schema.org", LINKED_EVENT % "soon", "soon"),
+    ],
+)
+def test_an_end_before_its_start_has_a_note_in_every_format(reader, content, note):
+    (read_event,), _ = read(content, reader)
+    assert (read_event.value["end_datetime"], read_event.value.get("end_note")) == ("", f"the source writes: {note}")
 
 
 def test_words_in_place_of_a_time_of_legistar_are_noted_and_may_give_the_status():

@@ -44,6 +44,8 @@ Tue Nov 24 2026 18:00:00 GMT-0500|24 novembre 2026 18h00|Nov 24, 2026 3 pm pst|1
 24 de noviembre de 2026, 6:00 p. m.|24 de noviembre de 2026 a las 18:00|am 24.11.2026 um 18:00 Uhr|Nov 24, 2026 6p
 Nov 24, 2026 6pmEST|Nov 24, 2026 6:00PMEST|Nov 24, 2026 6 PM, EST|Nov 24, 2026 18\uff1a00|Nov 24, 2026 6\u223600 PM|Nov 24, 2026 1800-1930
 Nov 24, 2026 18:00-20|Nov 24, 2026 6 PM Eastern Time (US & Canada)|Nov 24, 2026 6 PM - Nov 25, 2026 9 AM|Tue Nov 24 18:00:00 EST 2026
+24.11.2026 18-2 Uhr|24.11.2026 18.00-2.00 Uhr|24.11.2026 18 Uhr bis 2 Uhr|24.11.2026 18:00 - 02:00|24.11.2026 18h00 - 2h00
+24.11.2026 zwischen 18 und 2 Uhr|24.11.2026 18-18 Uhr|24.11.2026 18:00 - 18:00|Nov 24, 2026 6 PM - 2 AM|Nov 24, 2026 6 pm - 6 pm
 2026-11-24T18:00/2026-11-24T20:00|Tue Nov 24 2026 18:00:00 GMT-0500 (Eastern Standard Time)|2026-11-24 18:00:00 -0500 EST
 \uff12\uff10\uff12\uff16-11-24 18:00|Nov 24, 2026, when: 6 PM sharp|Nov 24, 2026 between 6 PM and 8 PM
 """.strip().replace("\n", "|").split("|")  # fmt: skip
@@ -65,7 +67,10 @@ November 24, 2026 from 9 to 11|Nov 24, 2026 6:30 in the evening|Nov 24, 2026 hal
 Nov 24, 2026 6 PM Central European Time|Nov 24, 2026 6 PM Mountain West|Nov 24, 2026 6 PM London time|Nov 24, 2026 6 PM CST (China)
 Nov 24, 2026 6 PM E.S.T.|Nov 24, 2026 6 PM EST/EDT|Nov 24, 2026 6 PM -05:00|Nov 24, 2026 02:00 -05:00|2026-11-24T18:00:00 05:00|2026-11-24T18:00:60Z
 Nov 24, 2026 7:00 \u03c1m|Nov 24, 2026 07:00:PM|Nov 24, 2026 7:00PM_PST|Nov 24, 2026 7;30 PM|2026112409|20261124180|2026-11-24 19
-Nov 24, 2026 9 AM; Nov 25, 2026 10 AM|2026-11-24, 2026-11-25|24, 25, 26 Nov 2026|November 24 and 26, 2026|2026-11-24 - 26|2026-11-24..26
+24.11.2026 20-18 Uhr|24.11.2026 20 Uhr bis 18 Uhr|24.11.2026 20.30-18.30 Uhr|24.11.2026 20:30-20 Uhr|24.11.2026 zwischen 20 und 18 Uhr
+24.11.2026 20:00 - 18:00|24.11.2026 13:30-13:00|24.11.2026 20.00-18.00|24.11.2026 20h00 - 18h00|Nov 24, 2026 2000 hrs - 1800 hrs
+Nov 24, 2026 8 pm - 6 pm|Nov 24, 2026 10 am - 9 am|Nov 24, 2026 15-2 pm|Nov 24, 2026 8 pm to 18:00|Nov 24, 2026 between 8 PM and 6 PM
+Nov 24, 2026 2000-1800|24.11.2026 18:30-18|24.11.2026 9:00 - 5:00|Nov 24, 2026 9 AM; Nov 25, 2026 10 AM|2026-11-24, 2026-11-25|24, 25, 26 Nov 2026|November 24 and 26, 2026|2026-11-24 - 26|2026-11-24..26
 Registration until Nov 20, 2026; event Nov 24, 2026 7 PM|Nov 24, 2026 until 18:00|Week of November 24, 2026|24. marraskuuta 2026
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
@@ -100,6 +105,9 @@ def test_a_text_whose_clock_or_zone_is_not_understood_is_not_read(text):
         ("Nov 24, 2026 11 - 1:30 pm", "2026-11-24T16:00:00Z"),
         ("July 24, 2026 6 PM EST", "2026-07-24T22:00:00Z"),  # people write EST all the year
         ("Fri, 24 Jul 2026 18:00:00 EST", "2026-07-24T23:00:00Z"),  # by RFC 5322 it is -0500
+        ("Nov 24, 2026 8:30-8 pm", "2026-11-24T13:30:00Z"),
+        ("Nov 24, 2026 10 am - 2 am", "2026-11-24T15:00:00Z"),
+        ("Nov 24, 2026 11:00 - 1:00", "2026-11-24T16:00:00Z"),
         ("Nov 24, 2026 9a", "2026-11-24T14:00:00Z"),
         ("2026-11-24T24:00:00", "2026-11-25T05:00:00Z"),
         ("915148800000", "1999-01-01T00:00:00Z"),

@@ -307,6 +307,12 @@ LONG = PROSE * 3
     ("<meta http-equiv=refresh content=5>", "Moved", ""),
     ("<!-- <meta http-equiv=refresh content='0; url=/b'> <meta name=robots content=noindex> -->", "Moved", ""),
     ("<noscript><meta http-equiv=refresh content='0; url=/no-script'></noscript>", LONG, ""),
+    ("<script>document.write('<meta http-equiv=refresh content=\"0; url=/b\">')</script>", "Moved", ""),
+    ("<template><meta http-equiv=refresh content='0; url=/b'></template>", "Moved", ""),
+    ("<meta http-equiv = ' refresh ' content = '0; url=/news/b'>", "Moved", "/news/b"),
+    ("<meta http-equiv=refresh title='a > b' content='0; url=/news/b'>", "Moved", "/news/b"),
+    ("<base href='/other/'><meta http-equiv=refresh content='0; url=c'>", "Moved", "/other/c"),
+    ("<meta http-equiv=refresh content=5><meta http-equiv=refresh content='0; url=/news/b'>", "Moved", "/news/b"),
 ])  # fmt: skip
 def test_a_page_without_a_text_that_leads_to_another_page_is_followed_and_no_article(tmp_path, head, text, target):
     (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "feed"}}).of("news")

@@ -255,9 +255,7 @@ def _build_parser(
             raise ConfigError(f"{setting} is not set", hint=f"set the {setting} of the events: {setting} = ...")
     if zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
-    complete = {"yes": True, "no": False}.get(values["complete"].value)
-    if complete is None:
-        complete = built_in.complete if built_in else READERS[versions[-1].reader].complete
+    complete = {"yes": True, "no": False}.get(values["complete"].value, built_in.complete if built_in else None)
     return replace(
         base_parser,
         name=name,
@@ -320,10 +318,10 @@ COLLECTION = Collection(
     phases=("ask", "read", "document"),
     discovery=(
         Requests(later(f"{_DISCOVER}:begin"), later(f"{_DISCOVER}:follow")),
-        Captures(later(f"{_DISCOVER}:select"), "1", later(f"{_DISCOVER}:follow")),
+        Captures(later(f"{_DISCOVER}:select"), "2", later(f"{_DISCOVER}:follow")),
     ),
     steps=(
-        Settle("read", "5", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Settle("read", "6", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
         Derive("document"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",

@@ -16,7 +16,14 @@ from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
 from windrow.collections.events.parser import SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import join_url
 from windrow.collections.events.readers.registry import READERS, EventReader
-from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser_of, read_document, source_document
+from windrow.collections.events.reading import (
+    ReadEvent,
+    WithdrawnEvent,
+    lists_all_events,
+    parser_of,
+    read_document,
+    source_document,
+)
 from windrow.contract import DRIFT, Answer, FollowResult, LeftOutCount, Offering, Request, Skip, count_excess
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
@@ -126,7 +133,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     skipped_keys = {part.key for part in skipped if part.reason is not Reason.PLACEHOLDER}
     url, faults = _find_next_page(reader, document)
     findings += faults
-    reads_every_page = parser.complete or reader.is_growing
+    is_complete = lists_all_events(parser, document.rules)
+    reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
     left_out: tuple[LeftOutCount, ...] = ()
     if url:
@@ -144,7 +152,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if answer.request.name in {"", _FIRST_PAGE}:
         remembered, drifts = _compare_with_habits(source, learned, answer, parts)
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drifts), *findings]
-    if not parser.complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
+    if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
         return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
     # A part that cannot be read is listed, too. If its event is not known, any event may be the one that is listed.
@@ -205,17 +213,26 @@ def _compare_with_habits(
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
     """Return the rule that selects a source's captures: those with status 200 and a media type of the source's reader.
 
-    The reader is that of the parser's last version. If it is not in `_MEDIA_PARTS`, all media types are selected.
+    The reader is that of the version that was in force when the capture was made. If it is not in `_MEDIA_PARTS`, all
+    media types are selected.
     """
     del options
-    reader = parser_of(source).versions[-1].reader
-    return partial(check_capture, _MEDIA_PARTS.get(reader, ""))
+    versions = sorted(parser_of(source).versions, key=lambda rules: rules.since)
+    return partial(
+        check_capture,
+        tuple((rules.since.isoformat().replace("-", ""), _MEDIA_PARTS.get(rules.reader, "")) for rules in versions),
+    )
 
 
-def check_capture(media_part: str, line: CdxLine) -> Skip | None:
-    """Return why a capture is not wanted, or None if its status is 200 and its media type contains `media_part`."""
+def check_capture(media_parts: Sequence[tuple[str, str]], line: CdxLine) -> Skip | None:
+    """Return why a capture is not wanted, or None if its status is 200 and its media type is one of the source's.
+
+    `media_parts` has, for each version of the parser, the oldest first, its first day (YYYYMMDD) and a text that its
+    media types contain.
+    """
     if line.status != 200:
         return _WRONG_STATUS
+    media_part = next((part for day, part in reversed(media_parts) if day <= line.timestamp), media_parts[0][1])
     return None if media_part in (line.mime or "") else _OTHER_MEDIA
 
 

@@ -78,10 +78,11 @@ class EventParser:
     `source` is the name of the source, which begins the uid of each event, because sources with the same parser may use
     the same ids. If it is empty, the name of the parser is used. `zone` is the IANA name of the source's zone.
     `complete` means that a listing has all future events; a future event that is absent from `missing_after` listings
-    in a row is missing. The source is requested again after `every` seconds. `url` is the address of a built-in
-    parser's source, and empty for other parsers. A recurring event is expanded from `recurrence_past` seconds before
-    the request to `recurrence_ahead` seconds after it. At most `most_events` events of a document are read, future ones
-    first. `branches` and `entities` are the names that an event may have.
+    in a row is missing. If it is None, this depends on the reader (`lists_all_events`). The source is requested again
+    after `every` seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A recurring
+    event is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most
+    `most_events` events of a document are read, future ones first. `branches` and `entities` are the names that an
+    event may have.
     """
 
     name: str
@@ -90,7 +91,7 @@ class EventParser:
     zone: str = FEDERAL_ZONE
     versions: tuple[ParserRules, ...] = (ParserRules(),)
     url: str = ""
-    complete: bool = True
+    complete: bool | None = True
     every: float = 6 * 3600.0
     missing_after: int = 3
     recurrence_past: float = 30 * 86400.0

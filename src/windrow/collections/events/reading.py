@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from windrow.caps import EVENT_TEXTS
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
-from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
+from windrow.collections.events.parser import (
+    EventParser,
+    ParserRules,
+    RawEvent,
+    SkippedPart,
+    SourceDocument,
+    describe_left_out,
+)
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.status_words import find_status, note_text
 from windrow.collections.events.times import EventTime, format_utc, zone_of
@@ -71,7 +78,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
     ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped)])
     for part in skipped:
         yield part._replace(key=_uid(parser, part.key.strip()) if part.key.strip() in ids else "")
-    events_by_uid: dict[str, ReadEvent] = {}
+    values_by_uid: dict[str, dict[str, Any]] = {}  # as they were read, before a `unique_key` is numbered
     key_counts: Counter[str] = Counter()
     for event in events:
         if not event.title.strip() and not event.id:
@@ -86,23 +93,20 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
                 yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
             continue
         read_event = _build_event(document, event, event.start, source_id)
-        earlier = events_by_uid.get(read_event.uid)
-        if earlier and earlier.value == read_event.value:
-            yield SkippedPart(Reason.DUPLICATE_RECORD, LISTED_TWICE, read_event.uid)
-            continue
-        if earlier:
+        uid, value = read_event.uid, read_event.value
+        if uid in values_by_uid and values_by_uid[uid] != value:
             # The same id with other content: if the start differs, it is another event.
-            read_event = read_event._replace(uid=f"{read_event.uid} {read_event.value['datetime']}")
-            if read_event.uid in events_by_uid:
-                message = "the document lists the event twice, with different content"
-                yield SkippedPart(Reason.DUPLICATE_RECORD, message, read_event.uid)
-                continue
-        events_by_uid[read_event.uid] = read_event
-        time_and_key = f"{read_event.value['datetime']} {read_event.value['unique_key']}"
+            uid = f"{uid} {value['datetime']}"
+        if uid in values_by_uid:
+            message = LISTED_TWICE if values_by_uid[uid] == value else f"{LISTED_TWICE}, with different content"
+            yield SkippedPart(Reason.DUPLICATE_RECORD, message, uid)
+            continue
+        values_by_uid[uid] = value
+        time_and_key = f"{value['datetime']} {value['unique_key']}"
         key_counts[time_and_key] += 1
         if key_counts[time_and_key] > 1:
-            read_event.value["unique_key"] = f"{read_event.value['unique_key']} - {key_counts[time_and_key]}"
-        yield read_event
+            value = {**value, "unique_key": f"{value['unique_key']} - {key_counts[time_and_key]}"}
+        yield read_event._replace(uid=uid, value=value)
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
@@ -226,6 +230,11 @@ def source_document(parser: EventParser, content: bytes, url: str, visited: date
     return SourceDocument(content, url, visited, media, parser, parser.rules_at(visited), zone)
 
 
+def lists_all_events(parser: EventParser, rules: ParserRules) -> bool:
+    """Return whether a listing that is read by `rules` has all future events of its source."""
+    return READERS[rules.reader].complete if parser.complete is None else parser.complete
+
+
 _FINAL_STATUSES = frozenset({MISSING, WITHDRAWN, "cancelled"})
 
 
@@ -268,7 +277,8 @@ def missing_events(listing: WholeListing) -> Iterator[Observation]:
     An event that is cancelled, withdrawn or missing already is left out. Yield nothing if the parser's listings are not
     complete, or if the source is not configured any more.
     """
-    if listing.source is None or not (parser := parser_of(listing.source)).complete:
+    parser = parser_of(listing.source)
+    if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):
         return
     for record in listing.missing:
         event = record.value

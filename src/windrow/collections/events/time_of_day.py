@@ -107,6 +107,9 @@ _BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tussen)\b(.{1,20}?)\b(?:and|
 _JOINED_ZONE = re.compile(r"(?<=[\d\s])([AaPp][Mm])(?=[A-Z]{2,4}\b)")
 _NOON = re.compile(r"(?<!12 )(?<!12)(?<!12:00 )(?<!12:00)\bnoon\b", re.IGNORECASE)
 _NOON_WITH_MINUTES = re.compile(r"\b12:00\s?noon\b", re.IGNORECASE)
+_MAX_HOURS_OVER_MIDNIGHT = 16
+"""The longest range that ends before its start by the clock, so on the next day: from 10:00 to 2:00."""
+
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
 
@@ -117,6 +120,11 @@ class TimeOfDay(NamedTuple):
     minute: int = 0
     second: int = 0
     zone: str = ""
+
+    @property
+    def minutes(self) -> int:
+        """The minutes since the beginning of the day."""
+        return self.hour * 60 + self.minute
 
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
         """Return this time on a day as a datetime, or None if the time or its zone is not valid.
@@ -213,40 +221,54 @@ def _start_of_range(
     if text_between == "-" and first_match["second_24"] and second.hour < 13:  # 18:00:00-05:00 has an offset from UTC
         return first._replace(zone=f"-{second.hour:02}{second.minute:02}")
     if second.hour < 13 and not second_match["meridiem"]:
-        is_offset = text_between == " -" or first_match["meridiem"] is not None
-        if is_offset or (second.hour, second.minute) < (first.hour, first.minute):
+        may_be_offset = text_between == " -" or (text_between == "-" and second.minutes < first.minutes)
+        if may_be_offset or first_match["meridiem"]:
             return None
-    return first._replace(zone=first.zone or second.zone)
+    return first._replace(zone=first.zone or second.zone) if _is_range(first, second) else None
+
+
+def _is_range(start: TimeOfDay, end: TimeOfDay) -> bool:
+    """Return whether an event may begin and end at these times, perhaps on the next day.
+
+    >>> [_is_range(TimeOfDay(20), TimeOfDay(hour)) for hour in (22, 20, 2, 18)]
+    [True, True, True, False]
+    """
+    return end.minutes >= start.minutes or end.minutes + (24 - _MAX_HOURS_OVER_MIDNIGHT) * 60 <= start.minutes
 
 
 def _read_time_of_day(time: re.Match[str]) -> TimeOfDay | None:
     """Return the time of day in a match of `_CLOCK_TIME` or, if the match is a range, the start of the range.
 
-    Return None if a range such as `18:00-17` or `1800-1730` does not end after its start.
+    Return None if a range such as `18:00-17`, `1800-1730` or `20-18 Uhr` does not end after its start.
     """
     fields = time.groupdict()
     zone = (fields["offset"] or fields["zone"] or "").strip()
     if fields["meridiem"]:
         return _read_twelve_hours(fields, zone)
-    if fields["from_24"]:
-        return TimeOfDay(int(fields["from_24"]), int(fields["minute_from"] or 0), 0, zone)
     hour = int(fields["hour_24"] or fields["hour_digits"])
-    minute = next((fields[name] for name in fields if name.startswith("minute_") and fields[name]), "0")
+    minute_names = (name for name in fields if name.startswith("minute_") and name != "minute_from" and fields[name])
+    minute = next((fields[name] for name in minute_names), "0")
+    if fields["from_24"]:
+        start = TimeOfDay(int(fields["from_24"]), int(fields["minute_from"] or 0), 0, zone)
+        return start if _is_range(start, TimeOfDay(hour, int(minute))) else None
     end_digits = fields["end_digits"]
     if (fields["end"] and int(fields["end"]) <= hour) or (end_digits and end_digits <= f"{hour:02}{minute}"):
         return None
     return TimeOfDay(hour, int(minute), int(fields["second_24"] or 0), zone)
 
 
-def _read_twelve_hours(fields: dict[str, str], zone: str) -> TimeOfDay:
+def _read_twelve_hours(fields: dict[str, str], zone: str) -> TimeOfDay | None:
     is_afternoon = fields["meridiem"][0].lower() != "a"
     hour = _hour_of_day(fields["hour"], is_afternoon=is_afternoon)
+    time = TimeOfDay(hour, int(fields["minute"] or 0), int(fields["second"] or 0), zone)
     if not fields["from"]:
-        return TimeOfDay(hour, int(fields["minute"] or 0), int(fields["second"] or 0), zone)
-    start_hour = _hour_of_day(fields["from"], is_afternoon=is_afternoon)
-    if start_hour > hour:
-        start_hour = _hour_of_day(fields["from"], is_afternoon=not is_afternoon)
-    return TimeOfDay(start_hour, int(fields["from_minute"] or 0), 0, zone)
+        return time
+    same_half, other_half = (
+        TimeOfDay(_hour_of_day(fields["from"], is_afternoon=half), int(fields["from_minute"] or 0), 0, zone)
+        for half in (is_afternoon, not is_afternoon)
+    )
+    start = same_half if same_half.minutes <= time.minutes else other_half
+    return start if _is_range(start, time) else None
 
 
 def _hour_of_day(hour: str, *, is_afternoon: bool) -> int:

@@ -17,6 +17,7 @@ from windrow.content.charset import decode
 from windrow.content.head import read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
+from windrow.content.tree import parse, remove_silent_elements
 from windrow.contract import Observation, Skip, Task
 from windrow.digest import hash64
 from windrow.errors import StepError
@@ -183,11 +184,8 @@ _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 MAX_STUB_SIZE = 20_000
 """The maximum size in bytes of a page that may only redirect to another page."""
 _MAX_STUB_CHARACTERS = 600  # of its text
-_META_REFRESH = re.compile(r'(?i)<meta[^<>]*http-equiv=["\']?refresh["\']?[^<>]*>')
-_REFRESH_CONTENT = re.compile(r'(?i)content=(?:"([^"]*)"|\'([^\']*)\'|([^\s>]*))')
 _SOON = re.compile(r"\s*(?:\d|10)(?:\.\d*)?\s*[;,]")
 """Matches the beginning of the content of a `meta` refresh that redirects after at most ten seconds."""
-_TAG = re.compile(r"<[^<>]*>")
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
 """Matches a path segment that is added for another form of an article, such as one for printing."""
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
@@ -206,15 +204,19 @@ def find_refresh(body: bytes, url: str) -> str:
     """
     if len(body) > MAX_STUB_SIZE or b"refresh" not in body.lower():
         return ""
-    html = _COMMENT.sub(b"", body).decode("utf-8", "replace")
-    tag = _META_REFRESH.search(html)
-    match = _REFRESH_CONTENT.search(tag[0]) if tag else None
-    content = next(filter(None, match.groups()), "") if match else ""
-    text = " ".join(_TAG.sub(" ", _SCRIPT.sub(" ", html)).split())
-    if not _SOON.match(content) or len(text) > _MAX_STUB_CHARACTERS:
+    tree = parse(body.decode("utf-8", "replace"))
+    metas = (node.attributes for node in tree.css("meta[http-equiv]"))
+    reference, content = next(
+        ((href, attributes["content"] or "") for attributes in metas if (href := read_refresh(attributes))), ("", "")
+    )
+    if not _SOON.match(content):
         return ""
-    target = normalise(unescape(read_refresh({"http-equiv": "refresh", "content": content})), url).url
-    return target if standard.alias(target) != standard.alias(url) else ""
+    base = tree.css_first("base[href]")
+    base_url = normalise((base.attributes["href"] if base is not None else "") or "", url).url or url
+    remove_silent_elements(tree)
+    text = " ".join(tree.root.text(separator=" ").split()) if tree.root is not None else ""
+    target = normalise(reference, base_url).url
+    return target if len(text) <= _MAX_STUB_CHARACTERS and standard.alias(target) != standard.alias(url) else ""
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observation | Skip | None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import unescape
 from itertools import islice
-from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -34,6 +33,7 @@ from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
+from windrow.formats.json_page import load_json
 from windrow.formats.text import counted
 from windrow.formats.url import is_front_page, normalise
 from windrow.formats.url_hints import HintKind, UrlHints
@@ -84,7 +84,7 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
 
 def _parse_json(body: bytes) -> Any:
     try:
-        decoded = json.loads(body.decode("utf-8-sig"), parse_constant=_finite_number, parse_float=_finite_number)
+        decoded = load_json(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return RefusedResponse(Reason.WRONG_ENCODING, "the response is not UTF-8")
     except (ValueError, RecursionError) as error:
@@ -92,12 +92,6 @@ def _parse_json(body: bytes) -> Any:
     if _SURROGATE.search(body):  # half of a surrogate pair cannot be encoded
         return json.loads(json.dumps(decoded, ensure_ascii=False).encode("utf-8", "replace"))
     return decoded
-
-
-def _finite_number(text: str) -> float | None:
-    """Convert a number in JSON; return None for NaN and infinity, which some servers write."""
-    parsed = float(text)
-    return parsed if isfinite(parsed) else None
 
 
 def strip_html(html: Any) -> str:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from windrow.errors import StepError
+from windrow.formats.json_page import load_json
 from windrow.formats.moment import read_page_time
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise, parts
@@ -146,21 +147,17 @@ MAX_FILE_SIZE = 64 << 20
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
     """Yield (field, problem) for each violation in the file `folder`/`name`; the field is "" for the whole file."""
     try:
-        article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+        article = load_json(content.decode("utf-8"), strict=True)
     except UnicodeDecodeError:
         yield "", "is not UTF-8"
         return
-    except (ValueError, RecursionError, StepError):
-        yield "", "is not JSON"
+    except (ValueError, RecursionError, StepError) as error:
+        yield "", f"is not JSON: {error}"
         return
     yield from problems(article)
     if isinstance(article, dict):
         yield from _check_path(article, folder, name)
         yield from _check_date(article)
-
-
-def _refuse_constant(name: str) -> None:
-    raise StepError(f"{name} is not a number in JSON")
 
 
 def _check_path(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:

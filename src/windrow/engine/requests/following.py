@@ -104,6 +104,13 @@ class AnswerFollower:
         self._read_to = dict(self._followed_to)  # number of the last response read from the ledger, by source
         self._learned = {source: queries.learned(name, source) for source in self._sources}
         self._listing_starts = {source: queries.listing_begun(name, source) for source in self._sources}
+        # the hashes of the keys that the answers of the listing under way offered, and the addresses of these answers
+        self._listed_keys: dict[str, set[int]] = {source: set() for source in self._sources}
+        self._listed_addresses: dict[str, set[int]] = {source: set() for source in self._sources}
+        for source, began in self._listing_starts.items():
+            if began:
+                self._listed_keys[source].update(map(hash, queries.listed_keys(name, source, began)))
+                self._listed_addresses[source].update(queries.listed_addresses(name, source, began))
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # names of sources that may have new responses
         self._lists: set[int] = set()  # responses to requests that are repeated, which are being followed
@@ -230,6 +237,8 @@ class AnswerFollower:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
             return FollowOutcome(recorded.source, recorded.attempt.url, 0, reason, _first_message(findings))
         followed = self._note_fall(recorded, self._stop_endless(recorded, followed))
+        offers = len(followed.result.offers)
+        followed = self._compare_with_listing(recorded, followed)
         result = followed.result
         writer.flush()
         keys = [offer.key for offer in result.offers]
@@ -251,7 +260,7 @@ class AnswerFollower:
         self._learned[recorded.source] |= result.learned
         self._track_listing(writer, recorded, result)
         followed_row = Followed(
-            recorded.seq, len(urls), len(result.offers), len(new_keys), result.skip, result.end[:2000],
+            recorded.seq, len(urls), offers, len(new_keys), result.skip, result.end[:2000],
             _findings_text(result.findings), seconds,
         )  # fmt: skip
         writer.requests.record_followed(name, recorded.source, followed_row)
@@ -285,6 +294,35 @@ class AnswerFollower:
         finding = Finding("CrawlerTrap", f"{message}: further requests are not made")
         result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
         return FollowedAnswer(result)
+
+    def _compare_with_listing(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
+        """Return `followed` without the offers that an earlier answer of its complete listing has.
+
+        If it names an earlier answer as the next one, it is a skip without this request.
+        """
+        source, result, attempt = recorded.source, followed.result, recorded.attempt
+        if result.begins_listing:
+            self._listed_keys[source], self._listed_addresses[source] = set(), set()
+        elif not self._listing_starts[source]:
+            return followed
+        if followed.is_redirect or attempt.kind == CAPTURED or recorded.seq in self._retried:
+            return followed
+        listed_keys, listed_addresses = self._listed_keys[source], self._listed_addresses[source]
+        offers = tuple(offer for offer in result.offers if hash(offer.key) not in listed_keys)
+        listed_addresses.add(attempt.target)
+        if len(listed_keys) <= MAX_OFFERS_REMEMBERED:
+            listed_keys |= {hash(offer.key) for offer in offers}
+        result = replace(result, offers=offers)
+        earlier = [url for url in followed.when_named if url.digest in listed_addresses]
+        if not earlier:
+            return followed._replace(result=result)
+        message = f"the page names an earlier page of its list, {earlier[0].url[:200]}, as the next page"
+        findings = (Finding(Reason.CRAWLER_TRAP.class_name, message), *result.findings)
+        found, when_named = (
+            tuple(url for url in urls if url not in earlier) for urls in (followed.found, followed.when_named)
+        )
+        result = replace(result, skip=Reason.CRAWLER_TRAP, findings=findings)
+        return followed._replace(result=result, found=found, when_named=when_named)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed`, with a finding if it is the answer of a list and has far fewer offers than usual."""

@@ -30,7 +30,7 @@ from windrow.engine.steps.due import due_attempts
 from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
-from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers
+from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers, skip_listed_earlier
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
@@ -381,6 +381,8 @@ class Settling:
             self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
 
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
+        if self._step.missing:
+            page = [skip_listed_earlier(self._run.ledger, self._run.collection.name, settled) for settled in page]
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in page if (reason := self._why_unread(settled))}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from windrow.contract import MissingOffer, WholeListing
+from windrow.contract import MissingOffer, Observation, Skip, WholeListing, results_of
 from windrow.engine.run import ValueStore, VersionStore
 from windrow.engine.steps.settled_pages import SettledAttempt
+from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
+from windrow.reasons import Reason
 
 MAX_LISTINGS = 99
 """The maximum number of other complete listings of a source that are examined for missing offers or records."""
@@ -36,6 +38,29 @@ def find_missing_offers(
             counts[key] += 1
     missing = tuple(MissingOffer(key, current_values.get(key), count) for key, count in counts.items())
     return WholeListing(source, ended_at, ledger.requests.listed(listing), missing)
+
+
+def skip_listed_earlier(ledger: Ledger, collection: str, settled: SettledAttempt) -> SettledAttempt:
+    """Return an attempt whose result has a Skip in place of each record that an earlier answer of its listing offered.
+
+    Otherwise the record would change twice in each run.
+    """
+    followed = ledger.requests.followed(settled.recorded.seq) if settled.record_keys else None
+    if followed is None or not followed.offers:
+        return settled
+    offered_keys = [offer.key for offer in ledger.requests.offers(settled.recorded.seq)]
+    if followed.offers == len(offered_keys):
+        return settled
+    keys = {replace_lone_surrogates(key): key for key in settled.record_keys}
+    other_keys = sorted(keys.keys() - set(offered_keys))
+    repeated_keys = {keys[key] for key in ledger.requests.known(collection, settled.recorded.source, other_keys)}
+    results = [
+        Skip(Reason.LISTED_TWICE, output.key, "an earlier page of the list has a record with this key")
+        if isinstance(output, Observation) and output.key in repeated_keys
+        else output
+        for output in results_of(settled.result)
+    ]
+    return settled._replace(result=results)
 
 
 def find_later_listings(ledger: Ledger, collection: str, page: Sequence[SettledAttempt], checkpoint: int) -> list[int]:

@@ -132,6 +132,14 @@ class TypedRequests(LedgerQueries):
         """Return those of the `keys` that a source has ever offered."""
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
+    def listed_keys(self, collection: str, source: str, began: int) -> set[str]:
+        """Return the keys that a source has offered since the answer `began`."""
+        return {*self._database.column("requests.listed_keys", collection, source, began)}
+
+    def listed_addresses(self, collection: str, source: str, began: int) -> set[int]:
+        """Return the addresses of the answers of a source that were followed since the answer `began`."""
+        return {*self._database.column("requests.listed_addresses", collection, source, began)}
+
     def whole_listing(self, ended: int) -> WholeListingRow | None:
         """Return the complete listing that ended with an attempt, or None."""
         return self._database.first(WholeListingRow._make, "requests.whole_listing", ended)

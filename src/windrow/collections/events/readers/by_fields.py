@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -25,7 +24,7 @@ from windrow.collections.events.status_words import FieldStatus, note_text, read
 from windrow.collections.events.times import EventTime, from_day, read_last_day, read_time
 from windrow.contract import Request
 from windrow.errors import StepError
-from windrow.formats.json_page import find_error, find_total
+from windrow.formats.json_page import find_error, find_total, load_json
 from windrow.formats.text import replace_lone_surrogates
 from windrow.reasons import Reason
 
@@ -119,7 +118,7 @@ def build_event(
         return SkippedPart(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end, end_note = _end_of_event(document, field("end"), field("start") or "", start)
+    end, end_note = read_end(document, field("end"), field("start") or "", start)
     if (field("all_day") or "").lower() in _YES_WORDS:
         start, end = _whole_day(start), _whole_day(end) if isinstance(end, EventTime) else end
     url = field("url")
@@ -142,7 +141,7 @@ def build_event(
 _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
 
 
-def _end_of_event(
+def read_end(
     document: SourceDocument, end_text: str | None, start_text: str, start: EventTime
 ) -> tuple[EventTime | str | None, str]:
     """Return the end of an event, and a note if the field for it cannot be read or is before the start.
@@ -190,7 +189,7 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
     for path in expression.split("|") if lookup_json else ():
         content = lookup_json(path) if lookup_json else None
-        if isinstance(content, float) and math.isfinite(content):
+        if isinstance(content, float):
             return content
         if isinstance(content, int) and abs(content) <= _MAX_EXACT_INTEGER:
             return content
@@ -295,7 +294,7 @@ def _has_list(tree: Any, name: str) -> bool:
 def parse_json(document: SourceDocument) -> Any:
     """Parse a document as JSON; raise StepError if it is not JSON."""
     try:
-        return json.loads(decode_text(document.content, document.media))
+        return load_json(decode_text(document.content, document.media))
     except (ValueError, RecursionError):
         raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
 

@@ -23,7 +23,7 @@ from windrow.collections.events.readers.calendar_heads import (
     icalendar_library,
     split_calendars,
 )
-from windrow.collections.events.status_words import read_status
+from windrow.collections.events.status_words import note_text, read_status
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
     EventTime,
@@ -243,9 +243,12 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     start = _event_time(document, event.get("DTSTART"))
     status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
     extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
+    duration = _duration(document, event, start) if start else None
+    if duration is None and (ends := _as_list(event.get("DTEND") or event.get("DURATION"))):
+        extra["end_note"] = note_text(ends[0].to_ical().decode("utf-8", "replace"))
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
-        _end_time(start, _duration(document, event, start)), _property_text(event, "DESCRIPTION"), _event_url(event),
+        _end_time(start, duration), _property_text(event, "DESCRIPTION"), _event_url(event),
         status, _property_text(event, "LOCATION"), extra,
     )  # fmt: skip
 

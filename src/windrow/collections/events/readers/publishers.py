@@ -28,6 +28,7 @@ from windrow.collections.events.readers.by_fields import (
     join_url,
     json_to_text,
     parse_json,
+    read_end,
     remove_day,
     time_of,
     value_at_path,
@@ -319,9 +320,11 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     status, status_note = read_status(field("eventStatus").rpartition("/")[2], _STATUSES)
     if status_note:
         extra["status_note"] = status_note
-    end = time_of(document, field("endDate"))
+    end, end_note = read_end(document, field("endDate"), field("startDate"), start)
+    if end_note:
+        extra["end_note"] = end_note
     return RawEvent(
-        field("@id") or field("identifier"), title, start, text, end or "", field("description"),
+        field("@id") or field("identifier"), title, start, text, end, field("description"),
         url if url.startswith(("http://", "https://")) else "", status, _location_text(event.get("location")), extra,
     )  # fmt: skip
 
