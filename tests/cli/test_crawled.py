@@ -29,6 +29,8 @@ def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> No
         assert "7 versions of 7 pages; 7 are present" in output.out
     (site,) = windrow("why", "two", "--json").of("site")
     assert site["versions"]["versions"] == 0
+    (shut_page,) = windrow("why", f"{small.origin(1)}/", "--json").of("page")
+    assert shut_page["rule"] == "robots.txt, line 2: Disallow: /", "of the group of rules for our own crawler"
 
 
 def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
