@@ -238,7 +238,7 @@ class ListsChanges(Protocol):
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the changes that the sessions with the numbers `facts` (first, last) wrote, by source and kind.
 
-        Kinds are new, changed, gone and, for a page that now refers to another address, moved.
+        Kinds are new, changed and gone; a page that now refers to another address also counts as moved.
         """
 
     def content_of_attempts(

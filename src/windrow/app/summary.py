@@ -281,7 +281,7 @@ def _count_by_content(
     for source, counter in counts.items():
         if source in visited:
             by_content = visited[source]
-            real_changes = by_content["new"] + by_content["changed"] + by_content["moved"]
+            real_changes = by_content["new"] + by_content["changed"]
             counter["failed"] += max(0, counter["gone"] - by_content["gone"])
             counter["same_text"] += max(0, counter["new"] + counter["changed"] - real_changes)
             counter["redirected"] += by_content["moved"]
