@@ -97,6 +97,17 @@ def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
     assert "windrow run" in output.out
 
 
+def test_check_says_what_it_cannot_check_and_checks_the_rest(crawled, windrow) -> None:
+    with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
+        database.execute("UPDATE link_summary SET link_locality = 'near'")
+        database.commit()
+    (crawled / "crawler.sqlite").unlink()
+    output = windrow("check")
+    assert output.code == 1
+    for words in ("of a wrong type", "the rest of it and the index were not checked", "crawler.sqlite does not exist"):
+        assert words in output.out
+
+
 def test_a_summary_that_is_ahead_of_its_ledger_is_not_gone_on_with(crawled, windrow) -> None:
     with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
         database.execute(AHEAD)
