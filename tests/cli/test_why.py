@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from datetime import datetime, timedelta
 
 import pytest
 from tools.command import MESSAGES, shape
@@ -193,7 +194,10 @@ def test_status_tells_when_a_source_is_due(harvested, windrow) -> None:
     main = harvested / "windrow.toml"
     main.write_text(f'{main.read_text()}\n[run]\nevery = "6h"\n')
     (standing,) = windrow("status", "--json").messages
-    assert standing["sources"][0]["next_due"] > standing["sources"][0]["last_good"]
+    next_due, began = (
+        datetime.fromisoformat(at) for at in (standing["sources"][0]["next_due"], standing["last"]["began"])
+    )
+    assert next_due - began == timedelta(hours=6), "from the start of one run to the start of the next"
 
 
 def test_status_before_the_first_run(workspace, windrow) -> None:
