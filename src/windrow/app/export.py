@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.adapters.selection import EVERYTHING, ExportSelection
@@ -41,10 +41,13 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     return count
 
 
+Written = TypeVar("Written", int, tuple[int, int])
+
+
 def write_csv(
-    write: Callable[..., int], workspace: Workspace, form: str, stream: TextIO, *selection: ExportSelection
-) -> int:
-    """Write an export as CSV (RFC 4180) if `form` is csv, otherwise as `write` does; return the number of rows.
+    write: Callable[..., Written], workspace: Workspace, form: str, stream: TextIO, *selection: ExportSelection
+) -> Written:
+    """Write an export as CSV (RFC 4180) if `form` is csv, otherwise as `write` does; return what `write` returns.
 
     The rows are made from the lines of JSON that `write` writes. The fields of an object are columns of their own, such
     as `value.title`; a list is written as JSON. An apostrophe is put before a text that a spreadsheet would take for a
@@ -53,14 +56,14 @@ def write_csv(
     if form != "csv":
         return write(workspace, form, stream, *selection)
     with TemporaryFile("w+", encoding="utf-8") as lines:
-        count = write(workspace, "jsonl", lines, *selection)
+        written = write(workspace, "jsonl", lines, *selection)
         lines.seek(0)
         columns = dict.fromkeys(column for line in lines for column in _flatten(json.loads(line)))
         lines.seek(0)
         writer = csv.DictWriter(stream, columns, restval="")
         writer.writeheader()
         writer.writerows(_flatten(json.loads(line)) for line in lines)
-    return count
+    return written
 
 
 def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -110,13 +113,23 @@ def _with_csv(export: Export) -> Export:
     )
 
 
+class ExportCounts(NamedTuple):
+    """How many units an export wrote, left out because they are not valid, and left out because of the selection.
+
+    `unit` is the name of the unit in the plural, such as "rows". With a selection, units that are not valid are not
+    counted.
+    """
+
+    unit: str
+    written: int
+    invalid: int = 0
+    unselected: int = 0
+
+
 def write_export(
     workspace: Workspace, name: str, form: str, stream: TextIO, selection: ExportSelection = EVERYTHING
-) -> tuple[int, str, int]:
-    """Write an export to a UTF-8 stream; return the number of units, the name of the unit, and how many are left out.
-
-    The name is in the plural, such as "rows". Units that are not valid are left out; with a selection, they are not
-    counted, and the last number is 0.
+) -> ExportCounts:
+    """Write an export to a UTF-8 stream; return how many units are written and left out.
 
     Raise UsageError for an unknown export, for a form that the export does not have, and for a selection if the export
     is always whole.
@@ -131,7 +144,8 @@ def write_export(
         raise UsageError(f"{name} cannot be written as {form!r}; its forms are {', '.join(export.forms)}")
     if selection == EVERYTHING:
         count = export.write(workspace, form, stream)
-        return count, export.unit, export.count_left_out(workspace, form) if export.count_left_out else 0
+        return ExportCounts(export.unit, count, export.count_left_out(workspace, form) if export.count_left_out else 0)
     if export.write_selected is None:
         raise UsageError(f"{name} is exported whole", hint="leave out --start, --end and --only")
-    return export.write_selected(workspace, form, stream, selection), export.unit, 0
+    count, unselected = export.write_selected(workspace, form, stream, selection)
+    return ExportCounts(export.unit, count, unselected=unselected)

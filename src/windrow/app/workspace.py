@@ -442,8 +442,8 @@ class Windrow:
 
         if isinstance(to, str | Path):
             with published_files(), Path(to).open("w", encoding="utf-8") as file:
-                return write_export(self.config, name, form, file)[0]
-        return write_export(self.config, name, form, to)[0]
+                return write_export(self.config, name, form, file).written
+        return write_export(self.config, name, form, to).written
 
     def would_forget(self, names: Names) -> list[TakedownEstimate]:
         """Count what `forget` would take down; changes nothing."""
