@@ -265,15 +265,17 @@ class Windrow:
         with self._open_ledger() as ledger:
             return current_state(self.config, ledger, phases())
 
-    def why(self, name: str | int) -> StoryAnswer:
+    def why(self, name: str | int, *, limit: int | None = None) -> StoryAnswer:
         """Return the history of an address, file, record, source or owner, or of the item or session with a number.
 
-        If several items may be meant, the answer lists them. Raise WindrowError for an unknown name.
+        If several items may be meant, the answer lists them. At most `limit` (None: 50) items, refused entries and
+        failed documents are listed, the latest ones. Raise WindrowError for an unknown name.
         """
         from windrow.app.story import answer_why
+        from windrow.caps import WHY_ENTRIES
 
         with self._open_ledger() as ledger:
-            return answer_why(self.config, ledger, str(name))
+            return answer_why(self.config, ledger, str(name), limit or WHY_ENTRIES.number)
 
     def changes(
         self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
