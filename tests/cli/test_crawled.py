@@ -134,6 +134,11 @@ def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> 
     assert windrow("check").code == 0
     assert windrow("retry", f"{small.origin(0)}/unknown.html").code == 1 + 1
     assert "state: cancelled; not requested until windrow retry" in windrow("why", gone).out
+    text = (crawled / "windrow.toml").read_text()
+    (crawled / "windrow.toml").write_text(text.replace("[source.two]", "[source.renamed]"))
+    assert windrow("retry", "--reason", "robots_denied").out == "", "no run requests what an undeclared source had"
+    output = windrow("retry", "--source", "two")
+    assert (output.code, "source two is not declared" in output.err) == (2, True)
 
 
 def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:

@@ -378,9 +378,9 @@ class Windrow:
         """Put failed or cancelled items back, and return them.
 
         The next run fetches them again, or reads them if a reader failed. Without names, all failed or cancelled items
-        with this source and reason are put back. With a service, the next run asks it again about the records with
-        these names, or about all; a reason selects records by their last answer. With `dry_run`, items or records are
-        returned and nothing is changed.
+        with this source and reason are put back, except those of sources that are not declared any more. With a
+        service, the next run asks it again about the records with these names, or about all; a reason selects records
+        by their last answer. With `dry_run`, items or records are returned and nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again

@@ -68,7 +68,8 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, failed and cancelled items with this source and reason are selected. Records that were loaded stay.
+    Without names, failed and cancelled items with this source and reason are selected, except those of sources that
+    are not declared any more. Records that were loaded stay.
     With --service, NAME is the key of a record, and WORD the reason of its last answer as the service names it;
     without both, the service is asked again about every document. What it answered before stays until then.
     """
