@@ -270,7 +270,8 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
         choices = sorted({*collections_by_source, *collection_names()})
         matches = get_close_matches(unknown[0], choices, 1)
         suggestion = f"did you mean {matches[0]}? " if matches else ""
-        message = f"there is no source or collection {unknown[0]!r}; {suggestion}the names are: {', '.join(choices)}"
+        names_text = " or ".join(map(repr, unknown))
+        message = f"there is no source or collection {names_text}; {suggestion}the names are: {', '.join(choices)}"
         raise UsageError(message, hint="windrow config")
     for source in config.sources:
         state = source.options.get("state", "available")
@@ -308,6 +309,22 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
 def is_address(name: str) -> bool:
     """Return whether a name, given in place of a source, is the address of a page."""
     return name.startswith(("http://", "https://"))
+
+
+def refuse_other_lines(lines: Mapping[int, str]) -> None:
+    """Raise UsageError that names each line which is not an address, if any line (by number) is one.
+
+    >>> refuse_other_lines({1: "https://example.org/", 3: "example.org/a"})
+    Traceback (most recent call last):
+    ...
+    windrow.errors.UsageError: of the lines on standard input, these are not web addresses: line 3 ('example.org/a')
+    """
+    if any(map(is_address, lines.values())):
+        bad_lines = {number: line for number, line in lines.items() if not (is_address(line) and normalise(line).url)}
+        if bad_lines:
+            listed = ", ".join(f"line {number} ({line[:200]!r})" for number, line in bad_lines.items())
+            problem = f"of the lines on standard input, these are not web addresses: {listed}"
+            raise UsageError(problem, hint="correct or remove them; run sources and files in another command")
 
 
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
