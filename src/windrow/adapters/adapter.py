@@ -385,7 +385,12 @@ class CountsFacets(Protocol):
 
 
 class ChecksTree(Protocol):
-    """Can check whether the files in a folder follow the standard of its collection."""
+    """Can check whether the files in a folder follow the standard of its collection.
+
+    `TREE` is the pattern of their paths below the folder, as for `Path.glob`.
+    """
+
+    TREE: str
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Yield each fault, and the size in bytes of each file that was read."""
