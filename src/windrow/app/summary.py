@@ -129,6 +129,7 @@ class SessionSummary:
     changes_left_out: bool = False
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
+    still_open: int | None = None  # what was failed or not read when a run ended; None if it is not counted
 
     @property
     def kept_all(self) -> bool:
