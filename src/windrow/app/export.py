@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
@@ -19,6 +20,7 @@ from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
+from windrow.query.tree import read_time_span
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
@@ -113,6 +115,9 @@ def _with_csv(export: Export) -> Export:
     )
 
 
+_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # or its beginning
+
+
 class ExportCounts(NamedTuple):
     """How many units an export wrote, left out because they are not valid, and left out because of the selection.
 
@@ -131,8 +136,8 @@ def write_export(
 ) -> ExportCounts:
     """Write an export to a UTF-8 stream; return how many units are written and left out.
 
-    Raise UsageError for an unknown export, for a form that the export does not have, and for a selection if the export
-    is always whole.
+    Raise UsageError for an unknown export, for a form that the export does not have, for a selection by something that
+    is not a time, and for a selection if the export is always whole.
     """
     exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:
@@ -145,6 +150,11 @@ def write_export(
     if selection == EVERYTHING:
         count = export.write(workspace, form, stream)
         return ExportCounts(export.unit, count, export.count_left_out(workspace, form) if export.count_left_out else 0)
+    for option, text in (("--start", selection.start), ("--end", selection.end)):
+        if text and not (_TIME.fullmatch(text) and read_time_span(text[:10])):
+            raise UsageError(
+                f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
+            )
     if export.write_selected is None:
         raise UsageError(f"{name} is exported whole", hint="leave out --start, --end and --only")
     count, unselected = export.write_selected(workspace, form, stream, selection)

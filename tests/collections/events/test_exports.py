@@ -192,6 +192,7 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
     for name, form, *options in (
         ("events", "csv", "--only", "title=x"), ("events", "csv", "--only", "branch"),
         ("events", "jsonl", "--only", "branch=x"), ("vd_log", "jsonl", "--start", "2026"),
+        ("events", "csv", "--start", "tomorrow"), ("events", "csv", "--end", "2026-13"),
     ):  # fmt: skip
         assert export(name, form, *options)[0] == 2, options
 
