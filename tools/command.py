@@ -155,7 +155,7 @@ MESSAGES = {
         "no_new_privs": "yes/no", "landlock": "number", "seccomp": "yes/no", "allowed": "list of texts",
     }),
     "folder_check": Message("check FOLDER", "what was checked, the last line", {
-        "files": "number", "bytes": "number", "faults": "number",
+        "collection": "text", "files": "number", "bytes": "number", "faults": "number",
     }),
     "topic": Message("help", "a page of the manual", {"name": "text", "title": "text"}),
     "manual_page": Message("help TOPIC", "a page of the manual, or a command's help", {"name": "text", "text": "text"}),

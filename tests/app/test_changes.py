@@ -55,6 +55,8 @@ def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tupl
         ([(1, "A", 1), (2, "gone", 2), (3, "A", 3)], [(1, "new"), (2, "gone"), (3, "new")]),
         ([(1, "A", 1), (2, "move", 2), (3, "gone", 3)], [(1, "new"), (2, "changed")]),
         ([(1, "move", 1)], []),
+        ([(1, "refresh", 1), (2, "gone", 2)], [(1, "new"), (2, "gone")]),
+        ([(1, "A", 1), (2, "refresh", 2), (3, "A", 3)], [(1, "new"), (2, "changed"), (3, "changed")]),
     ],
 )
 def test_what_is_told_of_a_page_is_new_changed_and_gone_once(events, kinds) -> None:

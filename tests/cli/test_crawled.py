@@ -29,6 +29,8 @@ def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> No
         assert "7 versions of 7 pages; 7 are present" in output.out
     (site,) = windrow("why", "two", "--json").of("site")
     assert site["versions"]["versions"] == 0
+    (shut_page,) = windrow("why", f"{small.origin(1)}/", "--json").of("page")
+    assert shut_page["rule"] == "robots.txt, line 2: Disallow: /", "of the group of rules for our own crawler"
 
 
 def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
@@ -95,6 +97,17 @@ def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
     assert "windrow run" in output.out
 
 
+def test_check_says_what_it_cannot_check_and_checks_the_rest(crawled, windrow) -> None:
+    with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
+        database.execute("UPDATE link_summary SET link_locality = 'near'")
+        database.commit()
+    (crawled / "crawler.sqlite").unlink()
+    output = windrow("check")
+    assert output.code == 1
+    for words in ("of a wrong type", "the rest of it and the index were not checked", "crawler.sqlite does not exist"):
+        assert words in output.out
+
+
 def test_a_summary_that_is_ahead_of_its_ledger_is_not_gone_on_with(crawled, windrow) -> None:
     with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
         database.execute(AHEAD)
@@ -121,6 +134,11 @@ def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> 
     assert windrow("check").code == 0
     assert windrow("retry", f"{small.origin(0)}/unknown.html").code == 1 + 1
     assert "state: cancelled; not requested until windrow retry" in windrow("why", gone).out
+    text = (crawled / "windrow.toml").read_text()
+    (crawled / "windrow.toml").write_text(text.replace("[source.two]", "[source.renamed]"))
+    assert windrow("retry", "--reason", "robots_denied").out == "", "no run requests what an undeclared source had"
+    output = windrow("retry", "--source", "two")
+    assert (output.code, "source two is not declared" in output.err) == (2, True)
 
 
 def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:

@@ -11,6 +11,7 @@ from tools.command import MESSAGES
 
 from tests.cli.test_begin import tree
 from tests.content.test_article import PAGE
+from tests.requests.workshop import Server
 
 FIELDS = MESSAGES["extract"].shape
 
@@ -124,3 +125,20 @@ def test_a_private_number_is_asked_only_where_a_source_lies(root, small, windrow
     assert output.code == 1
     assert "private_address" in output.err
     assert small.asked(mark) == []
+
+
+def test_the_login_of_a_source_is_not_sent(tmp_path, monkeypatch, windrow) -> None:
+    server = Server(lambda _: (200, PAGE.encode(), {"Content-Type": "text/html"}))
+    url = f"{server.url.replace('://', '://me@')}out/"
+    source = f'[source.h]\ncollection = "drops"\ncentre = "H"\nurl = "{url}"\nsecret = "env:DROP_PASSWORD"\n'
+    (tmp_path / "windrow.toml").write_text(f'contact = "https://example.org/us"\n{source}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DROP_PASSWORD", "s3cr3t-word")
+    try:
+        for path in ("out/a.html", "b.html"):
+            output = windrow("extract", f"{server.url}{path}")
+            assert "This is a sentence of the article" in output.out, output.err
+    finally:
+        server.close()
+    assert [request.path for request in server.asked] == ["/out/a.html", "/b.html"]
+    assert [request.fields.get("authorization") for request in server.asked] == [None, None]

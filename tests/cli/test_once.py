@@ -39,6 +39,11 @@ def test_a_list_on_standard_input(root: Path, small: Village, windrow, monkeypat
     assert paths_asked(small, began) == ["/a.html", "/b.html"]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n# nothing\n"))
     assert windrow("run", "-").code == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{origin}/a.html\n# none\npages\nhttps://a b/\n{origin}/b.html\n"))
+    output = windrow("run", "-")
+    assert (output.code, "web addresses: line 3 ('pages'), line 4 ('https://a b/')" in output.err) == (2, True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("onne\ntwo\nnowhere\n"))
+    assert "there is no source or collection 'onne' or 'nowhere'; did you mean one?" in windrow("run", "-").err
     assert windrow("run", f"{origin}/a.html", "pages").code == 2
     assert json.loads(windrow("status", "--json").out.splitlines()[0])["type"]
 

@@ -103,7 +103,7 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\nurl = "{url}/"\n'
         (tmp_path / "windrow.toml").write_text(configuration)
         (source,) = windrow("run", "one", "--json").of("summary")[0]["sources"]
-        assert (source["new"], source["redirected"], source["same_text"], source["failed"]) == (3, 1, 0, 0)
+        assert (source["new"], source["redirected"], source["same_text"], source["failed"]) == (4, 1, 0, 0)
         answers[GOOD, "/hidden.html"] = answer(page("hidden").encode())
         answers[GOOD, "/back.html"] = answer(b"gone", "410 Gone")
         (changed,) = (each for each in windrow("run", "one", "--again", "--json").of("summary")[0]["changes"]

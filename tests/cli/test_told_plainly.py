@@ -120,6 +120,9 @@ def test_a_decision_about_a_source_that_does_not_exist_is_refused(tmp_path, wind
     assert output.code == 2
     assert "there is no source 'counci'; did you mean council?" in output.err
     assert windrow(decision, "--source", "council", "--workspace", tmp_path).code == 0
+    for option in (("--source", "council"), ("--reason", "timeout")):
+        output = windrow(decision, "https://a.example/", *option, "--workspace", tmp_path)
+        assert (output.code, "by name or by source and reason, not by both" in output.err) == (2, True)
 
 
 def test_a_long_text_that_changed_late_is_shown_where_it_differs() -> None:

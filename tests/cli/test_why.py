@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from datetime import datetime, timedelta
 
 import pytest
 from tools.command import MESSAGES, shape
@@ -75,14 +76,18 @@ def test_several_meanings_are_listed(harvested, windrow) -> None:
 
 
 @pytest.mark.parametrize(("name", "more"), [("H.2026-01-12.1.specimen.impc.xml", 1), ("h", 2)])
-def test_meanings_that_are_not_listed_are_counted(harvested, windrow, monkeypatch, name, more) -> None:
-    monkeypatch.setattr("windrow.app.lookup.MAX_CANDIDATES", 1)
-    assert f"{name} may mean any of these, and {more} more" in windrow("why", name).err
+def test_the_latest_meanings_are_listed_and_the_others_counted(harvested, windrow, name, more) -> None:
+    assert f"{name} may mean any of these, and {more} earlier (see --limit)" in windrow("why", name, "--limit", 1).err
+    numbers = [candidate["number"] for candidate in windrow("why", name, "--json").of("candidate")]
+    (latest,) = windrow("why", name, "--limit", 1, "--json").of("candidate")
+    assert numbers == sorted(numbers, reverse=True)
+    assert (len(numbers), latest["number"]) == (more + 1, numbers[0])
 
 
-def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
+def test_a_finding_has_line_and_column_and_those_of_more_documents_are_counted(workspace, partner, windrow) -> None:
     broken = specimens("H", 7).replace(b'gender="male"', b'gender="maleish"', 1)
-    put(partner, "add/H.2026-01-20.1.impc.zip", pack({"H.2026-01-20.1.specimen.impc.xml": broken}))
+    names = [f"H.2026-01-20.{number}.specimen.impc.xml" for number in (1, 2)]
+    put(partner, "add/H.2026-01-20.1.impc.zip", pack(dict.fromkeys(names, broken)))
     windrow("run")
     output = windrow("why", "H.2026-01-20.1.specimen.impc.xml")
     assert "is at xsd: failed, the document is not valid against its schema or format" in output.out
@@ -91,6 +96,10 @@ def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     (event,) = [message for message in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
                 if message["event"] == "finding"]  # fmt: skip
     assert b'gender="maleish"' in broken.splitlines()[event["line"] - 1]
+    events = windrow("why", "H.2026-01-20.1.impc.zip", "--limit", 1, "--json").of("event")
+    messages = [event["message"] for event in events if event["event"] == "finding"]
+    assert {message.partition(":")[0] for message in messages} == {names[0]}
+    assert messages[-1].endswith("(and 1 more document failed; see --limit)")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +202,16 @@ def test_status_tells_when_a_source_is_due(harvested, windrow) -> None:
     main = harvested / "windrow.toml"
     main.write_text(f'{main.read_text()}\n[run]\nevery = "6h"\n')
     (standing,) = windrow("status", "--json").messages
-    assert standing["sources"][0]["next_due"] > standing["sources"][0]["last_good"]
+    next_due, began = (
+        datetime.fromisoformat(at) for at in (standing["sources"][0]["next_due"], standing["last"]["began"])
+    )
+    assert next_due - began == timedelta(hours=6), "from the start of one run to the start of the next"
+
+
+def test_a_run_in_which_nothing_fails_names_what_is_still_open(harvested, windrow) -> None:
+    output = windrow("run")
+    assert "all well" in output.err
+    assert "still open: 2 failed or not read, also in earlier runs (windrow status)" in output.err
 
 
 def test_status_before_the_first_run(workspace, windrow) -> None:
@@ -215,11 +233,11 @@ def test_a_name_in_a_listing_line_that_could_not_be_read_finds_that_line(harvest
     assert f"offers {line}: {Reason.PROTOCOL_ERROR.meaning}" in output.out
 
 
-def test_why_a_source_names_the_entries_that_were_refused(harvested, windrow, monkeypatch) -> None:
+def test_why_a_source_names_the_entries_that_were_refused(harvested, windrow) -> None:
     refused = [event for event in windrow("why", "harwell", "--json").of("event") if event["event"] == "refused"]
     assert {event["reason"] for event in refused} >= {"bad_date", "name_too_long"}
     assert windrow("status", "--json").of("status")[0]["last"]["sources"][0]["refused"] == len(refused)
     assert "H.2026-02-31.1.impc.zip: the date is not a day" in windrow("why", "harwell").out
-    monkeypatch.setattr("windrow.app.story.MAX_REFUSALS", 1)
-    (event,) = [event for event in windrow("why", "harwell", "--json").of("event") if event["event"] == "refused"]
-    assert event["message"].endswith(" (and entries that were refused earlier)")
+    events = windrow("why", "harwell", "--limit", 1, "--json").of("event")
+    (event,) = [event for event in events if event["event"] == "refused"]
+    assert event["message"].endswith(" (and entries that were refused earlier; see --limit)")

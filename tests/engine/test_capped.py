@@ -136,6 +136,15 @@ def test_assets_beyond_those_of_a_page_are_reported() -> None:
     assert [left_out.rule for left_out in rules.left_out()] == ["more than 3 levels of style sheets"]
 
 
+def test_assets_that_a_rule_forbids_are_reported() -> None:
+    rules = site_rules(b"User-agent: *\nDisallow: /shut/", assets=True)
+    page = b"<img src=/a.png><img src=/shut/b.png>"
+    assert [asset.url for asset in rules.needs(job(A, 0), {"content-type": "text/html"}, page)] == [f"{ORIGIN}/a.png"]
+    assert [(left_out.reason, left_out.url) for left_out in rules.left_out()] == [
+        (Reason.ROBOTS_DENIED, f"{ORIGIN}/shut/b.png")
+    ]
+
+
 def test_what_is_not_read_of_a_robots_txt_is_reported() -> None:
     lines = b"".join(b"Sitemap: %b%d.xml\n" % (A.encode(), number) for number in range(510))
     rules = site_rules(lines, max_sitemaps=400)

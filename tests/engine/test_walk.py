@@ -15,14 +15,14 @@ from tests.engine.site_crawl import CRAWL, LIMITS, source
 from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import hash64
-from windrow.engine.crawl.archiving_client import ArchivingClient
-from windrow.engine.crawl.walk import OriginCrawler, RecentUrls, origin_site
+from windrow.engine.crawl.archiving_client import ArchivingClient, site_at
+from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, CrawlOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient, request_fields
 from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.model import FetchJob, Secret, Site, Source
+from windrow.model import FetchJob, Secret, Site
 from windrow.reasons import Reason
 
 
@@ -296,10 +296,7 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
 def test_a_login_goes_to_the_origin_of_its_source_alone(monkeypatch):
     monkeypatch.setenv("LOGIN", "s3cret")
     own = Site("https", "api.example", username="reader", secret=Secret("env:LOGIN"), base="/v1/")
-    walk = CrawlOrigin(1, Source("api", "news", own), "https://static.example", CRAWL, {})
-    sent = {
-        origin: request_fields(origin_site(walk, origin))
-        for origin in ("https://api.example", "https://static.example")
-    }
-    assert "Authorization" in sent["https://api.example"]
-    assert "Authorization" not in sent["https://static.example"]
+    assert "Authorization" in request_fields(site_at(own, "https://api.example"))
+    for origin in ("https://static.example", "https://api.example:8443", "http://api.example"):
+        moved_site = site_at(own, origin)
+        assert (moved_site.origin, "Authorization" in request_fields(moved_site)) == (origin, False)

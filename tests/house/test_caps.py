@@ -28,7 +28,7 @@ NO_CAPS = {
         "*politeness/*:MAX_*", "*HARMFUL", "*SESSIONS_*", "*UNANSWERED", "*papers/grobid:MAX_REQUESTS", "*_WEEKS",
     ),
     "lists shown to people, who can ask for all of it": (
-        "*SHOWN*", "*LISTED*", "*NAMED*", "*PREVIEWED", "*CANDIDATES", "app/story:*", "*SESSION_CHANGES",
+        "*SHOWN*", "*LISTED*", "*NAMED*", "*PREVIEWED", "app/story:*", "*SESSION_CHANGES",
         "adapters/record_changes:*", "*checks:[[]:50]", "*history:MAX_NAMED*", "*LINKS_READ", "*LINK_TEXTS",
         "*COMPARED_VERSIONS", "*COMPARED_LINES", "*FAILED_CAPTURES", "*LOGGED_REQUESTS", "*_MAX_HISTORY",
         "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",

@@ -1,5 +1,6 @@
 """A run in which a source gave nothing usable ends with 3 and the reason, until the source is repaired."""
 
+from dataclasses import replace
 from time import sleep
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.requests.workshop import Workshop, collection
 from tests.requests.workshop import follow as follow_documents
 from tests.sessions import session_settings
-from windrow.contract import FollowResult, Observation, Skip
+from windrow.contract import FollowResult, Observation, Request, Requests, Skip
 from windrow.digest import hash64
 from windrow.engine.session import Session
 from windrow.model import Reading
@@ -100,6 +101,27 @@ def test_a_source_without_a_usable_answer_has_failed_until_it_is_repaired(shop, 
     make_due(made)
     assert run(made) == (0, [])
     assert run(made) == (0, [])
+
+
+def begin_seven(source, learned):
+    return [Request(str(number)) for number in range(7)]
+
+
+def test_all_first_requests_decide_whether_a_source_without_due_requests_has_failed(shop):
+    usable = ""
+    declared = replace(collection(read_page), discovery=Requests(begin_seven, follow_page))
+    made = shop(lambda asked: (200 if asked.path == usable else 404, b"page", {}), declared)
+    *_, usable = sorted((f"/{number}" for number in range(7)), key=lambda path: hash64(f"{made.api.url}{path[1:]}"))
+    assert run(made) == (0, [])
+    assert run(made) == (0, []), "one of the seven was usable"
+    usable = ""
+    ledger = made.ledger()
+    with ledger.writing() as writer:
+        writer.addresses.set_due("workshop", [hash64(f"{made.api.url}{number}") for number in range(7)], 1)
+    ledger.close()
+    assert run(made)[0] == 3
+    exit_code, (comment,) = run(made)
+    assert (exit_code, "and 2 more like these" in comment) == (3, True)
 
 
 def make_due(shop):

@@ -12,9 +12,10 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from tests.requests.workshop import SERVICE, Workshop, collection, send_parts
+from windrow.engine.sample import sample_address
 from windrow.errors import ConfigError, TerminalFailure
 from windrow.fetch.secret import HidingSink, SentSecrets
-from windrow.model import Credential, Secret, Site
+from windrow.model import Allowed, Credential, Limits, Secret, Site, Source
 from windrow.settings.configuration import credentials_of
 
 KEY, TOKEN = "k-3y/with+signs=&", "t0ken-of-the-service"
@@ -126,6 +127,18 @@ def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
     with pytest.raises(TerminalFailure, match="over https"):
         SentSecrets(Site("http", "api.example"), [Credential(Secret("env:A"), "X-Key")])
     assert "secret!" not in repr(SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")]))
+
+
+@pytest.mark.parametrize("credentials", [(), (Credential(Secret("env:A"), "X-Key"),)])
+def test_a_trial_at_another_origin_of_a_source_sends_none_of_its_secrets(monkeypatch, serve, credentials):
+    monkeypatch.setenv("A", "secret!")
+    own, other = serve(lambda _: (302, b"", {"Location": f"{other.url}b"})), serve(lambda _: (200, b"b", {}))
+    port = int(own.url.rpartition(":")[2].strip("/"))
+    site = Site("http", "127.0.0.1", port, "me", Secret("env:A"), allowed=Allowed(everything=True))
+    answer = sample_address(lambda _: Source("a", "x", site, credentials=credentials), f"{own.url}a", Limits())
+    assert (answer.url, answer.body) == (f"{other.url}b", b"b")
+    sent = [["authorization" in request.fields, "x-key" in request.fields] for request in (*own.asked, *other.asked)]
+    assert sent == [[True, bool(credentials)], [False, False]]
 
 
 @pytest.mark.parametrize("respell", [

@@ -140,9 +140,9 @@ class Export(NamedTuple):
     """One export of `windrow export`: its name, the names of its formats (`forms`), and the function that writes it.
 
     `write` writes everything in one of the formats, and returns the number of units, such as rows. `write_selected`
-    writes a selection of records in the same way. It is None if the records have no times by which they could be
-    selected. `count_left_out` returns how many records are left out in a format, because they are not valid; it is None
-    if none are.
+    writes a selection of records, and returns the numbers of units that are written and that are not selected. It is
+    None if the records have no times by which they could be selected. `count_left_out` returns how many records are
+    left out in a format, because they are not valid; it is None if none are.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Export(NamedTuple):
     help: str
     write: Callable[[Workspace, str, TextIO], int]  # to a UTF-8 stream; bytes go to its `buffer`
     unit: str = "rows"
-    write_selected: Callable[[Workspace, str, TextIO, ExportSelection], int] | None = None
+    write_selected: Callable[[Workspace, str, TextIO, ExportSelection], tuple[int, int]] | None = None
     count_left_out: Callable[[Workspace, str], int] | None = None
 
 
@@ -238,7 +238,7 @@ class ListsChanges(Protocol):
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the changes that the sessions with the numbers `facts` (first, last) wrote, by source and kind.
 
-        Kinds are new, changed, gone and, for a page that now refers to another address, moved.
+        Kinds are new, changed and gone; a page that now refers to another address also counts as moved.
         """
 
     def content_of_attempts(
@@ -385,7 +385,12 @@ class CountsFacets(Protocol):
 
 
 class ChecksTree(Protocol):
-    """Can check whether the files in a folder follow the standard of its collection."""
+    """Can check whether the files in a folder follow the standard of its collection.
+
+    `TREE` is the pattern of their paths below the folder, as for `Path.glob`.
+    """
+
+    TREE: str
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Yield each fault, and the size in bytes of each file that was read."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from windrow.adapters.adapter import ChecksTree, Forgets, TakedownEstimate, harvested_collections
+from windrow.adapters.adapter import Adopts, ChecksTree, Forgets, TakedownEstimate, harvested_collections
 from windrow.app.status import running_process
+from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
@@ -39,13 +40,14 @@ class Checkup:
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     """Read every capture, and compare the pending steps, the stores and the projections with the ledger.
 
-    If the ledger has values of wrong types, only these are reported.
+    If the ledger has values of wrong types, nothing else is checked, and a fault says so.
 
     Raises Locked if a run is under way and a pending step, store or projection differs from the ledger, or a takedown
     is unfinished. During a run, the projections are always a little behind the ledger.
     """
     checkup = Checkup(faults=check_values(ledger))
     if checkup.faults:  # the other checks would fail at these values
+        checkup.faults.append(Fault("the ledger", "because of these values, nothing else was checked"))
         return checkup
     for fault_or_size in check_archive(ledger, workspace.archive.folder):
         if isinstance(fault_or_size, Fault):
@@ -74,11 +76,12 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     return checkup
 
 
-def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
-    """Check the files of a folder by a collection's standard; yield each fault, and each file's size in bytes.
+def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:
+    """Check the files of a folder by a collection's standard.
 
-    `arguments` are a collection and a folder. The collection may be omitted if only one installed collection can check
-    a folder. Raise UsageError if the arguments are not valid.
+    Return the collection, and an iterator of each fault and of each file's size in bytes. `arguments` are a collection
+    and a folder. The collection may be omitted if only one installed collection can check a folder. Raise UsageError if
+    the arguments are not valid, or if the folder has no file of the collection's form.
     """
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
@@ -89,10 +92,23 @@ def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
         raise UsageError(
             f"expected a collection ({' or '.join(sorted(adapters))}) and a folder", hint="windrow check --help"
         )
-    path = Path(folder)
+    path, collection = Path(folder), collection or next(iter(adapters))
     if not path.is_dir():
         raise UsageError(f"{folder} is not a folder")
-    yield from adapters[collection or next(iter(adapters))].check_tree(path)
+    if not any(path.glob(adapters[collection].TREE)):
+        problem = f"{folder} has no file {adapters[collection].TREE}, which the standard of {collection} describes"
+        raise UsageError(problem, hint=_suggest_command(path))
+    return collection, adapters[collection].check_tree(path)
+
+
+def _suggest_command(folder: Path) -> str:
+    """Return the command for a folder that no collection checks: to import its WARC files or to adopt its zips."""
+    name, adopters = shlex.quote(str(folder)), [*registry.capable(Adopts).values()]
+    if has_warc_files(folder):
+        return f"windrow run {name}, which reads its WARC files"
+    if adopters and any(folder.rglob("*.zip")):
+        return f"windrow run --from {adopters[0].ADOPTED_AT} {name}, which reads {adopters[0].ADOPTS}"
+    return "windrow check, which checks the workspace"
 
 
 def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from difflib import get_close_matches
 from itertools import chain
@@ -15,6 +16,7 @@ from windrow.contract.registry import capable, installed
 from windrow.engine.frontier import (
     CANCEL,
     MAX_NAMED,
+    RETRY,
     Chosen,
     Frontier,
     decision_session,
@@ -40,26 +42,24 @@ def decide(
 ) -> list[Chosen]:
     """Write a decision (`retry` or `cancel`) on items and addresses; return them with their former states.
 
-    With `names`, the items with these names are chosen, whatever `source` and `reason` are. Without `names`, items with
-    this source and reason are chosen: for `retry`, failed or cancelled items; for `cancel`, waiting items. An empty
-    `source` or `reason` selects all. With `dry_run` nothing is written. Raise UsageError for an unknown name, reason or
-    source, if none of the three is given, and if a finished item would be cancelled.
+    With `names`, the items with these names are chosen. Without `names`, items with this source and reason are chosen:
+    for `retry`, failed or cancelled items, except those that only undeclared sources have, because no run requests
+    them; for `cancel`, waiting items. An empty `source` or `reason` selects all. With `dry_run` nothing is written.
+    Raise UsageError for an unknown name, reason or source, for names together with a source or reason, if none of the
+    three is given, for a retry of an undeclared source, and if a finished item would be cancelled.
     """
-    if not names and not reason and not source:
-        hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
-        raise UsageError("name items or addresses, or give a source or a reason", hint=hint)
     reason = current_name(REASONS, reason)
-    if reason and reason not in set(Reason):
-        raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    if source and source not in (known_sources := _known_sources(workspace, ledger)):
-        matches = get_close_matches(source, known_sources, 1)
-        suggestion = f"; did you mean {matches[0]}?" if matches else ""
-        raise UsageError(f"there is no source {source!r}{suggestion}", hint="windrow status")
+    known_sources = _known_sources(workspace, ledger)
+    _refuse_wrong_selection(decision, names, source, reason, known_sources)
+    undeclared = sorted(known_sources - _requested_names(workspace)) if decision == RETRY else []
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     chosen_by_collection = {
-        collection: frontier.find_named(names) if names else _select(frontier, decision, source, reason)
+        collection: frontier.find_named(names) if names else _select(frontier, decision, source, reason, undeclared)
         for collection, frontier in frontiers.items()
     }
+    if source in undeclared and not any(chosen_by_collection.values()):
+        problem = f"source {source} is not declared, so no run requests what failed there"
+        raise UsageError(problem, hint="declare it again, or: windrow retry NAME")
     keys = {item.key for items in chosen_by_collection.values() for item in items}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
@@ -121,19 +121,41 @@ def ask_again(
         ]
 
 
-def _known_sources(workspace: Workspace, ledger: Ledger) -> list[str]:
+def _refuse_wrong_selection(
+    decision: str, names: Sequence[str], source: str, reason: str, known_sources: AbstractSet[str]
+) -> None:
+    hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
+    if names and (source or reason):
+        raise UsageError("items are chosen by name or by source and reason, not by both", hint=hint)
+    if not names and not reason and not source:
+        raise UsageError("name items or addresses, or give a source or a reason", hint=hint)
+    if reason and reason not in set(Reason):
+        raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
+    if source and source not in known_sources:
+        matches = get_close_matches(source, known_sources, 1)
+        suggestion = f"; did you mean {matches[0]}?" if matches else ""
+        raise UsageError(f"there is no source {source!r}{suggestion}", hint="windrow status")
+
+
+def _known_sources(workspace: Workspace, ledger: Ledger) -> set[str]:
     """Return the names of the sources that are declared or have been harvested."""
     harvested = (session.source for session in ledger.sessions.by_source())
-    return sorted({*(source.name for source in workspace.sources), *harvested} - {""})
+    return {*(source.name for source in workspace.sources), *harvested} - {""}
 
 
-def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:
+def _requested_names(workspace: Workspace) -> set[str]:
+    """Return the names of all sources and services that a run may request."""
+    services = (service.name for collection in installed().values() for service in collection.configuration.services)
+    return {*(source.name for source in workspace.sources), *services}
+
+
+def _select(frontier: Frontier, decision: str, source: str, reason: str, excluded: Sequence[str]) -> list[Chosen]:
     """Return the items with this source and reason to which a decision can be applied.
 
-    The ledger may have the reason under an old name.
+    Items that only the sources `excluded` have are left out. The ledger may have the reason under an old name.
     """
     old_and_new = all_names(REASONS, reason)
-    return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling)]
+    return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling, excluded)]
 
 
 def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.adapters.selection import EVERYTHING, ExportSelection
@@ -19,6 +20,7 @@ from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
+from windrow.query.tree import read_time_span
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
@@ -41,10 +43,13 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     return count
 
 
+Written = TypeVar("Written", int, tuple[int, int])
+
+
 def write_csv(
-    write: Callable[..., int], workspace: Workspace, form: str, stream: TextIO, *selection: ExportSelection
-) -> int:
-    """Write an export as CSV (RFC 4180) if `form` is csv, otherwise as `write` does; return the number of rows.
+    write: Callable[..., Written], workspace: Workspace, form: str, stream: TextIO, *selection: ExportSelection
+) -> Written:
+    """Write an export as CSV (RFC 4180) if `form` is csv, otherwise as `write` does; return what `write` returns.
 
     The rows are made from the lines of JSON that `write` writes. The fields of an object are columns of their own, such
     as `value.title`; a list is written as JSON. An apostrophe is put before a text that a spreadsheet would take for a
@@ -53,14 +58,14 @@ def write_csv(
     if form != "csv":
         return write(workspace, form, stream, *selection)
     with TemporaryFile("w+", encoding="utf-8") as lines:
-        count = write(workspace, "jsonl", lines, *selection)
+        written = write(workspace, "jsonl", lines, *selection)
         lines.seek(0)
         columns = dict.fromkeys(column for line in lines for column in _flatten(json.loads(line)))
         lines.seek(0)
         writer = csv.DictWriter(stream, columns, restval="")
         writer.writeheader()
         writer.writerows(_flatten(json.loads(line)) for line in lines)
-    return count
+    return written
 
 
 def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -110,16 +115,29 @@ def _with_csv(export: Export) -> Export:
     )
 
 
+_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # or its beginning
+
+
+class ExportCounts(NamedTuple):
+    """How many units an export wrote, left out because they are not valid, and left out because of the selection.
+
+    `unit` is the name of the unit in the plural, such as "rows". With a selection, units that are not valid are not
+    counted.
+    """
+
+    unit: str
+    written: int
+    invalid: int = 0
+    unselected: int = 0
+
+
 def write_export(
     workspace: Workspace, name: str, form: str, stream: TextIO, selection: ExportSelection = EVERYTHING
-) -> tuple[int, str, int]:
-    """Write an export to a UTF-8 stream; return the number of units, the name of the unit, and how many are left out.
+) -> ExportCounts:
+    """Write an export to a UTF-8 stream; return how many units are written and left out.
 
-    The name is in the plural, such as "rows". Units that are not valid are left out; with a selection, they are not
-    counted, and the last number is 0.
-
-    Raise UsageError for an unknown export, for a form that the export does not have, and for a selection if the export
-    is always whole.
+    Raise UsageError for an unknown export, for a form that the export does not have, for a selection by something that
+    is not a time, and for a selection if the export is always whole.
     """
     exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:
@@ -131,7 +149,13 @@ def write_export(
         raise UsageError(f"{name} cannot be written as {form!r}; its forms are {', '.join(export.forms)}")
     if selection == EVERYTHING:
         count = export.write(workspace, form, stream)
-        return count, export.unit, export.count_left_out(workspace, form) if export.count_left_out else 0
+        return ExportCounts(export.unit, count, export.count_left_out(workspace, form) if export.count_left_out else 0)
+    for option, text in (("--start", selection.start), ("--end", selection.end)):
+        if text and not (_TIME.fullmatch(text) and read_time_span(text[:10])):
+            raise UsageError(
+                f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
+            )
     if export.write_selected is None:
         raise UsageError(f"{name} is exported whole", hint="leave out --start, --end and --only")
-    return export.write_selected(workspace, form, stream, selection), export.unit, 0
+    count, unselected = export.write_selected(workspace, form, stream, selection)
+    return ExportCounts(export.unit, count, unselected=unselected)

@@ -57,8 +57,9 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 def _source_for(workspace: Workspace | None, url: str) -> Source:
     """Return a source to request one address, with the connection settings of a source that has the same origin.
 
-    It has none of that source's `credentials`. If no source has the origin, only a public IP address is requested.
-    Raise ConfigError if the host is another machine, and no contact is configured or there is no workspace.
+    It has none of that source's secrets, because its user and password are only for the addresses that it requests. If
+    no source has the origin, only a public IP address is requested. Raise ConfigError if the host is another machine,
+    and no contact is configured or there is no workspace.
     """
     address = parts(url)
     host = address.host.strip("[]")
@@ -68,4 +69,5 @@ def _source_for(workspace: Workspace | None, url: str) -> Source:
         (site for site in sites if (site.scheme, site.host, site.port) == (address.scheme, host, address.port)), None
     )
     agent = workspace.user_agent if workspace else "windrow"
-    return Source("try", "", replace(site or Site(address.scheme), host=host, port=address.port, base="/", agent=agent))
+    settings = replace(site or Site(address.scheme), username="", secret=None)
+    return Source("try", "", replace(settings, host=host, port=address.port, base="/", agent=agent))

@@ -14,9 +14,6 @@ from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
 
-MAX_CANDIDATES = 50
-"""The maximum number of items that a look-up lists."""
-
 MAX_NAME_LENGTH = 1024
 """The maximum length of a name that is looked up among the names of imported WARC files, in characters."""
 
@@ -34,9 +31,10 @@ class Meaning(NamedTuple):
 
 
 class ItemLookup:
-    """Looks up items by name in the ledger. `total` is the number of items found, listed or not."""
+    """Looks up items by name in the ledger, and lists at most `limit` of them. `total` is the number of items found."""
 
-    def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
+    def __init__(self, workspace: Workspace, ledger: Ledger, limit: int) -> None:
+        self.limit = limit
         self._workspace = workspace
         self._ledger = ledger
         self.total = 0
@@ -51,13 +49,13 @@ class ItemLookup:
         return []
 
     def items_of_owner(self, owner: str) -> list[ItemKey]:
-        """Return the items of an owner that were recorded first, at most `MAX_CANDIDATES`."""
+        """Return the items of an owner that were recorded last, at most `limit`."""
         self.total = self._ledger.items.count_by_owner(owner)
-        return self._ledger.items.by_owner(owner, MAX_CANDIDATES) if self.total else []
+        return self._ledger.items.by_owner(owner, self.limit) if self.total else []
 
     def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
-        """Return the first `MAX_CANDIDATES` items with their states."""
-        numbers = [number for number, _ in items[:MAX_CANDIDATES]]
+        """Return the items with their states, the latest ones first, at most `limit`."""
+        numbers = sorted((number for number, _ in items), reverse=True)[: self.limit]
         states_by_number = states(self._ledger, numbers)
         found_items = [item for number in numbers if (item := self._ledger.items.get(number))]
         return tuple(

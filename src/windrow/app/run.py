@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Adopts
-from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, session_changes
+from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
 from windrow.app.summary import SessionSummary, summarise
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
@@ -30,6 +31,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
+from windrow.engine.steps.unread import count_unread
 from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
 from windrow.formats.url import describe_bad_address, normalise, parts
@@ -270,7 +272,8 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
         choices = sorted({*collections_by_source, *collection_names()})
         matches = get_close_matches(unknown[0], choices, 1)
         suggestion = f"did you mean {matches[0]}? " if matches else ""
-        message = f"there is no source or collection {unknown[0]!r}; {suggestion}the names are: {', '.join(choices)}"
+        names_text = " or ".join(map(repr, unknown))
+        message = f"there is no source or collection {names_text}; {suggestion}the names are: {', '.join(choices)}"
         raise UsageError(message, hint="windrow config")
     for source in config.sources:
         state = source.options.get("state", "available")
@@ -308,6 +311,22 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
 def is_address(name: str) -> bool:
     """Return whether a name, given in place of a source, is the address of a page."""
     return name.startswith(("http://", "https://"))
+
+
+def refuse_other_lines(lines: Mapping[int, str]) -> None:
+    """Raise UsageError that names each line which is not an address, if any line (by number) is one.
+
+    >>> refuse_other_lines({1: "https://example.org/", 3: "example.org/a"})
+    Traceback (most recent call last):
+    ...
+    windrow.errors.UsageError: of the lines on standard input, these are not web addresses: line 3 ('example.org/a')
+    """
+    if any(map(is_address, lines.values())):
+        bad_lines = {number: line for number, line in lines.items() if not (is_address(line) and normalise(line).url)}
+        if bad_lines:
+            listed = ", ".join(f"line {number} ({line[:200]!r})" for number, line in bad_lines.items())
+            problem = f"of the lines on standard input, these are not web addresses: {listed}"
+            raise UsageError(problem, hint="correct or remove them; run sources and files in another command")
 
 
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -386,6 +405,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     summary = replace(
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES
     )
+    summary = replace(summary, still_open=_count_open(config, ledger))
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))
@@ -394,3 +414,14 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
         if error := notify(config.run.notify, report, config.root):
             summary = replace(summary, errors=(*summary.errors, error))
     return summary
+
+
+def _count_open(config: Workspace, ledger: Ledger) -> int:
+    """Return how many files and captures are failed now, and how many documents are not read, whichever session it was.
+
+    Addresses whose last request failed are not counted: they are requested again when they are due.
+    """
+    failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
+    unread = (count.documents for collection in installed().values() for count in count_unread(ledger, collection))
+    skipped = count_skipped(config, ledger, None).values()
+    return sum(failed[source.name] for source in config.sources) + sum(unread) + sum(skipped)

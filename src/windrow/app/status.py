@@ -187,18 +187,20 @@ def _source_states(
     states = []
     for source in sources:
         sessions = sessions_by_source.get(source.name, [])
-        count = None
+        count, began = None, None
         if sessions:
             number = sessions[-1].session
             summary = summaries.setdefault(
                 number,
                 summarise(ledger, number, phases, content_counts=content_counts(workspace, ledger), until_now=True),
             )
+            began = summary.began
             count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)
         record_counts = records_by_source.get(source.collection)
         records = None if record_counts is None else record_counts.get(source.name, 0)
         frontier = frontiers.get(source.name, FrontierCount())
-        state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
+        counts = (count or SourceCount(source.name), frontier, records)
+        state = _source_state(source, sessions, counts, _next_run(workspace, began))
         failed = frontier.failing + failing_files.get(source.name, 0) + failed_captures.get(source.name, 0)
         states.append(state._replace(failed=failed))
     return tuple(states)
@@ -220,10 +222,10 @@ def _requested_something(frontier: Frontier | None, session: SourceSession) -> b
 
 
 def _source_state(
-    workspace: Workspace,
     source: Source,
     sessions: Sequence[SourceSession],
     counts: tuple[SourceCount, FrontierCount, int | None],
+    next_run: datetime | None,
 ) -> SourceState:
     """Return the state of a source. Its `failed` is 0 until the caller sets it.
 
@@ -234,7 +236,7 @@ def _source_state(
     state = _configured_state(source)
     items = frontier.known if state == HELD else frontier.had
     same = frontier.unchanged(count.same + count.same_text, count.new + count.changed + count.refused)
-    due = frontier.next_request(_next_run(workspace, sessions)) if state == "available" else None
+    due = frontier.next_request(next_run) if state == "available" else None
     if records is not None:
         items, same = records, max(0, records - count.new - count.changed)
     last_good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
@@ -251,12 +253,8 @@ def _configured_state(source: Source) -> str:
     return "inactive" if state == "available" and not source.active else state
 
 
-def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due next: `run.every` after the end of its last session, or now if there is no such end.
-
-    Return None if runs are not repeated.
-    """
+def _next_run(workspace: Workspace, began: datetime | None) -> datetime | None:
+    """Return when the run after the one that `began` then starts; now if there was none, None if runs do not repeat."""
     if not workspace.run.every:
         return None
-    ended = sessions[-1].ended if sessions else None
-    return ended + timedelta(seconds=workspace.run.every) if ended else now()
+    return began + timedelta(seconds=workspace.run.every) if began else now()

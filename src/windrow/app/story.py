@@ -16,6 +16,7 @@ from windrow.contract.registry import capable, installed, phases
 from windrow.digest import shorten_digest
 from windrow.engine.frontier import frontier_of
 from windrow.errors import UsageError, WindrowError
+from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.mirrors import RefusalRow
@@ -23,11 +24,8 @@ from windrow.ledger.typed.mirrors import RefusalRow
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
-MAX_REFUSALS = 50
-"""The maximum number of refused entries of listings in the story of a source; the story has the latest ones."""
-
-MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
-"""The maximum number of failed documents whose findings the story of a zip has, and of findings of each of them."""
+MAX_DOCUMENT_FINDINGS = 20
+"""The maximum number of findings of each failed document in the story of a zip."""
 
 
 class Event(NamedTuple):
@@ -93,12 +91,15 @@ class StoryAnswer(NamedTuple):
     more: int = 0  # candidates that are not listed
 
 
-def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
-    """Return what is known about a name or number; raise WindrowError for an unknown or empty name."""
+def answer_why(workspace: Workspace, ledger: Ledger, name: str, limit: int) -> StoryAnswer:
+    """Return what is known about a name or number; raise WindrowError for an unknown or empty name.
+
+    At most `limit` items, refused entries of listings, and failed documents of a zip are listed.
+    """
     name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
     if not name:
         raise UsageError("the name is empty", hint="windrow why --help")
-    lookup = ItemLookup(workspace, ledger)
+    lookup = ItemLookup(workspace, ledger, limit)
     number = name.removeprefix("session ")
     if is_number(number) and (session := ledger.sessions.numbered(int(number))):
         return StoryAnswer(
@@ -120,7 +121,7 @@ def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str)
     items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
-        return StoryAnswer(name, _item_story(ledger, [number for number, _ in items]))
+        return StoryAnswer(name, _item_story(ledger, [number for number, _ in items], lookup.limit))
     if keys:
         candidates = lookup.candidates(items)
         return StoryAnswer(name, candidates=candidates, more=lookup.total - len(candidates))
@@ -137,25 +138,28 @@ def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLooku
     explained = tuple(explanation for explanation in explanations if explanation is not None)
     source = workspace.source(name)
     if explained:
-        story = _source_story(ledger, source.name, source.collection, source.owner) if source else None
+        story = _source_story(ledger, source.name, source.collection, source.owner, lookup.limit) if source else None
         return StoryAnswer(name, story=story, explained=explained)
     if refusals := ledger.mirrors.refused(name):
         return StoryAnswer(name, _refusal_story(name, refusals))
     if source:
-        return StoryAnswer(name, _source_story(ledger, source.name, source.collection, source.owner))
+        return StoryAnswer(name, _source_story(ledger, source.name, source.collection, source.owner, lookup.limit))
     for collection_name, collection in installed().items():
         service_names = {service.name for service in collection.configuration.services}
         if name in service_names and ledger.sessions.tasks_of_source(name):
-            return StoryAnswer(name, _source_story(ledger, name, collection_name, ""))
+            return StoryAnswer(name, _source_story(ledger, name, collection_name, "", lookup.limit))
     if items := lookup.items_of_owner(name):
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
     if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared, or no longer
-        return StoryAnswer(name, _source_story(ledger, name, undeclared, ""))
+        return StoryAnswer(name, _source_story(ledger, name, undeclared, "", lookup.limit))
     raise WindrowError(f"{name!r} is not known{predict_outcome(workspace, name)}", hint="windrow status")
 
 
-def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of an item. `numbers` are items with the same key; the story is of the item fetched last."""
+def _item_story(ledger: Ledger, numbers: list[int], limit: int) -> Story:
+    """Return the story of an item. `numbers` are items with the same key; the story is of the item fetched last.
+
+    It has the findings of at most `limit` failed documents of a zip.
+    """
     items = [item for number in numbers if (item := ledger.items.get(number))]
     item = max(items, key=lambda item: (item.attempt, item.seq))
     number, collection_name = item.seq, item.collection
@@ -175,7 +179,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     latest_attempt = item.latest
     members = () if zip_key else _zip_members(ledger, latest_attempt)
     phase, status = states(ledger, [number])[number]
-    events += _member_finding_events(ledger, collection_name, members)
+    events += _member_finding_events(ledger, collection_name, members, limit)
     sources = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
     return Story(
         number, collection_name, item.kind, item.key, item.owner, phase, status, item.reason or "",
@@ -275,14 +279,25 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
     return events
 
 
-def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning]) -> list[Event]:
-    """Return events for findings in a zip's failed documents. Each message begins with the document's name."""
-    failed = [member for member in members if member.status == "failed"][:MAX_STORY_DOCUMENTS]
-    return [
-        event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")
-        for member in failed
-        for event in _finding_events(ledger, collection, member.number)[:MAX_DOCUMENT_FINDINGS]
-    ]
+def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning], limit: int) -> list[Event]:
+    """Return events for findings in a zip's failed documents, at most `limit` documents.
+
+    Each message begins with the document's name. The last one says how many findings and documents are left out.
+    """
+    events: list[Event] = []
+    failed = [member for member in members if member.status == "failed"]
+    for member in failed[:limit]:
+        name, findings = member.key.rpartition("/")[2], _finding_events(ledger, collection, member.number)
+        events += [event._replace(message=f"{name}: {event.message}") for event in findings[:MAX_DOCUMENT_FINDINGS]]
+        if (more := len(findings) - MAX_DOCUMENT_FINDINGS) > 0:
+            events[-1] = _add_remark(events[-1], f"and {counted(more, 'more finding')}: windrow why {member.number}")
+    if events and len(failed) > limit:
+        events[-1] = _add_remark(events[-1], f"and {counted(len(failed) - limit, 'more document')} failed; see --limit")
+    return events
+
+
+def _add_remark(event: Event, remark: str) -> Event:
+    return event._replace(message=f"{event.message} ({remark})")
 
 
 def _decision_events(ledger: Ledger, item: int) -> list[Event]:
@@ -322,10 +337,10 @@ def _refusal_event(refusal: RefusalRow) -> Event:
     )  # fmt: skip
 
 
-def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> Story:
-    """Return the story of a source or service: its tasks, and the last refused entries of its listings.
+def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limit: int) -> Story:
+    """Return the story of a source or service: its tasks, and refused entries of its listings.
 
-    The state of the story is the state of the last task.
+    It has the last refused entries, at most `limit`. The state of the story is the state of the last task.
     """
     events = []
     for task in ledger.sessions.tasks_of_source(source):
@@ -335,10 +350,10 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> S
         at = task.ended or task.began
         events.append(Event(at, task.seq, task.session, "task", text, source, status=status, reason=task.reason or ""))
     last_event = events[-1] if events else None
-    refusals = ledger.mirrors.refused_at(source, MAX_REFUSALS + 1)
-    events += map(_refusal_event, refusals[:MAX_REFUSALS])
-    if len(refusals) > MAX_REFUSALS:
-        events[-1] = events[-1]._replace(message=f"{events[-1].message} (and entries that were refused earlier)")
+    refusals = ledger.mirrors.refused_at(source, limit + 1)
+    events += map(_refusal_event, refusals[:limit])
+    if len(refusals) > limit:
+        events[-1] = _add_remark(events[-1], "and entries that were refused earlier; see --limit")
     return Story(
         0, collection, kind="source", key=source, owner=owner, phase="",
         status=last_event.status if last_event else "", reason=last_event.reason if last_event else "",

@@ -129,6 +129,7 @@ class SessionSummary:
     changes_left_out: bool = False
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
+    still_open: int | None = None  # what was failed or not read when a run ended; None if it is not counted
 
     @property
     def kept_all(self) -> bool:
@@ -281,7 +282,7 @@ def _count_by_content(
     for source, counter in counts.items():
         if source in visited:
             by_content = visited[source]
-            real_changes = by_content["new"] + by_content["changed"] + by_content["moved"]
+            real_changes = by_content["new"] + by_content["changed"]
             counter["failed"] += max(0, counter["gone"] - by_content["gone"])
             counter["same_text"] += max(0, counter["new"] + counter["changed"] - real_changes)
             counter["redirected"] += by_content["moved"]

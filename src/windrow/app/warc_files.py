@@ -73,7 +73,12 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
 
 def _is_importable(path: Path) -> bool:
     is_named_so = path.name.lower().endswith(_SUFFIXES)
-    return is_named_so or path.is_file() or (path.is_dir() and bool(files_below(path, _SUFFIXES)))
+    return is_named_so or path.is_file() or (path.is_dir() and has_warc_files(path))
+
+
+def has_warc_files(folder: Path) -> bool:
+    """Return whether there are WARC or WACZ files below a folder."""
+    return bool(files_below(folder, _SUFFIXES))
 
 
 def _expand_path(path: Path) -> Iterator[Path]:

@@ -265,15 +265,17 @@ class Windrow:
         with self._open_ledger() as ledger:
             return current_state(self.config, ledger, phases())
 
-    def why(self, name: str | int) -> StoryAnswer:
+    def why(self, name: str | int, *, limit: int | None = None) -> StoryAnswer:
         """Return the history of an address, file, record, source or owner, or of the item or session with a number.
 
-        If several items may be meant, the answer lists them. Raise WindrowError for an unknown name.
+        If several items may be meant, the answer lists them. At most `limit` (None: 50) items, refused entries and
+        failed documents are listed, the latest ones. Raise WindrowError for an unknown name.
         """
         from windrow.app.story import answer_why
+        from windrow.caps import WHY_ENTRIES
 
         with self._open_ledger() as ledger:
-            return answer_why(self.config, ledger, str(name))
+            return answer_why(self.config, ledger, str(name), limit or WHY_ENTRIES.number)
 
     def changes(
         self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
@@ -376,9 +378,9 @@ class Windrow:
         """Put failed or cancelled items back, and return them.
 
         The next run fetches them again, or reads them if a reader failed. Without names, all failed or cancelled items
-        with this source and reason are put back. With a service, the next run asks it again about the records with
-        these names, or about all; a reason selects records by their last answer. With `dry_run`, items or records are
-        returned and nothing is changed.
+        with this source and reason are put back, except those of sources that are not declared any more. With a
+        service, the next run asks it again about the records with these names, or about all; a reason selects records
+        by their last answer. With `dry_run`, items or records are returned and nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again
@@ -442,8 +444,8 @@ class Windrow:
 
         if isinstance(to, str | Path):
             with published_files(), Path(to).open("w", encoding="utf-8") as file:
-                return write_export(self.config, name, form, file)[0]
-        return write_export(self.config, name, form, to)[0]
+                return write_export(self.config, name, form, file).written
+        return write_export(self.config, name, form, to).written
 
     def would_forget(self, names: Names) -> list[TakedownEstimate]:
         """Count what `forget` would take down; changes nothing."""

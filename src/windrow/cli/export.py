@@ -64,14 +64,17 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
     workspace = console.open()
     escape_unencodable(sys.stdout, "utf-8")  # whatever the terminal's encoding: files of these forms are UTF-8
     try:
-        count, unit, left_out = write_export(workspace.config, name, form, sys.stdout, selection)
+        counts = write_export(workspace.config, name, form, sys.stdout, selection)
     except BrokenPipeError:
         return 0  # the program that reads the output, such as head, has enough
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
-    console.inform(f"{counted(count, unit.removesuffix('s'))} written")
-    if left_out:
-        number = counted(left_out, unit.removesuffix("s"))
+    unit = counts.unit.removesuffix("s")
+    console.inform(f"{counted(counts.written, unit)} written")
+    if counts.unselected:
+        console.inform(f"left out by --start, --end or --only: {counted(counts.unselected, unit)}")
+    if counts.invalid:
+        number = counted(counts.invalid, unit)
         console.inform(f"left out, because they are not valid: {number}; windrow check names them")
     return 0
 

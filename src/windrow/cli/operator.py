@@ -68,7 +68,8 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, failed and cancelled items with this source and reason are selected. Records that were loaded stay.
+    Without names, failed and cancelled items with this source and reason are selected, except those of sources that
+    are not declared any more. Records that were loaded stay.
     With --service, NAME is the key of a record, and WORD the reason of its last answer as the service names it;
     without both, the service is asked again about every document. What it answered before stays until then.
     """
@@ -206,7 +207,8 @@ def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
     from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
     file_count = fault_count = byte_count = 0
-    for fault_or_size in check_tree(arguments):
+    collection, faults_and_sizes = check_tree(arguments)
+    for fault_or_size in faults_and_sizes:
         if isinstance(fault_or_size, int):
             file_count, byte_count = file_count + 1, byte_count + fault_or_size
             continue
@@ -216,7 +218,9 @@ def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
         else:
             console.print(f"{fault_or_size.location}: {fault_or_size.problem}")
     if console.json:
-        console.message("folder_check", {"files": file_count, "bytes": byte_count, "faults": fault_count})
+        counts = {"files": file_count, "bytes": byte_count, "faults": fault_count}
+        console.message("folder_check", {"collection": collection, **counts})
     result = counted(fault_count, "fault") if fault_count else "all follow the standard"
+    result += f" of {collection}" if not fault_count else f" by the standard of {collection}"
     console.inform(f"{counted(file_count, 'file')}, {byte_count:,} bytes in total: {result}")
     return 1 if fault_count else 0

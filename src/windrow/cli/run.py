@@ -128,15 +128,18 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 def _expand_name(name: str) -> Iterable[str]:
     """Return the name itself or, for `-`, the names on standard input, one on each line.
 
-    Lines that begin with # are comments. Raise UsageError if there are no names.
+    Lines that begin with # are comments. Raise UsageError if there are no names, or addresses and other lines.
     """
     if name != "-":
         return [name]
-    lines = (line.strip() for line in sys.stdin)
-    names = [line for line in lines if line and not line.startswith("#")]
+    from windrow.app.run import refuse_other_lines  # noqa: PLC0415
+
+    lines = {number: line.strip() for number, line in enumerate(sys.stdin, 1)}
+    names = {number: line for number, line in lines.items() if line and not line.startswith("#")}
     if not names:
         raise UsageError("there are no names on standard input", hint="windrow run - < names.txt")
-    return names
+    refuse_other_lines(names)
+    return [*names.values()]
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:

@@ -52,6 +52,8 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         text += ["  and more: windrow changes"] if has_more else []
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
+    if summary.still_open:
+        text.append(f"still open: {summary.still_open:,} failed or not read, also in earlier runs (windrow status)")
     if not summary.kept_all:
         text.append("try: windrow why NAME for the history of an item or source; windrow status for all")
     return text

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.command import Console, command
+from windrow.cli.command import Console, command, option
 from windrow.cli.options import complete_sources
 from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     declared=True,
 )
 @click.argument("name", metavar="X", shell_complete=complete_sources)
-def why_command(console: Console, name: str) -> int:
+@option("--limit", type=click.IntRange(1), metavar="N",
+        help="Items, refused entries or failed documents to list (default: 50).")  # fmt: skip
+def why_command(console: Console, name: str, limit: int | None) -> int:
     """Show all that happened to X, in order.
 
     X is an address, the name of a file or of a document in it, with or without its folder (FOLDER/NAME), a page,
@@ -30,7 +32,7 @@ def why_command(console: Console, name: str) -> int:
     several of these, they are listed. Items that were refused have a history too, and so have documents that a rule
     left out of a zip.
     """
-    answer = console.open().why(name)
+    answer = console.open().why(name, limit=limit)
     if answer.session is not None:
         from windrow.cli.status import summary_lines  # noqa: PLC0415
 
@@ -71,7 +73,8 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
             console.message("candidate", candidate)
         return
     console.print(_candidate_table(candidates))
-    console.inform(f"{name} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
+    earlier = f", and {more:,} earlier (see --limit)" if more else ""
+    console.inform(f"{name} may mean any of these{earlier}; try: windrow why NUMBER")
 
 
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:

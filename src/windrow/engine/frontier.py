@@ -151,14 +151,14 @@ class FileFrontier:
         files = self._ledger.listed_files.known(self._collection.name, keys)
         return [self._choose(file) for file in files.values()]
 
-    def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the files to which `act` (RETRY or CANCEL) can be applied.
+    def find_undone(self, act: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[Chosen]:
+        """Return the files to which `act` (RETRY or CANCEL) can be applied, except those that only `excluded` list.
 
         If `source` is not empty, only its files are returned; if `reason` is not empty, only files that failed for it.
         """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
-            self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason)
+            self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason, excluded)
         )
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
@@ -310,14 +310,15 @@ class AddressFrontier:
         rows = self._ledger.addresses.chosen(self._collection.name, digests)
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 
-    def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the addresses to which `act` (RETRY or CANCEL) can be applied.
+    def find_undone(self, act: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[Chosen]:
+        """Return the addresses to which `act` (RETRY or CANCEL) can be applied, except those of the sources `excluded`.
 
         If `source` is not empty, only its addresses are returned; if `reason` is not empty, only what failed for it.
+        Attempts that a step could not read are returned for all sources, because they are not requested again.
         """
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
-        return self._choose(find_addresses(self._collection.name, source, reason), unread)
+        return self._choose(find_addresses(self._collection.name, source, reason, excluded), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """If `act` is RETRY, let the next run request addresses again and read their unread attempts again.

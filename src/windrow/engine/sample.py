@@ -6,13 +6,12 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive import ArchiveWriter, open_response
-from windrow.engine.crawl.archiving_client import HOPS, ArchivingClient, CrawlResult, secrets_of
+from windrow.engine.crawl.archiving_client import HOPS, ArchivingClient, CrawlResult, secrets_of, site_at
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure, TransportError
@@ -49,13 +48,13 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address with the source's secrets. Return its capture and the seconds that the request took.
+    """Request an address, with the source's secrets if it has the source's origin.
+
+    Return its capture and the seconds that the request took.
 
     Raises TerminalFailure if there was no response, or none with a status from 200 to 299.
     """
     origin = parts(url).origin
-    address = parts(f"{origin}/")
-    site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
 
     async def transfer(archive: ArchiveWriter) -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
@@ -63,7 +62,7 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
         archiver = ArchivingClient(
             archive, robots_kind=0, large=largest, reading=lambda _: nullcontext(), secrets=secrets
         )
-        async with HttpClient(site) as client:
+        async with HttpClient(site_at(source.site, origin)) as client:
             return await archiver.fetch(client, FetchJob(1, url, kind=PAGE))
 
     with closing(ArchiveWriter(folder, "try", limits, ROLLOVER_SIZE, source.site.agent)) as archive:
@@ -90,7 +89,8 @@ class SampledAnswer(NamedTuple):
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
     """Request an address, follow up to `HOPS` redirects, and return the last response. Nothing is kept.
 
-    `access` returns for each address the source whose connection settings and secrets are used. Raises TransportError
+    `access` returns for each address the source whose connection settings are used. Its login and secrets are only sent
+    to its own origin. Raises TransportError
     if a request fails. Its reason is REDIRECTED if a target is not a valid address or was requested before, or if
     there were too many redirects.
     """
@@ -112,7 +112,7 @@ def _sample_once(source: Source, url: str, limits: Limits) -> SampledAnswer:
         if source.credentials:
             response, seconds = sample_answer(folder, source, url, limits)
         else:
-            response, seconds = sample(folder, source.site, url, url, limits)
+            response, seconds = sample(folder, site_at(source.site, parts(url).origin), url, url, limits)
         answer = open_response(folder, response.place)
         with answer.view as view:
             return SampledAnswer(url, view.read(), answer.status or 0, answer.fields, seconds)

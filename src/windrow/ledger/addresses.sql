@@ -162,19 +162,22 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
--- def failing(collection: str, source: str, reason: str) -> list[ChosenAddress]
+-- def failing(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
+-- Addresses of the sources `excluded` are left out.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
+AND h.source NOT IN (SELECT value FROM json_each(:excluded))
 AND (:reason = '' OR (SELECT v.reason FROM attempt v
     WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = :reason)
 ORDER BY a.host, a.url;
 
--- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
+-- def waiting(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source (empty: any) that are requested next or were never requested.
--- If `reason` is not empty, the addresses whose last attempt failed for it are returned instead.
+-- Addresses of the sources `excluded` are left out. If `reason` is not empty, the addresses whose last attempt failed for it are returned instead.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
+AND h.source NOT IN (SELECT value FROM json_each(:excluded))
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
     (SELECT v.reason FROM attempt v
         WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = :reason))

@@ -142,8 +142,8 @@ UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.se
 WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
--- Return the items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter.
-SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq LIMIT :limit;
+-- Return the latest items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter.
+SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq DESC LIMIT :limit;
 
 -- def count_by_owner(owner: str) -> int
 -- Count the items that `by_owner` returns without a limit.

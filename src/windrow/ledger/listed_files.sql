@@ -42,12 +42,14 @@ SELECT f.seq AS item, f.file_key AS key FROM listed_file f WHERE f.seq IN (
     SELECT listed_file FROM attempt WHERE seq = :attempt
     UNION SELECT listed_file FROM attempt WHERE end_seq IS NOT seq AND end_seq = :attempt);
 
--- def keys_by_status(collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]
+-- def keys_by_status(collection: str, statuses: tuple[Status, Status], source: str, reason: str,
+--     excluded: Sequence[str] = ()) -> list[str]
 -- Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
--- A file without a pending step has the statuses of the members that its latest attempt fetched.
+-- Files that only the sources `excluded` list are left out. A file without a pending step has the statuses of the members that its latest attempt fetched.
 SELECT DISTINCT f.file_key FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq
 LEFT JOIN mirror o ON o.listed_file = f.seq WHERE f.collection = :collection
 AND (:source = '' OR o.source = :source)
+AND (o.source IS NULL OR o.source NOT IN (SELECT value FROM json_each(:excluded)))
 AND ((p.status IN (:statuses[0], :statuses[1]) AND (:reason = '' OR p.reason = :reason OR EXISTS (
     SELECT 1 FROM attempt v JOIN member m ON m.attempt = v.seq JOIN pending_step c ON c.item = m.seq
     WHERE v.listed_file = f.seq AND c.reason = :reason)))

@@ -172,8 +172,10 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
     with open_databases(workspace) as held:
         held.store.write(held.events, [*months, judicial])
 
+    messages = io.StringIO()
+
     def export(name, form, *options):
-        with contextlib.redirect_stdout(io.StringIO()) as out:
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(messages):
             try:
                 main(["export", name, "--as", form, *options, "--workspace", str(tmp_path)])
             except SystemExit as ended:
@@ -181,13 +183,16 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
         return 0, [row["uid"] for row in csv.DictReader(io.StringIO(out.getvalue()))]
 
     assert export("events", "csv") == (0, ["p/0", "p/1", "p/2", "p/7"])
+    assert messages.getvalue() == "4 events written\n"
     assert export("events", "csv", "--start", "2026-11", "--end", "2026-12-06") == (0, ["p/1", "p/2"])
+    assert messages.getvalue().endswith("2 events written\nleft out by --start, --end or --only: 2 events\n")
     assert export("events", "csv", "--start", "2026-12", "--only", "branch=Judicial") == (0, ["p/7"])
     assert export("events", "csv", "--only", "status=cancelled", "--only", "source=court") == (0, ["p/7"])
     assert export("events", "csv", "--only", "status=cancelled", "--only", "source=council") == (0, [])
     for name, form, *options in (
         ("events", "csv", "--only", "title=x"), ("events", "csv", "--only", "branch"),
         ("events", "jsonl", "--only", "branch=x"), ("vd_log", "jsonl", "--start", "2026"),
+        ("events", "csv", "--start", "tomorrow"), ("events", "csv", "--end", "2026-13"),
     ):  # fmt: skip
         assert export(name, form, *options)[0] == 2, options
 

@@ -23,6 +23,7 @@ from windrow.collections.news.feed import RefusedResponse, parse_response
 from windrow.content.article import read_article
 from windrow.content.markdown import html_to_markdown
 from windrow.engine.check import Fault
+from windrow.errors import UsageError
 from windrow.reasons import Reason
 
 SCHEMA = "src/windrow/collections/news/article.schema.json"
@@ -163,7 +164,7 @@ def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, changes, words)
     folder.mkdir()
     path = folder / standard.file_name("https://example.com/article1")
     path.write_text(json.dumps(good(**changes)))
-    faults = [fault for fault in check_tree(("news", str(tmp_path))) if isinstance(fault, Fault)]
+    faults = [fault for fault in check_tree(("news", str(tmp_path)))[1] if isinstance(fault, Fault)]
     assert any(words in fault.problem for fault in faults), faults
 
 
@@ -172,14 +173,30 @@ def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
     folder.mkdir()
     path = folder / standard.file_name("https://example.com/article1")
     path.write_text(json.dumps(good()))
-    assert [fault for fault in check_tree((str(tmp_path),)) if isinstance(fault, Fault)] == []
+    assert [fault for fault in check_tree((str(tmp_path),))[1] if isinstance(fault, Fault)] == []
     (folder / "a1b2.json").write_bytes(b"\xff")
     (folder / "deep").mkdir()
     (folder / "deep" / "x.json").write_text("{}")
     (folder / "notes.txt").write_text("x")
-    problems = {fault.location: fault.problem for fault in check_tree((str(tmp_path),)) if isinstance(fault, Fault)}
+    problems = {fault.location: fault.problem for fault in check_tree((str(tmp_path),))[1] if isinstance(fault, Fault)}
     assert len(problems) == 3
     assert problems["example.com/a1b2.json"] == "is not UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("a/b.warc.gz", "windrow run {}, "), ("add/H.2026-01-12.1.impc.zip", "windrow run --from unzip {}, "),
+        ("papers.parquet", "windrow check, which checks the workspace"), ("", "windrow check, "),
+    ],
+)  # fmt: skip
+def test_a_folder_without_articles_is_not_checked_and_the_right_command_is_named(tmp_path, file, command):
+    if file:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(b"x")
+    with pytest.raises(UsageError, match="which the standard of news describes") as caught:
+        check_tree((str(tmp_path),))
+    assert caught.value.hint.startswith(command.format(tmp_path))
 
 
 def test_the_published_schema_and_the_rules_agree_on_what_is_required():

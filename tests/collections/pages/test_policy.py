@@ -1,14 +1,19 @@
+from contextlib import closing
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.code import READABLE_TYPES, Mime, may_be_readable, parse_mime
+from windrow.collections.pages.adapter.harvest import judge_address
+from windrow.collections.pages.code import ASSET, READABLE_TYPES, CrawlType, Mime, may_be_readable, parse_mime
 from windrow.collections.pages.policy import NoveltyCount, describe_trap, make_policy
 from windrow.collections.pages.scope import clean_address, make_scope
+from windrow.config import load
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
 from windrow.formats.url import normalise, parts
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 SITE = make_scope(["https://example.org/", "https://example.net/"])
@@ -29,6 +34,47 @@ def test_the_order_of_the_rules():
     assert judge("https://example.org/x.zip", robots, **rules) == (Reason.UNSUPPORTED, "zip", None)
     assert judge("https://example.org/x", robots, **rules) == (Reason.ROBOTS_DENIED, "Disallow: /", 2)
     assert judge("https://example.org/x", **rules).allowed
+
+
+@pytest.fixture(scope="module")
+def two_sources_of_a_host(tmp_path_factory):
+    root = tmp_path_factory.mktemp("workspace")
+    (root / "windrow.toml").write_text(
+        '[source.a]\ncollection = "pages"\nurl = "https://x.example/in/"\npaths = ["/in/"]\ndo_not_crawl = ["/in/no"]\n'
+        '[source.b]\ncollection = "pages"\nurl = "https://x.example/out/"\npaths = ["/out/", "/in/no"]\n'
+    )
+    workspace = load(root)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        yield workspace, ledger
+
+
+@pytest.mark.parametrize(
+    ("path", "known_by", "source", "reason", "rule"),
+    [
+        ("/in/x", (), "a", None, ""),
+        ("/out/x", (), "b", None, ""),
+        ("/in/no", (), "b", None, ""),
+        ("/in/no", ("a",), "a", Reason.POLICY_DENIED, "do_not_crawl: /in/no"),
+        ("/in/no", ("a", "b"), "b", None, ""),
+        ("/in/no", ("removed",), "b", None, ""),
+        ("/in/x", ("b",), "b", Reason.OUT_OF_SCOPE, "it matches none of the source's paths"),
+        ("/", (), "a", Reason.OUT_OF_SCOPE, "it matches none of the source's paths"),
+    ],
+)
+def test_an_address_is_judged_by_a_source_that_has_it_or_may_request_it(
+    two_sources_of_a_host, path, known_by, source, reason, rule
+):
+    kinds = dict.fromkeys(known_by, CrawlType.FILE_CRAWL)
+    assert judge_address(*two_sources_of_a_host, f"https://x.example{path}", kinds) == (source, reason, rule)
+
+
+def test_a_sitemap_and_an_asset_are_judged_by_their_own_rules(two_sources_of_a_host):
+    for kind in (CrawlType.METADATA_CRAWL, ASSET):
+        assert judge_address(*two_sources_of_a_host, "https://x.example/s", {"b": kind}) == ("b", None, "")
+    elsewhere = "https://y.example/"
+    assert (
+        judge_address(*two_sources_of_a_host, elsewhere, {}).rule == "it belongs to none of the sites of this workspace"
+    )
 
 
 @pytest.mark.parametrize(

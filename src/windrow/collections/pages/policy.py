@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from windrow.collections.pages import scope
-from windrow.collections.pages.code import may_be_readable
+from windrow.collections.pages.code import ASSET, CrawlType, may_be_readable
 from windrow.collections.pages.scope import AllowedParameters, Scope, parse_path_pattern, spell_path
 from windrow.fetch.politeness.guard import describe_refusal, host_matches, host_pattern
 from windrow.formats.robots import Pattern, Robots
@@ -201,8 +201,10 @@ class Policy:
     deny_rules: tuple[DenyRule, ...] = ()
     parameter_rules: tuple[AllowedParameters, ...] = ()
 
-    def judge_without_robots(self, url: str, year: int) -> PolicyVerdict:
-        """Judge a normalised address by all rules except robots.txt; `year` is the present year.
+    def judge_without_robots(self, url: str, year: int, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
+        """Judge a normalised address by all rules except robots.txt; `year` is the present year, `kind` its crawl type.
+
+        A sitemap is judged only by the site's hosts, and an asset only by `do_not_crawl`.
 
         >>> from windrow.collections.pages.scope import make_scope
         >>> scope = make_scope(["https://example.org/"])
@@ -212,7 +214,12 @@ class Policy:
         >>> site.judge_without_robots("https://example.org/?page=2", 2026).allowed
         True
         """
-        return self.judge_parts(parts(url), year)
+        address = parts(url)
+        if kind == ASSET:
+            return self.judge_by_deny_rules(address)
+        if kind == CrawlType.METADATA_CRAWL:
+            return ALLOWED if self.scope.owns(address) else PolicyVerdict(Reason.OUT_OF_SCOPE)
+        return self.judge_parts(address, year)
 
     def judge_parts(self, address: Parts, year: int) -> PolicyVerdict:
         """Judge an address, given in parts, by all rules except robots.txt; `year` is the present year."""
@@ -236,9 +243,9 @@ class Policy:
                 return PolicyVerdict(Reason.POLICY_DENIED, deny_rule.text)
         return ALLOWED
 
-    def judge(self, url: str, year: int, robots: Robots) -> PolicyVerdict:
-        """Judge a normalised address by all rules and, if they allow it, by the robots.txt of its host."""
-        verdict = self.judge_without_robots(url, year)
+    def judge(self, url: str, year: int, robots: Robots, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
+        """Judge a normalised address by the rules for its crawl type and, if they allow it, by robots.txt."""
+        verdict = self.judge_without_robots(url, year, kind)
         return verdict if verdict.reason else judge_by_robots(url, robots)
 
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:

@@ -161,20 +161,10 @@ class SiteRules:
         return max(state.due - now, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by the rules for its crawl type `kind`; refuse all addresses after the site is given up.
-
-        A sitemap is judged only by the site's hosts and robots.txt. An asset is judged only by `do_not_crawl` and
-        robots.txt.
-        """
+        """Judge an address by the rules for its crawl type `kind`; refuse all addresses after the site is given up."""
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
-        if kind == ASSET:
-            verdict = self._options.policy.judge_by_deny_rules(parts(url))
-            return verdict if verdict.reason else judge_by_robots(url, self._robots_state.robots)
-        if kind == SITEMAP:
-            is_own = self._options.policy.scope.owns(parts(url))
-            return judge_by_robots(url, self._robots_state.robots) if is_own else PolicyVerdict(Reason.OUT_OF_SCOPE)
-        return self._options.policy.judge(url, self._year, self._robots_state.robots)
+        return self._options.policy.judge(url, self._year, self._robots_state.robots, kind)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
         """Return the reason why an address must not be requested now; None if it may be requested.
@@ -289,11 +279,15 @@ class SiteRules:
         return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset, or None if a rule of this site forbids it. Another origin checks its own robots.txt."""
+        """Return an asset; if a rule of this site forbids it, record it as left out and return None.
+
+        Another origin checks its own robots.txt.
+        """
         address = parts(url)
         is_own = address.origin == self._origin
         verdict = self.verdict(url, ASSET) if is_own else self._options.policy.judge_by_deny_rules(address)
         if verdict.reason:
+            self._note_left_out(url, verdict)
             return None
         return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 

@@ -7,6 +7,7 @@ import io
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -21,7 +22,7 @@ from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseL
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import decode_body, read_location
 from windrow.formats.url import parts
-from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Source
+from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
@@ -100,6 +101,13 @@ PARTIAL_CONTENT = 206  # the HTTP status
 
 ReadingLimit = Callable[[int], AbstractContextManager[None]]
 """A function from an address's digest (0 for robots.txt) to a context that limits the time to read its response."""
+
+
+def site_at(site: Site, origin: str) -> Site:
+    """Return an origin with the connection settings of a site. Only the site's own origin gets its login."""
+    address = parts(f"{origin}/")
+    other_site = replace(site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
+    return other_site if parts(site.address("/")).origin == origin else replace(other_site, username="", secret=None)
 
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:

@@ -80,7 +80,7 @@ class SourceTally:
         if crawl.why_no_page is None or not (crawl.by_request or attempt.target in self.seeds):
             return
         if fault := crawl.why_no_page(self.source, attempt):
-            self._add_fault(fault)
+            self.add_fault(fault)
         elif attempt.location:
             self.seeds.update(url.digest for url in event.found)
 
@@ -99,9 +99,10 @@ class SourceTally:
                 self.is_failed, self.failure_reason = True, outcome.reason
                 self.problem = f"{outcome.url}: {outcome.message}"
             elif not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed
-                self._add_fault(f"{outcome.url}: {outcome.message or outcome.reason.meaning}")
+                self.add_fault(f"{outcome.url}: {outcome.message or outcome.reason.meaning}")
 
-    def _add_fault(self, fault: str) -> None:
+    def add_fault(self, fault: str) -> None:
+        """Note why a response is not usable; after the first `MAX_FAULTS_NAMED`, only count it."""
         if len(self.faults) < MAX_FAULTS_NAMED:
             self.faults.append(fault)
         else:
@@ -155,7 +156,9 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
     If this run requested nothing of it, the last attempts at its seeds decide.
     """
     if not tally.attempts and not tally.handed_out:
-        tally.faults = _earlier_faults(run, crawl, tally)
+        tally.faults, tally.more_faults = [], 0
+        for fault in _earlier_faults(run, crawl, tally):
+            tally.add_fault(fault)
     if tally.faults and not tally.usable:
         tally.is_failed = True
         more = f"and {tally.more_faults:,} more like these" if tally.more_faults else ""
@@ -176,13 +179,13 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return for each of the first seeds why the last attempt at it failed, or that the seed was taken down.
+    """Return for each seed why the last attempt at it failed, or that the seed was taken down.
 
     Return [] if one of these attempts did not fail, if one of the seeds has not been requested yet, or if the source
     has pages.
     """
     faults, source, taken_down = [], tally.source, run.ledger.takedowns.addresses()
-    for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
+    for digest in sorted(tally.seeds) if crawl.why_no_page else ():
         rows = run.ledger.addresses.of_sources(run.collection.name, digest)
         address = next((row for row in rows if row.source == source.name), None)
         if address is not None and taken_down.contains(address.url):

@@ -6,19 +6,18 @@ import asyncio
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from windrow.clock import now
 from windrow.contract import OK
 from windrow.digest import hash64
-from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult
+from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult, site_at
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
 from windrow.errors import WindrowError
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
 from windrow.formats.url import parts
-from windrow.model import Attempt, FetchJob, FoundUrl, Site
+from windrow.model import Attempt, FetchJob, FoundUrl
 from windrow.reasons import Reason
 
 SLOTS = 1 << 20
@@ -110,7 +109,7 @@ class OriginCrawler:
         """
         job: FetchJob | None = None
         try:
-            async with HttpClient(origin_site(self._walk, self._walk.origin)) as client:
+            async with HttpClient(site_at(self._walk.source.site, self._walk.origin)) as client:
                 end = await self._pause(self._walk.wait)
                 while not end:
                     job = await self._jobs.get()
@@ -283,7 +282,7 @@ class OriginCrawler:
             if origin == self._walk.origin:
                 reply = await self._request_in_turn(client, job._replace(url=target))
                 continue
-            async with HttpClient(origin_site(self._walk, origin)) as moved_client:
+            async with HttpClient(site_at(self._walk.source.site, origin)) as moved_client:
                 reply = await self._request_in_turn(moved_client, job._replace(url=target))
         return reply
 
@@ -362,10 +361,3 @@ def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
     """
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
-
-
-def origin_site(walk: CrawlOrigin, origin: str) -> Site:
-    """Return an origin as a site with the source's connection settings. Only the source's own origin gets its login."""
-    address, source_site = parts(f"{origin}/"), walk.source.site
-    site = replace(source_site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
-    return site if parts(source_site.address("/")).origin == origin else replace(site, username="", secret=None)

@@ -262,16 +262,24 @@ class TypedAddresses(LedgerQueries):
         """Return the addresses with these digests that a collection knows and that are not taken down."""
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
-    def failing(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason)."""
-        return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
+    def failing(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
+        """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 
-    def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
+        Addresses of the sources `excluded` are left out.
+        """
+        return self._database.rows(
+            ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason
+        )
+
+    def waiting(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
         """Return the addresses of a source (empty: any) that are requested next or were never requested.
 
-        If `reason` is not empty, the addresses whose last attempt failed for it are returned instead.
+        Addresses of the sources `excluded` are left out. If `reason` is not empty, the addresses whose last attempt
+        failed for it are returned instead.
         """
-        return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
+        return self._database.rows(
+            ChosenAddress._make, "addresses.waiting", collection, source, json.dumps([*excluded]), reason
+        )
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:
         """Yield addresses whose due time or last capture does not agree with their attempts.

@@ -433,7 +433,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(ItemKey._make, "items.by_tail", tail)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
-        """Return the items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter."""
+        """Return the latest items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter."""
         return self._database.rows(ItemKey._make, "items.by_owner", owner, limit)
 
     def count_by_owner(self, owner: str) -> int:

@@ -69,11 +69,14 @@ class TypedListedFiles(LedgerQueries):
         """Return the file of an attempt, by the number of the attempt or of its end."""
         return self._database.rows(ItemKey._make, "listed_files.of_attempt", attempt)
 
-    def keys_by_status(self, collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]:
+    def keys_by_status(
+        self, collection: str, statuses: tuple[Status, Status], source: str, reason: str, excluded: Sequence[str] = ()
+    ) -> list[str]:
         """Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
 
-        A file without a pending step has the statuses of the members that its latest attempt fetched.
+        Files that only the sources `excluded` list are left out. A file without a pending step has the statuses of the
+        members that its latest attempt fetched.
         """
         return self._database.column(
-            "listed_files.keys_by_status", collection, source, statuses[0], statuses[1], reason
+            "listed_files.keys_by_status", collection, source, json.dumps([*excluded]), statuses[0], statuses[1], reason
         )

@@ -22,7 +22,10 @@ TEXTS = "ABC"
 
 
 class Event(NamedTuple):
-    """A crawl that saw a text, a `file`, a `move`, or a sight; `number` orders crawls in the same second."""
+    """A crawl that saw a text, a `file`, a `move`, a text with a `refresh`, or a sight.
+
+    `number` orders crawls in the same second.
+    """
 
     url: str
     at: int
@@ -60,11 +63,13 @@ def summary(event: Event) -> TextSummary:
         return TextSummary(b"m" * 32, file=False, move=RedirectEntry("http://a.example/target", "there"))
     links = ((f"http://b.example/{odd}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
     described = (None, odd, "en", name, None, None, odd)
-    return TextSummary(digest(event_kind), "", pile(event_kind), described, links, True, 5 + odd, Mime("text", "html"))
+    move = RedirectEntry("http://a.example/target") if event_kind == "refresh" else None
+    html = Mime("text", "html")
+    return TextSummary(digest(event_kind), "", pile(event_kind), described, links, True, 5 + odd, html, move=move)
 
 
 def is_content(event: Event) -> bool:
-    return event.kind in {*TEXTS, "file", "move"}
+    return event.kind in {*TEXTS, "file", "move", "refresh"}
 
 
 def entry(event: Event, *, read: bool = True) -> SummaryEntry:

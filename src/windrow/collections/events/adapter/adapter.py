@@ -53,21 +53,25 @@ class EventAdapter(RecordAdapter):
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
-        forms, write = ("jsonl", *FORMS), self._export_form
+        forms, help_text = ("jsonl", *FORMS), "events by start; jsonl: all versions"
         self.EXPORTS = (
-            Export("events", forms, "events by start; jsonl: all versions", write, unit="events", write_selected=write),
+            Export("events", forms, help_text, self._export_form, "events", self._export_selected),
             Export("vd_events", ("jsonl",), "a line for each document of an event", self._export_events, unit="events"),
             Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, unit="attempts"),
         )
 
-    def _export_form(
-        self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
-    ) -> int:
-        """Write the selected events or, in jsonl, all versions of all events; return how many were written."""
-        if form == "jsonl" and selection != EVERYTHING:
-            raise UsageError("jsonl has every version of every event; choose another format to select events")
+    def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        """Write all events or, in jsonl, all versions of all events; return how many were written."""
         if form == "jsonl":
             return self._export(workspace, form, out)
+        return self._export_selected(workspace, form, out, EVERYTHING)[0]
+
+    def _export_selected(
+        self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection
+    ) -> tuple[int, int]:
+        """Write the selected events; return how many are selected and how many are not."""
+        if form == "jsonl":
+            raise UsageError("jsonl has every version of every event; choose another format to select events")
         unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
         if unknown_names:
             raise UsageError(
@@ -79,7 +83,7 @@ class EventAdapter(RecordAdapter):
                 if all(document.get(name) == value for name, value in selection.fields)
             )  # fmt: skip
             out.writelines(FORMS[form].write(selected))
-            return selected.count
+            return selected.count, databases.store.count(databases.events) - selected.count
 
     def _export_events(self, workspace: Workspace, form: str, out: TextIO) -> int:
         del form

@@ -68,6 +68,8 @@ class NewsAdapter(RecordAdapter):
                 faults = (fault for fault in _check_file(tree / file, file) if isinstance(fault, Fault))
                 yield from (fault._replace(hint=hint) for fault in faults)
 
+    TREE = "*/*.json"
+
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Check a tree that any program wrote.
 

@@ -208,21 +208,22 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
     """Yield the changes that the selected attempts at an address found.
 
-    The beginning and the end of a redirect, or of a page with a refresh to another page, are not yielded, unless it
-    replaces another version or another version replaces it. A page is gone when its version ends and no other version
-    begins at that time.
+    The beginning and the end of a redirect are not yielded, unless it replaces another version or another version
+    replaces it. A page with a refresh to another page is a page, and not a redirect. A page is gone when its version
+    ends and no other version begins at that time.
     """
     previous: PageVersion | None = None
     for number, version in enumerate(timeline.versions):
         is_replacement = previous is not None and previous.end == version.first_seen
+        is_page = version.redirect is None or version.kind is not None
         if version.first_seen in timeline.visit_times:
             if is_replacement:
                 yield VersionChange(version.first_seen, CHANGED, previous, version)
-            elif version.redirect is None:
+            elif is_page:
                 yield VersionChange(version.first_seen, NEW, previous, version)
         following = timeline.versions[number + 1] if number + 1 < len(timeline.versions) else None
         is_gone = version.end is not None and (following is None or following.first_seen != version.end)
-        if is_gone and version.end is not None and version.end in timeline.visit_times and version.redirect is None:
+        if is_gone and version.end is not None and version.end in timeline.visit_times and is_page:
             yield VersionChange(version.end, GONE, version, None)
         previous = version
 
@@ -301,8 +302,7 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
     """Count the changes by source and kind.
 
-    A version that is a page with a refresh to another page counts as MOVED when it begins; if it replaces another
-    version, it also counts as CHANGED.
+    A version that is a page with a refresh to another page counts as MOVED when it begins, besides NEW or CHANGED.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.names()}
     for timeline in timelines:

@@ -180,30 +180,35 @@ _INDEX_HINT = "windrow run pages --from index"
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the Summary Database, its full-text table, the search index and the crawler database.
-
-    If the Summary Database contains values of wrong types, only these are yielded.
-    """
-    section = workspace.section(Pages)
+    """Yield the faults of the Summary Database, its full-text table, the search index and the crawler database."""
     with open_existing_summary(workspace) as reader:
         if reader is not None:
-            name = section.summary_database.name
-            with reader.reading() as connection:
-                wrong_values = [*find_wrong_values(connection)]
-            yield from (Fault(name, problem, _REBUILD_HINT) for problem in wrong_values)
-            if wrong_values:  # the other checks would fail at these values
-                return
-            last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
-            if last_attempt > last_in_ledger:
-                problem = f"it has attempt {last_attempt}, but the last attempt in the ledger is {last_in_ledger}"
-                yield Fault(name, problem, _REBUILD_HINT)
-            for problem in find_faults(reader, lambda fields: Pile(*fields).digest()):
-                yield Fault(name, problem, _REBUILD_HINT)
-            for problem in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
-                yield Fault(name, problem, _INDEX_HINT)
-            for problem in find_index_faults(section.summary_database, section.index):
-                yield Fault(str(section.index), problem, _INDEX_HINT)
-    yield from check_crawler(section.crawler_database, ledger)
+            yield from _check_summary(workspace.section(Pages), ledger, reader)
+    yield from check_crawler(workspace.section(Pages).crawler_database, ledger)
+
+
+def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iterator[Fault]:
+    """Yield the faults of the Summary Database, and of the search index, which is made from it.
+
+    If the Summary Database contains values of wrong types, nothing else of it is checked, and a fault says so.
+    """
+    name = section.summary_database.name
+    with reader.reading() as connection:
+        wrong_values = [*find_wrong_values(connection)]
+    yield from (Fault(name, problem, _REBUILD_HINT) for problem in wrong_values)
+    if wrong_values:  # the other checks would fail at these values
+        yield Fault(name, "because of these values, the rest of it and the index were not checked", _REBUILD_HINT)
+        return
+    last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
+    if last_attempt > last_in_ledger:
+        problem = f"it has attempt {last_attempt}, but the last attempt in the ledger is {last_in_ledger}"
+        yield Fault(name, problem, _REBUILD_HINT)
+    for problem in find_faults(reader, lambda fields: Pile(*fields).digest()):
+        yield Fault(name, problem, _REBUILD_HINT)
+    for problem in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
+        yield Fault(name, problem, _INDEX_HINT)
+    for problem in find_index_faults(section.summary_database, section.index):
+        yield Fault(str(section.index), problem, _INDEX_HINT)
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:

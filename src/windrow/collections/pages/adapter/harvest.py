@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -175,7 +175,7 @@ _MAX_ROBOTS_ANSWERS = 20
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the name of the source by whose rules it was judged, or empty if it belongs to none of the sites.
+    `source` is the name of the source by whose rules it was judged, or empty if it is on none of the sites' hosts.
     `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that refuses the
     address, or is empty.
     """
@@ -185,31 +185,32 @@ class Judgement(NamedTuple):
     rule: str
 
 
-def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str) -> Judgement:
-    """Judge a normalised address by the present rules of the first source whose site includes it, without a request.
+def judge_address(workspace: Workspace, ledger: Ledger, url: str, kinds: Mapping[str, int]) -> Judgement:
+    """Judge a normalised address by the present rules of the sources, without a request.
 
-    `asset_of` is the name of the source whose pages need the address, or empty if it is not an asset. An asset is
-    judged by the rules of that source.
+    `kinds` has the crawl type of the address by the name of each source that has it on the ledger. If some of these are
+    configured, only they are asked, otherwise every source whose hosts include the address. The first source that may
+    request it decides; if none may, the first whose paths include it.
     """
-    if asset_of and (asset_source := workspace.source(asset_of)):
-        verdict = make_site_policy(asset_source).judge_by_deny_rules(parts(url))
-        if verdict.allowed:
-            robots = find_robots_in_force(workspace, ledger, asset_source, parts(url).origin).robots
-            verdict = _judge_private_host(ledger, url) or judge_by_robots(url, robots)
-        return Judgement(asset_of, verdict.reason, describe_verdict(verdict))
-    year = now().year
-    for source in workspace.sources:
-        if source.collection != "pages":
+    sites = {source.name: source for source in workspace.of(COLLECTION.name)}
+    address, year, private_host = parts(url), now().year, _judge_private_host(ledger, url)
+    robots = find_robots_in_force(workspace, ledger, address.origin).robots
+    refusals = []
+    for source in [sites[name] for name in kinds if name in sites] or sites.values():
+        policy, kind = make_site_policy(source), kinds.get(source.name, CrawlType.FILE_CRAWL)
+        verdict = policy.judge_without_robots(url, year, kind)
+        if verdict.reason is Reason.OUT_OF_SCOPE and policy.scope.owns(address):
+            verdict = verdict._replace(rule="paths")
+        elif verdict.reason is Reason.OUT_OF_SCOPE:
             continue
-        policy = make_site_policy(source)
-        verdict = policy.judge_without_robots(url, year)
-        if verdict.reason is Reason.OUT_OF_SCOPE:
-            continue
+        elif verdict.allowed:
+            verdict = private_host or judge_by_robots(url, robots)
+        judgement = Judgement(source.name, verdict.reason, describe_verdict(verdict))
         if verdict.allowed:
-            robots = find_robots_in_force(workspace, ledger, source, parts(url).origin).robots
-            verdict = _judge_private_host(ledger, url) or policy.judge(url, year, robots)
-        return Judgement(source.name, verdict.reason, describe_verdict(verdict))
-    return Judgement("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
+            return judgement
+        refusals.append(judgement)
+    none = Judgement("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
+    return min(refusals, key=lambda refusal: refusal.reason is Reason.OUT_OF_SCOPE, default=none)
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
@@ -219,20 +220,19 @@ def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
     return None
 
 
-def find_robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
-    """Return the robots.txt in force at an origin, computed from its latest answers in the ledger.
+def find_robots_in_force(workspace: Workspace, ledger: Ledger, origin: str) -> robots_state.RobotsState:
+    """Return the robots.txt in force at an origin for the crawler, computed from its latest answers in the ledger.
 
     Before the first answer, everything is allowed.
     """
+    agent = find_agent(workspace) or workspace.user_agent
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     attempts = ledger.attempts.of_rules(origin, "pages", kind, _MAX_ROBOTS_ANSWERS)
     state = robots_state.NEW_STATE
     for attempt in reversed(attempts):
         content = _read_body(workspace, attempt.place) if attempt.place else b""
         answered_at = attempt.started.timestamp()
-        state = robots_state.update_state(
-            state, status=attempt.status, content=content, agent=source.site.agent, now=answered_at
-        )
+        state = robots_state.update_state(state, status=attempt.status, content=content, agent=agent, now=answered_at)
     if not attempts:  # as for a site without a robots.txt
         return robots_state.update_state(robots_state.NEW_STATE, status=404, content=b"", agent="", now=0.0)
     return state

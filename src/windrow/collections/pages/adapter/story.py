@@ -100,9 +100,9 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
     if not (url := normalise_web_address(text)):
         return None
     address_rows = [row for row in ledger.addresses.of_sources(COLLECTION, hash64(url)) if row.url == url]
-    address_row = address_rows[0] if address_rows else None
-    asset_of = address_row.source if address_row and address_row.kind == ASSET else ""
-    judgement = judge_address(workspace, ledger, url, asset_of=asset_of)
+    judgement = judge_address(workspace, ledger, url, {row.source: row.kind for row in address_rows})
+    last_row = address_rows[0] if address_rows else None
+    address_row = next((row for row in address_rows if row.source == judgement.source), last_row)
     versions, related = read_editions(workspace, url)
     if address_row is None and not versions and not judgement.source:
         return None
@@ -281,7 +281,7 @@ def _make_site(
 
 
 def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
-    robots_state = find_robots_in_force(workspace, ledger, source, host.origin) if source else None
+    robots_state = find_robots_in_force(workspace, ledger, host.origin) if source else None
     outcomes = [
         OutcomeTally(row.reason or str(row.status), row.number, row.reason.meaning if row.reason else "", row.latest)
         for row in ledger.attempts.outcomes(host.seq)
