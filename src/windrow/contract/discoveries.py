@@ -111,7 +111,8 @@ class Listing:
     """Find documents by listing the folders of a source.
 
     A listed file becomes an item of `kind`, which waits for its transfer or is refused because of its name. Folders are
-    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`.
+    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries of which
+    `plan` makes no offer are counted as left out.
     """
 
     folders: tuple[str, ...]  # below a source's base

@@ -285,7 +285,7 @@ def _is_result(done: object) -> bool:
     reading = done.result
     return type(reading) is not Reading or (
         isinstance(reading.reason, Reason | None)
-        and _are_numbers(reading.count)
+        and _are_numbers(reading.count, reading.left_out)
         and isinstance(reading.md5, str)
         and all(map(_is_finding, reading.findings))
         and all(map(_is_member, reading.members))
