@@ -153,6 +153,7 @@ MESSAGES = {
     }),
     "sandbox": Message("check --sandbox", "how the kernel restricts processes that read documents", {
         "no_new_privs": "yes/no", "landlock": "number", "seccomp": "yes/no", "allowed": "list of texts",
+        "allowed_to_fetchers": "list of texts",
     }),
     "folder_check": Message("check FOLDER", "what was checked, the last line", {
         "collection": "text", "files": "number", "bytes": "number", "faults": "number",

@@ -113,6 +113,8 @@ def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path
     assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.NO_SECRET]
     with pytest.raises(ConfigError, match="a secret, which may only be sent over https"):
         fetch_records(tmp_path, LINES[:1], "http://example.org/", **options)
+    with pytest.raises(ConfigError, match="a secret, which may only be sent over https"):
+        fetch_records(tmp_path, LINES[:1], "http://127.0.0.1:9/", proxy="http://proxy.example", **options)
 
 
 def test_private_addresses_are_refused_unless_the_source_allows_them(drop, tmp_path):

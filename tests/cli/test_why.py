@@ -34,6 +34,13 @@ def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
     assert times == sorted(times)
 
 
+def test_a_difference_between_zips_is_refused_with_the_reason(harvested, windrow) -> None:
+    output = windrow("diff", f"add/{ZIP}")
+    assert output.code == 1
+    assert "windrow does not compare files and records of drops" in output.err
+    assert f"windrow why add/{ZIP}" in output.err
+
+
 def test_the_capture_is_where_it_says(harvested, partner, windrow) -> None:
     (event,) = [message for message in windrow("why", ZIP, "--json").of("event") if message["event"] == "capture"]
     place = ArchivePlace(event["warc"], event["offset"], event["length"])

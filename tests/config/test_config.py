@@ -122,6 +122,8 @@ KNOWN_NAMES = {
     "entity": ('"Senate"', "Senate"),
     "timezone": ('"America/New_York"', "America/New_York"),
     "from": ('["pages", "drops"]', "pages,drops"),
+    "feeds": ('["https://other/feed"]', "https://other/feed"),
+    "sitemaps": ('["https://other/s.xml"]', "https://other/s.xml"),
     "warc_urls": ('["https://a.example/warcs/", "s3://b/c/"]', "https://a.example/warcs/,s3://b/c/"),
 }
 """Values of settings whose words must be known ones."""
@@ -268,6 +270,24 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
     assert not first_source.active
     assert second_source.unusable == ""
     assert second_source.active
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (
+            'origins = ["https://b.example", "news.a.example"]',
+            "source.a.origins: 'news.a.example' is not a web address",
+        ),
+        ('kind = "wordpress"\nseeds = ["feed/"]', "`seeds` are not requested from a site of the kind wordpress"),
+    ],
+)
+def test_a_setting_of_news_that_would_be_ignored_is_refused(root: Path, lines: str, problem: str) -> None:
+    (root / "windrow.toml").write_text(f'[source.a]\ncollection = "news"\nurl = "https://a.example/"\n{lines}\n')
+    with pytest.raises(ConfigError) as caught:
+        load(root, {})
+    assert problem in str(caught.value)
+    assert "windrow.toml" in str(caught.value)
 
 
 @pytest.mark.parametrize(

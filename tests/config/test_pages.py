@@ -80,6 +80,16 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
         ("[pages]\nuser_agents = 1", 'url = "https://example.org/"', ["did you mean pages.user_agent?"]),
         ('[pages]\ndo_not_crawl = "/tag/"', 'url = "https://example.org/"', ["pages.do_not_crawl", "a list"]),
         ('[pages]\ndo_not_crawl = ["/ok", "x y/"]', 'url = "https://example.org/"', ["pages.do_not_crawl", "'x y'"]),
+        (
+            "",
+            'url = "https://example.org/"\nfeeds = ["https://feeds.example.net:81/x"]',
+            ["source.blog.feeds", "https://feeds.example.net:81/x", 'hosts = ["feeds.example.net:81"]'],
+        ),
+        (
+            "",
+            'url = "https://example.org/"\nsitemaps = ["https://cdn.example.net/s.xml"]',
+            ["source.blog.sitemaps", "is not on a host of the source", 'hosts = ["cdn.example.net"]'],
+        ),
         ("[pages]\nsitemaps = 1", 'url = "https://example.org/"', ["pages.sitemaps", "true or false"]),
     ],
 )
@@ -91,6 +101,19 @@ def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, site: str, 
     assert [word for word in words if word not in message] == []
     assert "\n" not in message
     assert error.value.exit_code == 4
+
+
+def test_feeds_and_sitemaps_on_the_hosts_of_a_source_are_accepted(root: Path) -> None:
+    (site,) = site_settings(
+        root,
+        "",
+        'url = "https://example.org/"\nhosts = [".example.net"]\nfeeds = ["http://www.example.org/feed"]\n'
+        'sitemaps = ["https://cdn.example.net/s.xml"]',
+    ).sources
+    assert site.options["feeds"] + site.options["sitemaps"] == (
+        "http://www.example.org/feed",
+        "https://cdn.example.net/s.xml",
+    )
 
 
 def test_every_is_read_as_a_duration_and_is_none_where_it_is_not_said(root: Path) -> None:

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.collections.events.place import calendar, configured, event, run, serving
+from tests.engine.recorded_attempts import Attempts, summarise
+from windrow.collections.drops.collection import COLLECTION as DROPS
 from windrow.collections.events.collection import COLLECTION
-from windrow.contract import ASK, FollowResult, Request
-from windrow.engine.fetchers.message import Done
+from windrow.contract import ASK, FollowResult, Observation, Offering, Request, Rows
+from windrow.engine.captures.rules import Selection, SelectJob
+from windrow.engine.fetchers.fetcher_pool import _read_events
+from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Done, Job, ListedEntries
 from windrow.engine.plain_values import MessageRefused, pack_values, unpack_values
 from windrow.engine.requests.answers import FollowedAnswer, find_forged_request, found_url
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.worker import check_results
-from windrow.model import Attachment, Finding, Level, Member, Reading
+from windrow.engine.steps.settled_pages import SettledAttempt, write_apart
+from windrow.engine.steps.worker import check_results, is_result_of
+from windrow.model import (
+    ArchivePlace,
+    Attachment,
+    Attempt,
+    Finding,
+    FoundUrl,
+    Item,
+    Level,
+    ListingEntry,
+    Member,
+    Reading,
+    RecordedAttempt,
+)
 from windrow.reasons import Reason
 
 FINDING = Finding("Odd", "it is odd", Level.WARN, 3, 4)
@@ -53,6 +71,105 @@ def test_a_reading_that_the_ledger_cannot_store_is_refused(result):
 def test_a_time_that_is_none_is_refused(seconds):
     with pytest.raises(MessageRefused):
         receive(Done(Reading(), seconds))
+
+
+ATTEMPT = Attempt(1, "https://a.example/", 1, allowed=True, started=datetime(2026, 1, 1, tzinfo=UTC), seconds=1)
+URL = FoundUrl(7, "https://a.example", "https://a.example/b", hinted=ATTEMPT.started)
+PLAIN_URLS = tuple(FoundUrl(number, "https://a.example", f"https://a.example/{number}") for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        (ATTEMPT._replace(started="2026-01-01"), "started"), (ATTEMPT._replace(status="200"), "status"),
+        (ATTEMPT._replace(status=1 << 63), "status"), (ATTEMPT._replace(kept=URL), "kept"),
+        (ATTEMPT._replace(validators=("a",)), "validators"), (ATTEMPT._replace(validators=("a", None)), "validators"),
+        (ATTEMPT._replace(reason="not_found"), "reason"), (ATTEMPT._replace(url=None), "url"),
+        (AttemptEnded(1, None), "attempt"), (AttemptEnded(1, ATTEMPT, (URL, None)), "found"),
+        (AttemptEnded(1, ATTEMPT, (*PLAIN_URLS, URL._replace(url=None))), "url"),
+        (AttemptEnded(1, ATTEMPT, (*PLAIN_URLS, PLAIN_URLS[0]._replace(url=1))), "url"),
+        (AttemptEnded(1, ATTEMPT, (*PLAIN_URLS, PLAIN_URLS[0]._replace(order=1 << 63))), "order"),
+        (AttemptEnded(1, ATTEMPT, (*PLAIN_URLS, ATTEMPT)), "found"), (BatchEnded(1, (2, "3")), "untouched"),
+        (ListedEntries(1, (ListingEntry("add", b"name"),)), "name"), (Done(Reading(), "1"), "seconds"),
+        (FollowedAnswer(FollowResult(offers=(Offering(1),))), "key"), (FollowedAnswer({}), "result"),
+        (Observation("k", {}, names=("a", 1)), "names"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_value_with_a_field_of_another_type_is_refused(message, field):
+    with pytest.raises(MessageRefused, match=f"as its {field}$"):
+        list(unpack_values(pack_values([message]), frozenset({"windrow"})))
+    good = AttemptEnded(1, ATTEMPT._replace(seconds=2.5, status=200, validators=["a", "b"]), (*PLAIN_URLS, URL))
+    (received,) = unpack_values(pack_values([good]), frozenset({"windrow"}))
+    assert received == good
+
+
+def test_a_text_of_a_fetcher_that_cannot_be_encoded_is_refused_except_in_a_listing():
+    listed = ListedEntries(1, (ListingEntry("add", "\udcff"),))
+    korean = AttemptEnded(1, ATTEMPT._replace(message="\ud55c \\ud800"))
+    assert _read_events(pack_values([listed, korean])) == [listed, korean]
+    for text in ("\ud800", "x" * 300 + "\udfff"):
+        with pytest.raises(MessageRefused, match="cannot be encoded"):
+            _read_events(pack_values([AttemptEnded(1, ATTEMPT._replace(message=text))]))
+
+
+def test_a_result_of_another_class_than_that_of_its_job_is_not_one():
+    item = Item(1, "drops", "zip", "a")
+    place, loads = ArchivePlace("", 0, 0), Rows([], {}, 0)
+    steps = {type(step).__name__: Job(index, item, place, {}) for index, step in enumerate(DROPS.steps)}
+    accepted = {
+        name: [is_result_of(job, DROPS, result) for result in (Reading(), loads, FollowedAnswer(FollowResult()), "a")]
+        for name, job in steps.items()
+    }
+    assert accepted["Read"] == accepted["Check"] == accepted["Judge"] == [True, False, False, False]
+    assert accepted["Load"] == [True, True, False, False]
+    selecting = SelectJob(None, None, {}, ())
+    assert [is_result_of(selecting, DROPS, result) for result in (Reading(), Selection((), ()), loads, ())] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_an_attempt_whose_result_the_store_cannot_take_fails_alone():
+    written, checkpoint = [], 4
+
+    def write(page, upto):
+        nonlocal checkpoint
+        for settled in page:
+            if settled.result == "wrong":
+                raise TypeError("not a page")
+        written.extend(
+            (settled.recorded.seq, getattr(settled.result, "reason", settled.result), upto) for settled in page
+        )
+        checkpoint = max(checkpoint, upto)
+
+    attempts = [
+        SettledAttempt(RecordedAttempt(seq, 1, "a", "", ATTEMPT), result)
+        for seq, result in ((5, "right"), (6, "wrong"), (9, "right"))
+    ]
+    write_apart(attempts, 9, write, lambda: checkpoint)
+    assert written == [(5, "right", 5), (6, Reason.STEP_FAILED, 6), (9, "right", 9)]
+    written.clear()
+    write_apart(attempts[:1], 9, write, lambda: checkpoint)  # a late attempt
+    assert written == [(5, "right", 9)]
+
+
+def test_a_page_whose_result_is_no_page_costs_itself_alone(tmp_path, monkeypatch):
+    with Attempts(tmp_path) as attempts:
+        for number in range(4):
+            attempts.answer(f"https://a.example/{number}", f"<p>text {number}</p>".encode(), at=number)
+    resolve = Pool.resolve
+
+    def forge(pool, pairs, **more):
+        forged = {"https://a.example/1": FINDING, "https://a.example/2": 7}
+        for recorded, result in resolve(pool, pairs, **more):
+            yield recorded, forged.get(recorded.attempt.url, result)
+
+    monkeypatch.setattr(Pool, "resolve", forge)
+    assert summarise(tmp_path) == 3
+    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as summary:
+        assert summary.execute("SELECT count(*) FROM text_pile").fetchone() == (2,)
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger:
+        assert ledger.execute("SELECT reason, count(*) FROM unread GROUP BY reason").fetchall() == [("step_failed", 2)]
 
 
 @pytest.fixture(scope="module")

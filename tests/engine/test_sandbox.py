@@ -18,8 +18,8 @@ from tests.engine.toy_steps import TOY_COLLECTION, NoValue
 from windrow.cli.root import root as command_line
 from windrow.contract.collection import Later
 from windrow.engine import message_pipe
-from windrow.engine.fetchers.fetcher_pool import _read_events
-from windrow.engine.fetchers.message import Done, TransferProgress
+from windrow.engine.fetchers.fetcher_pool import FetcherPool, _read_events
+from windrow.engine.fetchers.message import ArchiveSettings, BatchEnded, Done, TransferBatch, TransferProgress
 from windrow.engine.message_pipe import MessagePipe
 from windrow.engine.plain_values import (
     MessageRefused,
@@ -35,7 +35,7 @@ from windrow.engine.steps.allowed_calls import ARCHITECTURES, encode_filter, mak
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import try_sandbox
 from windrow.engine.steps.worker import WorkerConfig
-from windrow.model import Finding, Level, Limits, Reading
+from windrow.model import Finding, Level, Limits, Reading, Site
 from windrow.reasons import Reason
 
 OWN = frozenset({"windrow"})
@@ -90,8 +90,25 @@ def test_given_files_may_be_read(tmp_path):
 def test_check_shows_what_holds(trial):
     process = CliRunner().invoke(command_line, ["check", "--sandbox", "--json"])
     shown = json.loads(process.output.splitlines()[0])
-    assert shown == {"type": "sandbox", **trial.sandbox._asdict(), "allowed": [*trial.allowed]}
-    assert process.exit_code == (1 if trial.allowed else 0)
+    fetchers = try_sandbox(is_fetcher=True)
+    allowed = {"allowed": [*trial.allowed], "allowed_to_fetchers": [*fetchers.allowed]}
+    assert shown == {"type": "sandbox", **trial.sandbox._asdict(), **allowed}
+    assert process.exit_code == (1 if trial.allowed or fetchers.allowed else 0)
+    assert fetchers.sandbox.no_new_privs == trial.sandbox.no_new_privs
+    assert fetchers.allowed == (() if fetchers.sandbox.landlock else ("write a file", "run a program"))
+
+
+def test_a_fetcher_restricts_itself(tmp_path, trial):
+    fetchers = FetcherPool(ArchiveSettings(tmp_path / "archive", 1, Limits(), 1 << 30, "test"), 1)
+    fetchers.submit_batch(TransferBatch(1, Site("file", base=str(tmp_path)), folders=("",)))
+    try:
+        while not any(isinstance(event, BatchEnded) for event in fetchers.events(1.0)):
+            pass
+        (fetcher,) = fetchers._members.values()
+        restricted = f"NoNewPrivs:\t{int(trial.sandbox.no_new_privs)}"
+        assert restricted in Path(f"/proc/{fetcher.process.pid}/status").read_text()
+    finally:
+        fetchers.close(at_once=True)
 
 
 def test_a_kernel_with_all_mechanisms_refuses_every_act(trial):

@@ -12,7 +12,7 @@ import pytest
 from tests import programs
 from tests.collections.pages.database.crawl_events import rows, tables
 from tests.engine.recorded_attempts import HTML, Attempts, summarise
-from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.database.store import ATTEMPT, SummaryStore
 from windrow.engine.steps import settled_pages, settling
 
 PAGES = 300
@@ -89,6 +89,11 @@ def unlock(root):
 def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
     root = copy_workspace(visited, tmp_path)
     assert programs.run("-m", "tests.engine.killed_summary", root, number, when).returncode == -signal.SIGKILL
+    if (number, when) != (2, "before"):  # then there are no tables yet
+        with closing(sqlite3.connect(root / "summary.sqlite")) as summary:
+            rows_by_name = dict(summary.execute("SELECT key, value FROM unobtanium_database_info"))
+            written = summary.execute("SELECT coalesce(max(upto), 0) FROM windrow_settled").fetchone()
+        assert written == (int(rows_by_name.get(ATTEMPT, 0)),), "a session has not written more than was settled"
     unlock(root)
     assert summarised_tables(root) == whole
 

@@ -391,6 +391,17 @@ def test_the_password_of_a_proxy_goes_to_it_alone_and_that_of_a_site_through_it(
     assert b"uthorization" not in sink.request
 
 
+@pytest.mark.parametrize("site", [Site("http", "a.example"), Site("https", "a.example")], ids=["http", "https"])
+def test_a_password_for_a_proxy_is_not_sent_in_clear_to_another_machine(site: Site) -> None:
+    with pytest.raises(TransportError, match="a password may only be sent over https, also to its proxy") as refused:
+        HttpClient(replace(site, proxy="http://token@proxy.example:3128"))
+        asyncio.run(connect_web(replace(site, proxy="http://token@proxy.example:3128")))
+    assert refused.value.reason is Reason.POLICY_DENIED
+    assert "token" not in str(refused.value)
+    for proxy in ("http://token@127.0.0.1:3128", "https://token@proxy.example", "http://proxy.example:3128"):
+        HttpClient(replace(site, proxy=proxy))
+
+
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_proxy_is_asked_for_whole_addresses_and_the_path_is_kept(certificates: Certificates, encrypted: bool) -> None:
     proxy = Proxy(HELLO)

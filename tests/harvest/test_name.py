@@ -144,6 +144,31 @@ def test_side_cars(make_workspace):
     assert workspace.query_ledger(passed, keys[2]) == [(0,)]
 
 
+def test_what_no_rule_takes_is_counted_until_it_is_removed(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own")
+    member = f"H.{DAY}.1.specimen.impc.xml"
+    key = put(folder, f"H.{DAY}.1.impc.zip", pack({member: specimens("H", 1), "data/x.xml": b"1", "notes.txt": b"1"}))
+    unwanted = [put(folder, f"H.{DAY}.2.impc.ZIP", b"PK"), put(folder, "read me", b"1")]
+    (folder / "add" / "2025").mkdir()
+    assert workspace.run().code == 0
+    counts = {(count.rule, count.addresses, count.example) for count in workspace.status().left_out}
+    in_zip = ("a rule leaves out entries of this kind", 2, key)
+    assert counts == {
+        ("files whose names end in '.ZIP'", 1, unwanted[0]),
+        ("files whose names have no ending", 1, "add/read%20me"),
+        ("folders, links and devices", 1, "add/2025"),
+        in_zip,
+    }
+    assert {(count.rule, count.addresses, count.example) for count in workspace.status().last.left_out} == counts
+    assert {count.reason for count in workspace.status().left_out} == {"not_wanted"}
+    for name in unwanted:
+        (folder / name).unlink()
+    (folder / "add" / "2025").rmdir()
+    assert workspace.run(last="zip_name").code == 0
+    assert [(count.rule, count.addresses, count.example) for count in workspace.status().left_out] == [in_zip]
+
+
 def test_a_bad_name_within_a_zip_fails_its_parents_and_not_its_siblings(make_workspace):
     workspace = make_workspace()
     good, bad = f"H.{DAY}.1.specimen.impc.xml", f"H.{DAY}.specimen.impc.xml"

@@ -71,6 +71,24 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
     store.close()
 
 
+def test_a_record_that_moved_stays_gone_whichever_attempt_is_settled_again(tmp_path):
+    def article(attempt, key):
+        return observe(attempt, Observation(key, {"n": 1}, "text", url=key, names=("n/1",)))
+
+    entries = [article(1, "old"), article(2, "new"), article(3, "new")]
+    store = RecordStore(tmp_path / "a.db")
+    for entry in entries:
+        store.settle([entry], entry.attempt)
+    for again in (entries[1:2], entries[:1], entries, entries[::-1]):
+        store.settle(again, 3)
+        changes = {key: [version.change for version in store.history(key)] for key in ("old", "new")}
+        assert changes == {"old": ["new", "gone"], "new": ["new", "same"]}
+    store.settle([article(4, "newest")], 4)  # the name is still that of "new"
+    assert [store.history(key)[-1].change for key in ("old", "new", "newest")] == ["gone", "gone", "new"]
+    assert list(store.faults()) == []
+    store.close()
+
+
 def test_what_a_attempt_said_stays_where_it_is_not_read_again_by_no_fault_of_its_bytes(tmp_path):
     store = RecordStore(tmp_path / "a.db")
 

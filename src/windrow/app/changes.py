@@ -157,14 +157,19 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
                 f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
             )
     first_error: WindrowError | None = None
-    for adapter in capable(Compares, harvested_collections(workspace)).values():
+    harvested = harvested_collections(workspace)
+    adapters = capable(Compares, harvested)
+    for adapter in adapters.values():
         try:
             if comparison := adapter.compare(workspace, name, since, until, context=context):
                 return comparison
         except WindrowError as error:  # a collection that does not take such names raises UsageError
             first_error = error if first_error is None or isinstance(first_error, UsageError) else first_error
-    hint = f"windrow why {shlex.quote(name)}"
-    raise first_error or WindrowError(f"no version of {name} is known", hint=hint, reason=Reason.NOT_FOUND)
+    hint, message = f"windrow why {shlex.quote(name)}", f"no version of {name} is known"
+    if uncompared := ", ".join(sorted({*harvested} - {*adapters})):
+        first_error = None if isinstance(first_error, UsageError) else first_error
+        message = f"{message} that can be compared: windrow does not compare files and records of {uncompared}"
+    raise first_error or WindrowError(message, hint=hint, reason=Reason.NOT_FOUND)
 
 
 def format_atom(changes: Sequence[SourceChange], name: str, now: datetime) -> str:

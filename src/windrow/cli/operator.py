@@ -158,13 +158,13 @@ def _confirm(count: int) -> None:
 
 @command("check", examples=["windrow check", "windrow check --sandbox", "windrow check ../articles"])
 @click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-@option("--sandbox", is_flag=True, help="Test on this machine the sandbox of the processes that read documents.")
+@option("--sandbox", is_flag=True, help="Test on this machine the sandbox of processes that read or fetch documents.")
 def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> int:
     """Read every capture back, and compare ledger, archive and projections.
 
     With a FOLDER: check the files in it against a collection's standard, whoever wrote them; no workspace is needed.
-    With --sandbox: show how the kernel restricts the processes that read documents, and which forbidden acts it does
-    not refuse to them; no workspace is needed. Each fault is a line, and if there is one, the exit code is 1.
+    With --sandbox: show how the kernel restricts the processes that read or fetch documents, and which forbidden acts
+    it does not refuse to them; no workspace is needed. Each fault is a line, and if there is one, the exit code is 1.
     """
     if sandbox:
         if place:
@@ -189,18 +189,22 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
 def _check_sandbox(console: Console) -> int:
     from windrow.engine.steps.sandbox import try_sandbox  # noqa: PLC0415 `--help` needs no engine
 
-    trial = try_sandbox()
+    trial, fetcher_trial = try_sandbox(), try_sandbox(is_fetcher=True)
+    fault_count = len(trial.allowed) + len(fetcher_trial.allowed)
     if console.json:
-        console.message("sandbox", {**trial.sandbox._asdict(), "allowed": list(trial.allowed)})
-        return 1 if trial.allowed else 0
+        allowed = {"allowed": list(trial.allowed), "allowed_to_fetchers": list(fetcher_trial.allowed)}
+        console.message("sandbox", {**trial.sandbox._asdict(), **allowed})
+        return 1 if fault_count else 0
     no_new_privs, landlock, seccomp = trial.sandbox
     console.print(f"no_new_privs: {'yes' if no_new_privs else 'no'}")
     console.print(f"Landlock: {f'version {landlock}' if landlock else 'no (not in the kernel, or switched off)'}")
     console.print(f"seccomp: {'yes' if seccomp else 'no'}")
     for act_name in trial.allowed:
         console.print(f"not refused to processes that read documents: {act_name}")
-    console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "every act that was tried is refused")
-    return 1 if trial.allowed else 0
+    for act_name in fetcher_trial.allowed:
+        console.print(f"not refused to processes that fetch documents: {act_name}")
+    console.inform(counted(fault_count, "fault") if fault_count else "every act that was tried is refused")
+    return 1 if fault_count else 0
 
 
 def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:

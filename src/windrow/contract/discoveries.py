@@ -111,7 +111,8 @@ class Listing:
     """Find documents by listing the folders of a source.
 
     A listed file becomes an item of `kind`, which waits for its transfer or is refused because of its name. Folders are
-    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`.
+    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries of which
+    `plan` makes no offer are counted as left out.
     """
 
     folders: tuple[str, ...]  # below a source's base
@@ -241,7 +242,8 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
             f"{setting}: {address!r} is not the address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
         )
     secret = options.get("warc_secret") or None
-    if secret and url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1", "::1"}:
+    is_own_machine = url.hostname in {"localhost", "127.0.0.1", "::1"} and not options.get("proxy")
+    if secret and url.scheme == "http" and not is_own_machine:
         raise ConfigError(f"{setting}: {address!r} has a secret, which may only be sent over https")
     site = Site(
         url.scheme, url.hostname, port, base=f"{folder_path.rstrip('/')}/", proxy=str(options.get("proxy") or ""),

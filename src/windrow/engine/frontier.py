@@ -209,9 +209,8 @@ class FileFrontier:
         return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return an empty list, since unwanted files are refused for their names, and not left out by rules."""
-        del source
-        return []
+        """Return what was left out of a source's last listing, and of the files that were read last."""
+        return self._ledger.sessions.left_out_in_last(source)
 
     def activity(self, phase: int) -> str:
         """Return what a task of a phase does at a source: "fetching" or "listing", or "" if a step has this phase."""

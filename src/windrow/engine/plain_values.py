@@ -11,12 +11,13 @@ made of packets. Each packet is two lengths, a JSON text with the values, and th
   collections.
 
 Such a message can be wrong, but it cannot run code, change a class, nest values deeper than Python's own limit, or
-take much more memory than it has bytes.
+take much more memory than it has bytes. The fields of its values have the types that their classes declare.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,10 +31,11 @@ from importlib import import_module
 from itertools import chain
 from operator import attrgetter
 from pathlib import PosixPath, PurePosixPath
-from typing import Any
+from typing import Any, NoReturn
 from zoneinfo import ZoneInfo
 
 from windrow.contract import Captures, Collection, Crawl, Derive, Requests, Summarise
+from windrow.engine.field_types import FieldTypes
 from windrow.errors import WindrowError
 
 OWN_PACKAGE = "windrow"
@@ -42,6 +44,9 @@ BYTES_PER_VALUE = 16
 
 Unpacked, a value takes about 100 bytes.
 """
+
+SURROGATE_SIGNS, LONE_SURROGATE = (b"\xed", b"\\u"), re.compile(rb"\xed[\xa0-\xbf]")
+"""What each message with a lone surrogate contains, and a pattern for lone surrogates in messages of `pack_values`."""
 
 _LENGTHS = struct.Struct("!QQ")  # of the JSON text, and of the long texts and bytes
 _SHORT_TEXT = 200  # characters of a text that is part of the JSON text
@@ -228,10 +233,12 @@ def _unpack_one(node: Any, makers: list[_Maker]) -> Any:
     if not node:
         return ()
     if node[0] == _ROWS:
-        rows = node[2:]
+        rows, maker = node[2:], makers[node[1]]
+        if make_rows := getattr(maker, "make_rows", None):
+            return make_rows(rows)
         if not _are_atoms(rows):
             raise MessageRefused("a process sent rows with other things than numbers and texts")
-        return tuple(map(makers[node[1]], rows))
+        return tuple(map(maker, rows))
     return makers[node[0]]([child if type(child) in _ATOMS else _unpack_one(child, makers) for child in node[1:]])
 
 
@@ -298,16 +305,34 @@ def _make_maker(module: str, class_name: str) -> _Maker:
         raise MessageRefused(f"a process sent {module[:100]}.{class_name[:100]}, which is not a class of values")
     if issubclass(kind, Enum):
         return lambda values: kind._value2member_map_[values[0]]
-    if not issubclass(kind, tuple):
-        return lambda values: kind(*values)
-    size, make = len(kind._fields), partial(tuple.__new__, kind)  # type: ignore[attr-defined]
+    return _make_checking(kind)
 
-    def make_tuple(values: list[Any]) -> Any:
+
+def _make_checking(kind: type) -> _Maker:
+    """Return the function that makes values of a NamedTuple or a dataclass, and refuses wrong fields."""
+    types = FieldTypes(kind)
+    size, find_wrong = len(types.names), types.find_wrong
+    make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)
+
+    def refuse(wrong: str) -> NoReturn:
+        raise MessageRefused(f"a process sent a {kind.__name__} with a wrong value as its {wrong}")
+
+    def make_checked(values: list[Any]) -> Any:
         if len(values) != size:
-            raise MessageRefused(f"a process sent a {class_name[:100]} of {len(values)} fields instead of {size}")
+            raise MessageRefused(f"a process sent a {kind.__name__} of {len(values)} fields instead of {size}")
+        if wrong_field := find_wrong(values):
+            refuse(wrong_field)
         return make(values)
 
-    return make_tuple
+    def make_rows(rows: list[list[Any]]) -> tuple[Any, ...]:
+        if set(map(len, rows)) != {size}:
+            raise MessageRefused(f"a process sent rows of a {kind.__name__} of other lengths than {size}")
+        if wrong_field := types.find_wrong_column(rows, _ATOMS):
+            refuse(wrong_field)
+        return tuple(map(make, rows))
+
+    make_checked.make_rows = make_rows  # type: ignore[attr-defined]
+    return make_checked
 
 
 _makers: dict[str, _Maker] = {}

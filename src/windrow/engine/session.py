@@ -120,7 +120,7 @@ class SessionSettings:
     fetchers: int = 2
     workers: int = 2
     agent: str = "windrow"  # the User-Agent of requests
-    sandbox: bool = True  # whether workers are kept from doing anything but read captures
+    sandbox: bool = True  # whether workers can only read captures, and fetchers only write the archive
     group_reads: bool = False  # whether the group may read what is written
 
 
@@ -184,7 +184,7 @@ class Session:
         warm_up(schemes, step_modules(harvest.collection))
         self._projections += [harvest.projection] if harvest.projection else []
         archive_settings = ArchiveSettings(
-            settings.archive, self.number, settings.limits, settings.rollover_size, settings.agent
+            settings.archive, self.number, settings.limits, settings.rollover_size, settings.agent, settings.sandbox
         )
         close_stores = [store.close for store in (harvest.store, harvest.version_store) if store]
         with ExitStack() as stack:

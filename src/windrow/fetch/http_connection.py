@@ -26,6 +26,7 @@ from windrow.fetch.dial import (
     refuse_behind_proxy,
     tls_context,
 )
+from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.transport import public_address
 from windrow.formats.http_response import ResponseHead, ResponseReader
 from windrow.model import Site
@@ -275,7 +276,11 @@ class HttpProxy(NamedTuple):
 
     @classmethod
     def of(cls, site: Site) -> Self:
-        """Read `site.proxy`. Raises TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
+        """Read `site.proxy`.
+
+        Raises TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy, and with POLICY_DENIED if
+        its user or password would be sent unencrypted to another machine.
+        """
         try:
             parts = urlsplit(site.proxy)
             usual_port = _DEFAULT_PORTS[parts.scheme]
@@ -287,6 +292,9 @@ class HttpProxy(NamedTuple):
             raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
         authorization = ""
         if parts.username is not None:
+            if parts.scheme != "https" and not is_loopback(parts.hostname):
+                message = f"{public_address(site)}: a password may only be sent over https, also to its proxy"
+                raise TerminalFailure(message, Reason.POLICY_DENIED, hint="use a proxy whose address begins with https")
             user_and_password = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             authorization = f"Basic {base64.b64encode(user_and_password.encode()).decode()}"
         return cls(parts.hostname, port, parts.scheme == "https", authorization)

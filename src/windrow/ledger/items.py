@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger.batch import LedgerBatch
 from windrow.model import Finding, Reading, Status
 from windrow.reasons import Reason
@@ -71,4 +72,5 @@ class ItemWriter:
         """Record the findings about an item in the phase with the number `phase`."""
         for finding in findings:
             position = (finding.line, finding.column)
-            self._batch.fact("finding", session, item, phase, finding.kind, finding.level, finding.message, *position)
+            texts = (finding.kind, finding.level, replace_lone_surrogates(finding.message))
+            self._batch.fact("finding", session, item, phase, *texts, *position)

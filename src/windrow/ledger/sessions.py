@@ -60,6 +60,17 @@ class SessionQueries(TypedSessions):
         reports_changes = reports_changes or (row.ended is not None and self.has_task(row.span))
         return reported_before + 1, row.last if reports_changes else reported_before
 
+    def left_out_in_last(self, source: str) -> list[RuleCount]:
+        """Return what was left out of a source, in each phase in the last session whose task did not fail there."""
+        tasks = [task for task in self.tasks_of_source(source) if task.failed is False]
+        last_sessions = {task.phase: task.session for task in tasks}
+        counts = (
+            RuleCount.read(source, task.reason, task.comment)
+            for task in tasks
+            if task.reason and task.comment and task.session == last_sessions[task.phase]
+        )
+        return [count for count in counts if count]
+
 
 class SessionWriter:
     """Writes sessions and their tasks."""

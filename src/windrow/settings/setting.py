@@ -102,7 +102,9 @@ WORKSPACE_SETTINGS = (
     Setting("limits.links", count(1, 10**7), _LIMITS.links, "maximum number of links of one page"),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
-    Setting("run.sandbox", SWITCH, True, "whether the kernel restricts the processes that read documents to reading"),
+    Setting(
+        "run.sandbox", SWITCH, True, "whether the kernel lets readers only read, and fetchers only write the archive"
+    ),
     Setting("run.group_reads", SWITCH, False, "whether the group of the workspace's folders may read new files there"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
     Setting("run.notify", COMMAND, "", "command that gets every session's summary, as JSON on its input"),

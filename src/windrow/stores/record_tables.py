@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from windrow.contract import Observation
+from windrow.contract import AttemptObservations, Observation
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -78,11 +78,14 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
     return str(row[0]) if row else ""
 
 
-def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int, source: str) -> set[int]:
-    """Assign names to a record; return the ids of the other records that had them before, and are gone now.
+def set_names(
+    connection: sqlite3.Connection, names: Sequence[str], record: int, entry: AttemptObservations
+) -> set[int]:
+    """Assign names, which an attempt gives, to a record; return the ids of the records that had them and are gone now.
 
-    If the latest observation of the record is by the same `source` and has a value, a name that another record has
-    belongs to two things: it stays with the other record, which is not gone, and no id is returned.
+    If the latest observation of the record is by the same source and has a value, a name that another record has
+    belongs to two things: it stays with the other record, which is not gone, and no id is returned. The same holds if a
+    later attempt observed the other record.
     """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
@@ -91,7 +94,10 @@ def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int,
     if earlier_records:
         query = "SELECT value, source FROM observation WHERE record = ? ORDER BY at DESC, attempt DESC LIMIT 1"
         value, latest_source = connection.execute(query, (record,)).fetchone() or (None, "")
-        is_shared = value is not None and latest_source == source
+        ids = ",".join(map(str, earlier_records))
+        query = f"SELECT 1 FROM observation WHERE record IN ({ids}) AND attempt > ? AND value IS NOT NULL LIMIT 1"
+        is_later = connection.execute(query, (entry.attempt,)).fetchone() is not None
+        is_shared = is_later or (value is not None and latest_source == entry.source)
     change = "NOTHING" if is_shared else "UPDATE SET record = excluded.record"
     connection.executemany(
         f"INSERT INTO other_name VALUES (?,?) ON CONFLICT DO {change}", [(name, record) for name in names]

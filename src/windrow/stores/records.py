@@ -166,7 +166,8 @@ class RecordStore(SkippedCounts):
                 if isinstance(observation, Observation) and observation.value is not None
             ]
             return set[int]().union(*(self._write_observation(entry, observation) for observation in observations))
-        touched = {record for (record,) in run("SELECT record FROM observation WHERE attempt = ?", (entry.attempt,))}
+        old_rows = run("SELECT record, at, url, value FROM observation WHERE attempt = ?", (entry.attempt,)).fetchall()
+        touched = {row[0] for row in old_rows}
         is_unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
         for table in ("skipped", "waiting") if is_unread else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE attempt = ?", (entry.attempt,))
@@ -174,14 +175,17 @@ class RecordStore(SkippedCounts):
             if isinstance(result, Observation):
                 key = key_of_named(self._connection, result) if result.value is None and result.names else result.key
                 if key:
-                    touched |= self._write_observation(entry, result._replace(key=replace_lone_surrogates(key)))
+                    observation = result._replace(key=replace_lone_surrogates(key))
+                    touched |= self._write_observation(entry, observation, old_rows)
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.full_message[:2000])
                 skipped_row = (entry.attempt, replace_lone_surrogates(result.key), reason, message, entry.url)
                 run(_INSERT_SKIPPED, skipped_row)
         return touched
 
-    def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:
+    def _write_observation(
+        self, entry: AttemptObservations, observation: Observation, old_rows: Iterable[tuple[Any, ...]] = ()
+    ) -> set[int]:
         """Write an observation; return the ids of its record, and of records that had its names and are now gone."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
@@ -199,7 +203,9 @@ class RecordStore(SkippedCounts):
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
         time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
         gives_names = value_id is not None and observation.names
-        gone_records = set_names(self._connection, observation.names, record, entry.source) if gives_names else set()
+        gone_records = set_names(self._connection, observation.names, record, entry) if gives_names else set()
+        if gives_names:  # records that were gone before the attempt was settled again
+            gone_records |= {row[0] for row in old_rows if row[1:] == (time_text, url, None)} - {record}
         rows = [(gone_record, time_text, entry.attempt, entry.source, url) for gone_record in gone_records]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, time_text, entry.attempt, value_id, entry.source, url)

@@ -79,6 +79,7 @@ def test_what_is_left_out_by_rule_is_noted():
     assert reading.done
     assert [member.name for member in reading.members] == [EXPERIMENTS]
     assert [finding.level for finding in reading.findings] == [Level.NOTE, Level.NOTE, Level.NOTE, Level.WARN]
+    assert reading.left_out == 3, "without the folder itself"
 
 
 def test_xml_files_of_bad_names_are_members_with_their_reason():

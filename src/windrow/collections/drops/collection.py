@@ -1,7 +1,7 @@
 """The declaration of the collection `drops`: which listed files it wants, which source it tries first, and its steps.
 
-Files in other folders than `FOLDERS`, and names that do not end in `.zip`, are ignored and not counted as refused
-(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car: it has the checksum.
+Names that do not end in `.zip` are not refused (specification, section 3): a run counts them as left out. A
+`NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car: it has the checksum.
 """
 
 from __future__ import annotations

@@ -138,8 +138,8 @@ def unzip(task: Task) -> Reading:
 
     If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
     no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as
-    findings; XML files with an invalid name are members with a reason. `md5` is the MD5 of the zip, and `count` is
-    the number of its entries.
+    findings, and those that are not folders are counted; XML files with an invalid name are members with a reason.
+    `md5` is the MD5 of the zip, and `count` is the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
@@ -156,7 +156,8 @@ def unzip(task: Task) -> Reading:
     reason = None if has_usable_member else Reason.EMPTY_ARCHIVE
     if reason:
         findings.insert(0, Finding(finding_kind(reason), f"none of the {len(entries)} entries can be used"))
-    return Reading(reason, limit_findings(findings), tuple(members), count=len(entries), md5=md5)
+    left_out = sum(explain_left_out(entry) is not None for entry in entries if not entry.is_folder)
+    return Reading(reason, limit_findings(findings), tuple(members), count=len(entries), md5=md5, left_out=left_out)
 
 
 def check_xsd(task: Task) -> Reading:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from windrow.caps import SECTION_LINKS
 from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
+from windrow.formats.url import describe_bad_address, normalise
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, PATH, SELECTORS, SWITCH, TEXTS, ValueKind, choice, count
@@ -41,6 +42,15 @@ def _read_zone(setting: Any, _root: Path) -> str:
         raise ConfigError("expected a time zone, such as America/Chicago") from None
 
 
+def _read_addresses(setting: Any, root: Path) -> tuple[str, ...]:
+    addresses: tuple[str, ...] = TEXTS.read(setting, root)
+    for address in addresses:
+        if not normalise(address).url:
+            raise ConfigError(f"{describe_bad_address(address)}, such as https://news.example.org")
+    return addresses
+
+
+ADDRESSES = ValueKind("list of addresses", _read_addresses, TEXTS.spell, TEXTS.show)
 DAY = ValueKind("day", _read_day)
 ZONE = ValueKind("time zone", _read_zone)
 
@@ -59,7 +69,7 @@ SOURCE = (
     Setting(
         "seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; default: `url` itself"
     ),
-    Setting("origins", TEXTS, [], "other origins with articles of the site, such as https://news.example.org"),
+    Setting("origins", ADDRESSES, [], "other origins with articles of the site, such as https://news.example.org"),
     Setting(
         "max_links", count(1, 10**5), SECTION_LINKS.number, "most articles that are requested from one page of links"
     ),
@@ -68,13 +78,20 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; raise ConfigError if `url` is not http(s), or `until` is before `since`."""
+    """Build a source from its table.
+
+    Raise ConfigError if `url` is not http(s), if `until` is before `since`, or if the `kind` does not use the `seeds`.
+    """
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: `url` is not an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:
         raise ConfigError(f"{values['until'].origin}: `until` is before `since`", hint=f"edit {table.file}")
+    kind = values["kind"].value
+    if values["seeds"].value and kind in {"wordpress", "townnews"}:
+        problem = f'`seeds` are not requested from a site of the kind {kind}: remove them, or set kind = "feed"'
+        raise ConfigError(f"{values['seeds'].origin}: {problem}", hint=f"edit {table.file}")
     return replace(source, pace=float(values["delay"].value))
 
 

@@ -6,7 +6,7 @@ Everything follows from a source's options, such as `seeds`, `hosts`, `paths`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.caps import ASSETS_OF_ORIGIN, PAGE_LINKS, SITEMAPS_OF_ORIGIN
@@ -43,18 +43,12 @@ def make_site_policy(source: Source) -> Policy:
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
-    """Return the first addresses of a site: its seeds, and the configured feeds and sitemaps that are on its hosts."""
-    source_options, policy = source.options, make_site_policy(source)
-    pages = dict.fromkeys(
-        clean_address(url) for url in (*policy.scope.seeds, *_normalise_own_urls(policy, source_options["feeds"]))
-    )
+    """Return the first addresses of a site: its seeds, feeds and sitemaps. `build_source` has checked them."""
+    scope, feeds, sitemaps = make_site_policy(source).scope, source.options["feeds"], source.options["sitemaps"]
+    pages = dict.fromkeys(clean_address(url) for url in (*scope.seeds, *(normalise(feed).url for feed in feeds)))
     found_pages = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
-    sitemaps = dict.fromkeys(_normalise_own_urls(policy, source_options["sitemaps"]))
-    return found_pages + [FoundUrl(hash64(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
-
-
-def _normalise_own_urls(policy: Policy, texts: Iterable[str]) -> list[str]:
-    return [url for text in texts if (url := normalise(text).url) and policy.scope.owns(parts(url))]
+    sitemap_urls = dict.fromkeys(normalise(sitemap).url for sitemap in sitemaps)
+    return found_pages + [FoundUrl(hash64(url), parts(url).origin, url, 0, SITEMAP) for url in sitemap_urls]
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:  # noqa: ARG001 the shape of `Crawl.rules`

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from windrow.caps import ASSETS_OF_ORIGIN, SITEMAPS_OF_ORIGIN
 from windrow.collections.pages.policy import make_policy
-from windrow.collections.pages.scope import make_scope, parse_host, parse_parameter_rule, parse_path_pattern
+from windrow.collections.pages.scope import Scope, make_scope, parse_host, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.url import describe_bad_address, normalise, parts
@@ -238,7 +238,9 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
         "seeds": _read_seeds(table, values, surroundings),
     }
     try:
-        make_scope(options["seeds"], options["hosts"], options["paths"])
+        scope = make_scope(options["seeds"], options["hosts"], options["paths"])
+        for name in ("sitemaps", "feeds"):
+            _refuse_foreign(scope, name, options[name])
     except ConfigError as error:
         raise ConfigError(
             f"{table.file}: source.{table.name}.{error}", hint=f"edit {surroundings.root / table.file}"
@@ -258,6 +260,17 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     is_active, collection = values["state"].value == "available", values["collection"].value
     max_pages = values["max_commands_per_run"].value or get_default("max_commands_per_run")
     return Source(table.name, collection, site, active=is_active, connections=1, options=options, most=max_pages)
+
+
+def _refuse_foreign(scope: Scope, setting: str, addresses: Iterable[str]) -> None:
+    """Raise ConfigError for an address in `setting` that is not on a host of the source: it would not be requested."""
+    for address in addresses:
+        url = parts(normalise(address).url)
+        if not scope.owns(url):
+            host = url.host if url.port is None else f"{url.host}:{url.port}"
+            raise ConfigError(
+                f'{setting}: {address} is not on a host of the source; if it belongs to the site: hosts = ["{host}"]'
+            )
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
 from windrow.ledger.typed.captures import IndexRow
-from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
+from windrow.model import ArchivePlace, CdxLine, Finding, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 PAGE_SIZE = 1000
@@ -164,7 +164,8 @@ class Capturing:
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
-            return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
+            done_jobs = self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)
+            return [_refuse_wrong_indexes(done.result, len(job.lines)) for job, done in done_jobs]
 
         selections = []
         for lines, page_outcome in zip(pages, run_rules(pages), strict=True):
@@ -202,3 +203,10 @@ class Capturing:
                 )
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
+
+
+def _refuse_wrong_indexes(result: Selection | Reading, count: int) -> Selection | Reading:
+    """Return a result for `count` lines, or a failed reading if it selects lines that there are not."""
+    if isinstance(result, Reading) or all(0 <= index < count for index in result.wanted):
+        return result
+    return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules returned a line that they did not get"),))

@@ -35,6 +35,7 @@ from windrow.engine.listed.transfer import run_batch
 from windrow.engine.plain_values import pack_values
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import SharedNumbers, end_with_parent
+from windrow.engine.steps.sandbox import restrict_fetcher
 from windrow.fetch.transports import transport_for
 from windrow.formats.url import parts
 
@@ -188,6 +189,8 @@ def main(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: SharedNumber
         ArchiveWriter, settings.folder, prefix, settings.limits, settings.rollover_size, settings.agent
     )
     archive, unarchived = open_archive(), open_archive(archived=False)
+    if settings.sandbox:
+        restrict_fetcher(settings.folder)
     gc.freeze()
     # Every host that is walked has a connection, so as many open files as possible are allowed.
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -24,14 +24,23 @@ from windrow.engine.fetchers.message import (
     CloseConnection,
     CrawlOrigin,
     Event,
+    FolderMissing,
     Halt,
+    ListedEntries,
     MoreJobs,
     TransferBatch,
 )
 from windrow.engine.heartbeat import FetcherWatch
 from windrow.engine.listed.connection_pool import host_name
 from windrow.engine.message_pipe import MessagePipe
-from windrow.engine.plain_values import OWN_PACKAGE, MessageRefused, unpack_values
+from windrow.engine.plain_values import (
+    LONE_SURROGATE,
+    OWN_PACKAGE,
+    SURROGATE_SIGNS,
+    MessageRefused,
+    pack_values,
+    unpack_values,
+)
 from windrow.engine.runtime import CONTEXT, SharedNumbers, start_process
 from windrow.formats.url import parts
 from windrow.model import FetchJob, Site
@@ -59,6 +68,10 @@ def _read_events(message: bytes) -> list[Event]:
     events = [*unpack_values(message, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)]
     if not all(isinstance(event, Event) for event in events):
         raise MessageRefused("a fetcher process sent something that is not an event")
+    if any(sign in message for sign in SURROGATE_SIGNS):  # names in listings may have bytes that are not UTF-8
+        others = [event for event in events if not isinstance(event, ListedEntries | FolderMissing)]
+        if LONE_SURROGATE.search(pack_values(others)):
+            raise MessageRefused("a fetcher process sent a text that cannot be encoded")
     return events
 
 

@@ -35,6 +35,7 @@ class ArchiveSettings(NamedTuple):
     limits: Limits
     rollover_size: int
     agent: str  # the User-Agent of requests
+    sandbox: bool = True  # whether the kernel lets fetchers write only there (`restrict_fetcher`)
 
 
 class TransferBatch(NamedTuple):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 
 from windrow.digest import digest
+from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, FolderMissing, ListedEntries, TransferBatch
 from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import describe_choice
@@ -19,7 +21,7 @@ from windrow.formats.text import counted, show
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror
-from windrow.model import Finding, Level, ListingEntry, Offer, Source
+from windrow.model import Finding, Level, ListingEntry, Offer, Source, join_path
 from windrow.reasons import Reason
 
 
@@ -162,7 +164,10 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
     new = refused = 0
+    left_out = _count_left_out(listing.entries, offers)
     with run.ledger.writing() as writer:
+        phase = run.collection.phase(run.collection.listing.list_phase)
+        left_out.record(writer, run.session, run.collection.name, listing.source.name, phase)
         for offer in offers:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
@@ -194,6 +199,20 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     reason = Reason.NOT_FOUND if lost else Reason.PROTOCOL_ERROR if unsure else None
     run.close_task(listing.task, comment, reason, failed=reason is not None)
     run.progress.step(1, reason is not None)
+
+
+def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
+    """Count the entries of which the collection has made no offer, and which are not checksum files that it uses."""
+    counter = LeftOutCounter()
+    used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
+    for entry in entries:
+        path = join_path(entry.folder, entry.name).lstrip("/")
+        if path not in used_paths:
+            ending = PurePosixPath(entry.name).suffix[:20]
+            rule = f"files whose names end in {ending!r}" if ending else "files whose names have no ending"
+            example = path.encode("utf-8", "backslashreplace").decode()
+            counter.add(Reason.NOT_WANTED, rule if entry.is_file else "folders, links and devices", 1, example)
+    return counter
 
 
 def _record_gone(

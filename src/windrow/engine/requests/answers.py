@@ -337,9 +337,16 @@ def find_forged_request(collection: Collection, source: Source, followed: Follow
     allowed = allowed_origins(collection, source)
     for url in (*followed.found, *followed.if_new, *followed.when_named):
         request = url.request or HttpRequest()
-        is_own = parts(url.url).origin == url.origin and request_key(url.url, request) == url.digest
+        try:
+            is_own = parts(url.url).origin == url.origin and request_key(url.url, request) == url.digest
+        except (ValueError, TypeError):  # it has something that no request can have
+            is_own = False
         if url.origin not in allowed or not is_own or request.attachments or url.kind != REQUEST:
-            return f"the reader returned a request to {url.url[:200]} that is not one of {source.name}"
+            return f"the reader returned a request to {url.url[:200]!r} that is not one of {source.name}"
+    try:
+        json.dumps(dict(followed.result.learned))
+    except (ValueError, TypeError, RecursionError):
+        return f"the reader returned values to learn about {source.name} that are not JSON"
     return ""
 
 

@@ -153,6 +153,7 @@ class _Worker:
         self._clock, self._message_clock = ReadingClock(), ReadingClock()
         self._was_asleep = False  # it was killed because it slept too long
         self._problem = ""  # why it was killed otherwise
+        self._collection = config.collection
         self._packages = package_names(step_modules(config.collection))
 
     @property
@@ -228,7 +229,11 @@ class _Worker:
                 self._has_begun = True
                 continue
             batch, jobs, _, _ = self.in_hand[0] if self.in_hand else _NOTHING_SENT
-            self._results += worker.check_results(values, len(jobs) - len(self._results))
+            results = worker.check_results(values, len(jobs) - len(self._results))
+            for index, done in zip(jobs[len(self._results) :], results):  # noqa: B905 others may follow
+                if not worker.is_result_of(batch.jobs[index], self._collection, done.result):
+                    raise MessageRefused("a process that reads documents sent a result of another class")
+            self._results += results
             if len(self._results) < len(jobs):
                 continue
             results, self._results = self._results, []

@@ -1,4 +1,4 @@
-"""Restrict this process before it reads untrusted documents: its privileges, files, network and programs.
+"""Restrict this process before it reads or receives what is not trusted: its privileges, files, network and programs.
 
 Three mechanisms of Linux are used, which do not need root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp
 filter (3.5). A mechanism that the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.
@@ -20,12 +20,13 @@ import sys
 import sysconfig
 import tempfile
 import termios
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from windrow.archive.capture_sink import PARTS_FOLDER
 from windrow.engine.runtime import CONTEXT, start_process
 from windrow.engine.steps.allowed_calls import ARCHITECTURES, encode_filter, make_filter
 
@@ -33,11 +34,13 @@ _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _SECCOMP_MODE_FILTER = 2
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # calls of Landlock, the same on all architectures
 _PATH_BENEATH, _GET_VERSION = 1, 1  # the type of a rule, and a flag of _CREATE_RULESET
-_READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """The rights over files that Landlock knows, as bits, by the first version that knows them."""
 _NET_VERSION, _SCOPE_VERSION = 4, 6  # the first versions of Landlock with _NET_RIGHTS and with _SCOPES
 _NET_RIGHTS, _SCOPES = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals to processes outside
+_RENAME_VERSION = 2  # before it, Landlock refuses all renames from one folder to another
+_SIGNAL_SCOPE = 0b10
 _NEW_USER_SPACE = 0x10000000  # CLONE_NEWUSER
 
 _SYSTEM_FOLDERS = (
@@ -73,9 +76,24 @@ def restrict_process(readable: Iterable[Path]) -> Sandbox:
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()
     _close_outputs()
-    landlock = _restrict_files(libc, [*readable, *_own_folders()])
+    landlock = _restrict_files(libc, dict.fromkeys([*readable, *_own_folders()], _READ_FILE | _READ_FOLDER))
     tempfile.TemporaryFile = open_memory_file  # type: ignore[assignment]
     return Sandbox(True, landlock, _restrict_calls(libc))
+
+
+def restrict_fetcher(archive: Path) -> Sandbox:
+    """Let this process write only below the folder `archive`, and run no program. Return what restricts it.
+
+    It may read every file that its user may read, such as secrets, certificates and sources that are folders.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        return Sandbox()
+    if _landlock_version(libc) < _RENAME_VERSION:
+        return Sandbox(no_new_privs=True)
+    writable = {archive: ~_EXECUTE, archive / PARTS_FOLDER: ~_EXECUTE, Path(os.devnull): _WRITE_FILE}
+    unrestricted = _READ_FILE | _READ_FOLDER
+    return Sandbox(True, _restrict_files(libc, writable, unrestricted, net_rights=0, scopes=_SIGNAL_SCOPE))
 
 
 def _close_outputs() -> None:
@@ -106,36 +124,46 @@ def _own_folders() -> list[Path]:
     return [Path(folder) for folder in sorted({folder for folder in folders if folder} | {*_SYSTEM_FOLDERS})]
 
 
-def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
-    """Let Landlock allow only reading of `readable`, and no TCP if its version can refuse that.
-
-    Return the version, or 0 if Landlock does not work.
-    """
+def _landlock_version(libc: ctypes.CDLL) -> int:
+    """Return the version of Landlock that the kernel has, or a number below 1 if it has none."""
     version: int = libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
+    return version
+
+
+def _restrict_files(
+    libc: ctypes.CDLL, allowed: Mapping[Path, int], unrestricted: int = 0, *, net_rights: int = _NET_RIGHTS,
+    scopes: int = _SCOPES,
+) -> int:  # fmt: skip
+    """Let Landlock allow only the rights in `allowed`, and refuse `net_rights` and `scopes` if its version can do that.
+
+    `allowed` has the rights over files and folders. The rights in `unrestricted` hold everywhere. Return the version,
+    or 0 if Landlock does not work.
+    """
+    version = _landlock_version(libc)
     if version < 1:
         return 0
-    file_rights = max(rights for first, rights in _FILE_RIGHTS.items() if version >= first)
-    net_rights, scopes = _NET_RIGHTS * (version >= _NET_VERSION), _SCOPES * (version >= _SCOPE_VERSION)
+    file_rights = max(rights for first, rights in _FILE_RIGHTS.items() if version >= first) & ~unrestricted
+    net_rights, scopes = net_rights * (version >= _NET_VERSION), scopes * (version >= _SCOPE_VERSION)
     attributes = struct.pack("QQQ", file_rights, net_rights, scopes)
     size = 24 if scopes else 16 if net_rights else 8  # bytes of `attributes` that this version of Landlock has
     ruleset: int = libc.syscall(_CREATE_RULESET, attributes, size, 0)
     if ruleset < 0:
         return 0
     try:
-        for path in readable:
-            _allow_reading(libc, ruleset, path)
+        for path, rights in allowed.items():
+            _allow(libc, ruleset, path, rights & file_rights)
         return version if libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0 else 0
     finally:
         os.close(ruleset)
 
 
-def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        rights = _READ_FILE | _READ_FOLDER if path.is_dir() else _READ_FILE
+        rights &= -1 if path.is_dir() else _EXECUTE | _WRITE_FILE | _READ_FILE
         libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
     finally:
         os.close(descriptor)
@@ -158,20 +186,20 @@ class SandboxTrial(NamedTuple):
     allowed: tuple[str, ...]
 
 
-def try_sandbox() -> SandboxTrial:
-    """Restrict a child process like a worker, let it try what a worker must not do, and return the result.
+def try_sandbox(*, is_fetcher: bool = False) -> SandboxTrial:
+    """Restrict a child process like a worker or a fetcher, let it try what that must not do, and return the result.
 
     If the process ends without an answer, the result is that nothing restricts it and every act is allowed.
     """
     ours, theirs = CONTEXT.Pipe()
     with tempfile.TemporaryDirectory(prefix="windrow-sandbox-") as folder, ours:
-        process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder)), daemon=True)
+        process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder), is_fetcher), daemon=True)
         start_process(process)
         theirs.close()
         try:
             landlock, seccomp, no_new_privs, *allowed = ours.recv_bytes(1 << 16).decode().split("\n")
         except (EOFError, OSError):
-            return SandboxTrial(Sandbox(), (*_ACTS,))
+            return SandboxTrial(Sandbox(), _FETCHER_ACTS if is_fetcher else (*_ACTS,))
         finally:
             process.join()
     return SandboxTrial(Sandbox(no_new_privs == "True", int(landlock), seccomp == "True"), tuple(allowed))
@@ -193,6 +221,8 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "make a namespace": lambda _folder: _call("unshare", _NEW_USER_SPACE),
 }
 """Functions that do what a worker must not be able to do, by the name of the act."""
+_FETCHER_ACTS = ("write a file", "run a program")
+"""The names of the acts that a fetcher must not be able to do either: it may not write outside the archive."""
 
 
 def _open_null() -> int:
@@ -206,9 +236,10 @@ def _call(function: str, *arguments: int) -> None:
         raise PermissionError(function)
 
 
-def _try_acts(pipe: Pipe, folder: Path) -> None:
-    sandbox = restrict_process([])
-    allowed = [name for name, act in _ACTS.items() if not _is_refused(act, folder)]
+def _try_acts(pipe: Pipe, folder: Path, is_fetcher: bool) -> None:
+    sandbox = restrict_fetcher(folder / "archive") if is_fetcher else restrict_process([])
+    names = _FETCHER_ACTS if is_fetcher else _ACTS
+    allowed = [name for name in names if not _is_refused(_ACTS[name], folder)]
     words = [sandbox.landlock, sandbox.seccomp, sandbox.no_new_privs, *allowed]
     pipe.send_bytes("\n".join(map(str, words)).encode())
 

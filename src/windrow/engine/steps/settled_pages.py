@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from windrow.contract import Ask, AttemptObservations, Observation, Skip, results_of
-from windrow.model import Reading, RecordedAttempt
+from windrow.model import Finding, Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 PAGE_SIZE = 256
@@ -18,6 +18,10 @@ MAX_PAGE_BYTES = 16 << 20
 
 MAX_GATHER_SECONDS = 5.0
 """The time after which a page is complete, in seconds. If the process is killed, an unwritten page is lost."""
+
+
+WRONG_VALUES = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors that the result of a step raises if it does not have the values that the collection or its store expects."""
 
 
 class SettledAttempt(NamedTuple):
@@ -101,3 +105,22 @@ def gather_pages(
             page, size, began = [], 0, clock()
     if page:
         yield page
+
+
+def write_apart(
+    page: list[SettledAttempt],
+    checkpoint: int,
+    write: Callable[[list[SettledAttempt], int], None],
+    read_checkpoint: Callable[[], int],
+) -> None:
+    """Write each attempt of a page alone with `write`; one with a wrong value is written with a failed reading.
+
+    `checkpoint` is that of the whole page, and `read_checkpoint` returns the present one.
+    """
+    for settled in page:
+        upto = max(read_checkpoint(), min(checkpoint, settled.recorded.seq))
+        try:
+            write([settled], upto)
+        except WRONG_VALUES as error:
+            finding = Finding(type(error).__name__, f"its result cannot be used: {error}"[:1000])
+            write([settled._replace(result=Reading(Reason.STEP_FAILED, (finding,)))], upto)

@@ -27,7 +27,7 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import due_attempts
-from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages
+from windrow.engine.steps.settled_pages import PAGE_SIZE, WRONG_VALUES, SettledAttempt, gather_pages, write_apart
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
 from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers, skip_listed_earlier
@@ -381,8 +381,15 @@ class Settling:
             self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
 
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
+        """Write a page of attempts. If that fails because of a wrong value, each is written alone, or has failed."""
         if self._step.missing:
             page = [skip_listed_earlier(self._run.ledger, self._run.collection.name, settled) for settled in page]
+        try:
+            self._write_page(page, checkpoint)
+        except WRONG_VALUES:
+            write_apart(page, checkpoint, self._write_page, self._version_store.checkpoint)
+
+    def _write_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in page if (reason := self._why_unread(settled))}
@@ -423,16 +430,16 @@ class Settling:
 
     def _count_results(self, page: list[SettledAttempt]) -> None:
         run, failures = self._run, 0
+        uses = [(settled.left_out, settled.judge_use(has_records=self._step.takes_answers)) for settled in page]
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
                 read = [settled for settled in page if self._why_unread(settled) is None]
                 self._unread.record_waiting(writer, [settled.recorded.seq for settled in read if settled.asks])
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
-            for settled in page:
+            for settled, (left_out, use) in zip(page, uses, strict=True):
                 reason = self._reading_fault(settled.result)
-                self._tasks.count_left_out(settled.recorded.source, settled.left_out, settled.recorded.attempt.url)
+                self._tasks.count_left_out(settled.recorded.source, left_out, settled.recorded.attempt.url)
                 failures += reason is not None
-                use = settled.judge_use(has_records=self._step.takes_answers)
                 self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))
         run.progress.step(len(page), failures)
         run.tick()

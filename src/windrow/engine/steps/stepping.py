@@ -272,6 +272,8 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
                 )  # fmt: skip
             use = (reading.done, reading.reason if isinstance(step, Read) else None)
             tasks.count(writer, due_item.source, reading.reason, use, first_finding(reading))
+            if reading.left_out:
+                tasks.count_left_out(due_item.source, [Skip(Reason.NOT_WANTED, number=reading.left_out)], item.key)
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()
 

@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 from windrow.archive import Capture, open_response
-from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Settle, Step, Summarise, Task
+from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Load, Rows, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
+from windrow.engine.field_types import result_type
 from windrow.engine.plain_values import MessageRefused, pack_values
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import SharedNumbers, end_with_parent, lower_limit
 from windrow.engine.steps.sandbox import restrict_process
 from windrow.errors import MissingExtra, StepError, WindrowError
+from windrow.formats.text import replace_lone_surrogates
 from windrow.model import ArchivePlace, Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
 
@@ -100,15 +102,22 @@ class JobRunner:
     def run(self, job: AnyJob) -> Any:
         """Run a step on a document, follow a response or run a CaptureJob; an error becomes a failed reading."""
         try:
-            if isinstance(job, Job):
-                return self._take_step(job)
-            return self._follow_answer(job) if isinstance(job, FollowJob) else job.run(self._config.limits)
+            return self._run_job(job)
         except WindrowError as error:
             return Reading(error.reason or Reason.STEP_FAILED, (self._finding_of(error),))
         except MemoryError:
             return _memory_failure(self._config)
         except Exception as error:  # noqa: BLE001 a bug of a step must be reported, and not end the run
             return Reading(Reason.STEP_FAILED, (self._finding_of(error),))
+
+    def _run_job(self, job: AnyJob) -> Any:
+        if isinstance(job, Job):
+            result = self._take_step(job)
+        else:
+            result = self._follow_answer(job) if isinstance(job, FollowJob) else job.run(self._config.limits)
+        if not is_result_of(job, self._config.collection, result):
+            raise StepError(f"the step returned {type(result).__name__}, which is not its result", Reason.STEP_FAILED)
+        return result
 
     def _finding_of(self, error: Exception) -> Finding:
         """Return a finding that describes an error.
@@ -278,6 +287,18 @@ def check_results(values: list[Any], count: int) -> list[Done]:
     return values
 
 
+def is_result_of(job: AnyJob, collection: Collection, result: object) -> bool:
+    """Return whether a value is of a class that a job's result may have. A Settle step may return anything."""
+    if isinstance(result, Reading):
+        return True
+    if isinstance(job, FollowJob):
+        return type(result) is FollowedAnswer
+    if isinstance(job, Job):
+        step = collection.steps[job.step]
+        return isinstance(step, Settle) or (isinstance(step, Load) and type(result) is Rows)
+    return result_type(type(job))(result)
+
+
 def _is_result(done: object) -> bool:
     """Return whether a received value is a result whose numbers and texts the ledger can store."""
     if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds < _MAX_INT64:
@@ -285,7 +306,7 @@ def _is_result(done: object) -> bool:
     reading = done.result
     return type(reading) is not Reading or (
         isinstance(reading.reason, Reason | None)
-        and _are_numbers(reading.count)
+        and _are_numbers(reading.count, reading.left_out)
         and isinstance(reading.md5, str)
         and all(map(_is_finding, reading.findings))
         and all(map(_is_member, reading.members))
@@ -306,7 +327,7 @@ def _is_member(member: object) -> bool:
     if type(member) is not Member:
         return False
     texts = (member.name, member.digest, member.md5, member.kind, member.rank)
-    has_texts = all(isinstance(text, str) for text in texts)
+    has_texts = all(isinstance(text, str) and replace_lone_surrogates(text) == text for text in texts)
     return has_texts and isinstance(member.reason, Reason | None) and _are_numbers(member.size)
 
 
