@@ -242,6 +242,15 @@ def replace_lone_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def escape_lone_surrogates(text: str) -> str:
+    r"""Return a text with escapes in place of lone surrogates, as which bytes of names that are not UTF-8 are read.
+
+    >>> print(escape_lone_surrogates("caf\udce9.warc"))
+    caf\udce9.warc
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, which is in the plural unless the count is 1.
 
