@@ -34,7 +34,7 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
-from windrow.formats.text import escape_lone_surrogates
+from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
@@ -66,7 +66,7 @@ def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, 
     """Count the files with these suffixes below folders in the tally, by `rule`, as files that are not read."""
     files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors are reported already
     for path in chain.from_iterable(files):
-        tally.faults.add(Reason.UNSUPPORTED, rule, 1, escape_lone_surrogates(str(path)))
+        tally.faults.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
 
 
 class Capturing:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
 from windrow.errors import ArchiveError
-from windrow.formats.text import escape_lone_surrogates
+from windrow.formats.text import replace_lone_surrogates
 
 MAX_PATHS_NAMED = 3
 """The maximum number of files of one name that are listed in a message."""
@@ -22,13 +22,13 @@ def raise_unread(error: OSError) -> None:
 
 def describe_unread(error: OSError) -> str:
     """Return a message about a folder, file or link that cannot be read."""
-    return f"{escape_lone_surrogates(str(error.filename))} cannot be read: {error.strerror}"
+    return f"{replace_lone_surrogates(str(error.filename), 'backslashreplace')} cannot be read: {error.strerror}"
 
 
 def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object]) -> Iterator[Path]:
     """Yield the paths that a database can store as texts; call `report` with an error for each of the others."""
     for path in paths:
-        if escape_lone_surrogates(str(path)) == str(path):
+        if replace_lone_surrogates(str(path)) == str(path):
             yield path
         else:
             report(OSError(EILSEQ, "its name is not valid UTF-8; rename it", str(path)))
