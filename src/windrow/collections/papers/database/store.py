@@ -62,7 +62,7 @@ MAX_FAILED_RUNS = 3
 """If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
 """The maximum number of documents for which GROBID may fail in a run that counts although it processed no document."""
-MAX_ALL_FAILED_RUNS = 10
+MAX_FAILED_RUNS_IN_ALL = 10
 """If GROBID failed for a document in this many runs, the outcome is final although GROBID processed no other document.
 
 It is not if GROBID failed for more than MAX_FAILED_ALONE documents in the last run: then the server is the cause.
@@ -105,10 +105,10 @@ class PaperStore(RecordStore):
         """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
 
         The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
-        step, which sends another request. After MAX_FAILED_RUNS runs that count, or MAX_ALL_FAILED_RUNS runs, the step
-        takes the last answer as final. A run counts if GROBID processed another document in it, or failed for at most
-        MAX_FAILED_ALONE documents, for all of which it had failed in an earlier run that counts. Return the number of
-        unused values that were removed; `at` is not used.
+        step, which sends another request. After MAX_FAILED_RUNS runs that count, or MAX_FAILED_RUNS_IN_ALL runs, the
+        step takes the last answer as final. A run counts if GROBID processed another document in it, or failed for at
+        most MAX_FAILED_ALONE documents, for all of which it had failed in an earlier run that counts. Return the number
+        of unused values that were removed; `at` is not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
@@ -120,7 +120,7 @@ class PaperStore(RecordStore):
             for attempt, asks, failed_runs, all_failed_runs in failures:
                 name, address = json.loads(asks)[-1]
                 is_final = failed_runs + run_counts >= MAX_FAILED_RUNS
-                is_final |= are_few and all_failed_runs + 1 >= MAX_ALL_FAILED_RUNS
+                is_final |= are_few and all_failed_runs + 1 >= MAX_FAILED_RUNS_IN_ALL
                 new_name = final_name(name) if is_final else earlier_name(name)
                 run("INSERT OR IGNORE INTO waiting VALUES (?, ?)", (attempt, json.dumps([[new_name, address]])))
                 run(_COUNT_RUN, (run_counts, attempt))
