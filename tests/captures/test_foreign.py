@@ -1,6 +1,7 @@
 """WARC files of other programs, read by Captures: from end to end, or by the CDX lines that point into them."""
 
 import gzip as gz
+import os
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -257,6 +258,8 @@ def test_two_missing_files_of_one_name_are_two_failures_until_both_are_there(tmp
     assert (records(workspace), capture_counts(workspace)[3]) == ({}, ["not_found", "not_found"])
     for warc in warcs:
         warc.close()
+    run_quotes(workspace, limit=1)
+    assert len(records(workspace)) == 1, "the limit bounds what is tried again, too"
     run_quotes(workspace)
     assert records(workspace) == {"/said/east.html#1": "east", "/said/west.html#1": "west"}
     assert capture_counts(workspace)[3] == []
@@ -340,6 +343,40 @@ def test_all_index_files_that_are_missing_are_counted(tmp_path):
     ledger.close()
     shown = "; ".join(f"{tmp_path}/{number:02}.cdx does not exist" for number in range(5))
     assert comments[0].endswith(f"; 25 files could not be read, such as these; {shown}")
+
+
+def test_an_index_line_that_is_not_utf_8_costs_itself_alone(tmp_path):
+    """A file name or an address with other bytes ended the run with a traceback."""
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    for number in range(2):
+        warc.add(f"/said/{number}.html", quotes_page(f"number {number}"))
+    first, second = (line.encode() for line in warc.close().lines)
+    lines = [
+        first.replace(b"press.warc.gz", b"caf\xe9.warc.gz"),
+        first.replace(b"0.html text", b"\xe9.html text"),
+        second,
+    ]
+    (tmp_path / "press.cdx").write_bytes(b"\n".join([b" CDX N b a m s k r M S V g", *lines]))
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"])
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "number 1"}
+    assert capture_counts(workspace)[3] == ["not_found", "bad_line"]
+
+
+def test_files_whose_names_are_not_utf_8_are_reported_and_the_others_are_read(tmp_path):
+    """A name from an old file system ended the run with a traceback."""
+    for name in ("press.warc.gz", os.fsdecode(b"caf\xe9.warc.gz"), os.fsdecode(b"caf\xe9.warc.xz")):
+        warc = ForeignWarc(tmp_path / "warcs" / name)
+        warc.path.parent.mkdir(exist_ok=True)
+        warc.add("/said/1.html", quotes_page("one"))
+        warc.close()
+    workspace = configure(tmp_path, warc=[tmp_path / "warcs"])
+    assert run_quotes(workspace).failed
+    assert records(workspace) == {"/said/1.html#1": "one"}
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    (comment,) = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    ledger.close()
+    assert f"{tmp_path}/warcs/caf\\udce9.warc.gz cannot be read: its name is not valid UTF-8; rename it" in comment
 
 
 def test_captures_of_other_makers_are_limited_and_gone_on_with(tmp_path):

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from windrow.collections.papers.capture_rules import PATTERNS, media_type, select, wanted_types
+from windrow.collections.papers.row_keys import hex_of
 from windrow.errors import ConfigError
 from windrow.formats.cdx import CdxFault, parse_line
 from windrow.model import CdxLine, Site, Source
@@ -56,9 +57,10 @@ def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared)
         ({"mime": ""}, "its media type is not wanted"),
         ({"status": 301}, "its status is not 200"),
         ({"status": None}, "its status is not 200"),
-        ({"digest": SHA.lower()}, "its digest is not a SHA-1 in base 32"),
-        ({"digest": "0" + SHA[1:]}, "its digest is not a SHA-1 in base 32"),
-        ({"digest": ""}, "its digest is not a SHA-1 in base 32"),
+        ({"digest": "0" + SHA[1:]}, "its digest is not a SHA-1 in base 32 or hexadecimal"),
+        ({"digest": ""}, "its digest is not a SHA-1 in base 32 or hexadecimal"),
+        ({"digest": "sha1:"}, "its digest is not a SHA-1 in base 32 or hexadecimal"),
+        ({"digest": hex_of(SHA)[1:]}, "its digest is not a SHA-1 in base 32 or hexadecimal"),
         ({"digest": "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"}, "the file is empty"),
         ({"offset": None}, "the line lacks an offset or a file"),
         ({"warc": ""}, "the line lacks an offset or a file"),
@@ -70,6 +72,11 @@ def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared)
         ({"length": None}, None),
         ({"offset": 2**40}, None),
         ({"digest": f"sha1:{SHA}"}, None),
+        ({"digest": SHA.lower()}, None),
+        ({"digest": hex_of(SHA)}, None),
+        ({"digest": f"SHA1:{hex_of(SHA).upper()}"}, None),
+        ({"digest": "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709"}, "the file is empty"),
+        ({"digest": f"md5:{hex_of(SHA)[:32]}"}, None),
     ],
 )  # fmt: skip
 def test_each_field_is_asked_strictly(changed, message):
@@ -99,6 +106,11 @@ def test_lists_and_patterns_of_a_source_narrow_what_is_found(shared):
     rule = select(source(digests=digests), {})
     assert rule(LINE).message == "its digest is not in `digests`"
     assert rule(LINE._replace(digest=digests[0])) is None
+    for spelling in (f"sha1:{SHA}", hex_of(SHA)):
+        rule = select(source(digests=[spelling]), {})
+        assert [rule(LINE._replace(digest=digest)) for digest in (SHA, f"sha1:{SHA}", hex_of(SHA))] == [None] * 3
+    with pytest.raises(ConfigError, match="`digests`: 'sha256:00' is not a SHA-1"):
+        select(source(digests=["sha256:00"]), {})
     assert select(source(patterns=[r"\.pdf$"]), {})(LINE) is None
     assert select(source(patterns=["url-doi"]), {})(LINE).message == "its address matches none of `patterns`"
     with pytest.raises(ConfigError, match="neither one of"):

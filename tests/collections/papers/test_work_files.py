@@ -75,6 +75,27 @@ def test_the_records_of_each_catalogue_are_read():
     )
 
 
+def test_works_without_an_id_are_not_one_work(tmp_path):
+    """Two works without a PMID were stored as one, and a deletion without a PMID deleted `pmid:None`."""
+    article = b"<PubmedArticle><MedlineCitation>%s<Article><ArticleTitle>%s</ArticleTitle>%s</Article></MedlineCitation></PubmedArticle>"
+    doi = b'<ELocationID EIdType="doi">10.5000/%d</ELocationID>'
+    articles = [
+        article % (b"", b"First", doi % 1),
+        article % (b"<PMID/>", b"Second", doi % 2),
+        article % (b"", b"Third", b""),
+    ]
+    deleted = b"<DeleteCitation><PMID/><PMID> 7 </PMID></DeleteCitation>"
+    (tmp_path / "p.xml").write_bytes(b"<PubmedArticleSet>%s%s</PubmedArticleSet>" % (b"".join(articles), deleted))
+    assert [*read_works(tmp_path / "p.xml")][3:] == [DeletedWork("pmid:7")]
+    fatcat = {"release_year": 2001, "ext_ids": {"doi": "10.5000/3"}, "title": "Fourth"}
+    others = [fatcat, fatcat | {"ext_ids": {}}, SCHOLAR | {"corpusid": None}, ARXIV | {"id": ""}]
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        file = index.import_file("p.xml", "1", read_works(tmp_path / "p.xml"))
+        assert (file.works, file.refused) == (2, {"not_wanted": 1})
+        file = index.import_file("others", "1", others)
+        assert (file.works, file.refused) == (2, {"not_wanted": 2})
+
+
 @pytest.mark.parametrize("is_gzip", [True, False])
 @pytest.mark.parametrize(
     ("name", "content", "names"),

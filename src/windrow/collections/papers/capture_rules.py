@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from windrow.collections.papers.row_keys import EMPTY_FILE_DIGEST, is_base32
+from windrow.collections.papers.row_keys import EMPTY_FILE_DIGEST, is_base32, parse_digest
 from windrow.contract import Skip
 from windrow.errors import ConfigError
 from windrow.formats.cdx import surt
@@ -65,7 +65,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
-    digests = frozenset(settings.get("digests") or ())
+    digests = frozenset(map(_digest, settings.get("digests") or ()))
     return partial(_check_capture, types, patterns, digests, {})
 
 
@@ -91,11 +91,17 @@ def _pattern(name: str) -> Callable[[str], bool]:
     return lambda key: search(key) is not None
 
 
+def _digest(text: str) -> str:
+    if digest := parse_digest(text):
+        return digest
+    raise ConfigError(f"`digests`: {text[:100]!r} is not a SHA-1 in base 32 or hexadecimal")
+
+
 # Digests by other algorithms are accepted, as the step `extract` computes the SHA-1 itself.
-_ACCEPTED_DIGEST_PREFIXES = ("sha256:", "sha384:", "sha512:", "sha1:", "blake2b:", "md5:")
+_ACCEPTED_DIGEST_PREFIXES = ("sha256:", "sha384:", "sha512:", "blake2b:", "md5:")
 _OTHER_TYPE = Skip(Reason.NOT_WANTED, message="its media type is not wanted")
 _OTHER_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
-_BAD_DIGEST = Skip(Reason.BAD_LINE, message="its digest is not a SHA-1 in base 32")
+_BAD_DIGEST = Skip(Reason.BAD_LINE, message="its digest is not a SHA-1 in base 32 or hexadecimal")
 _EMPTY_FILE = Skip(Reason.NOT_WANTED, message="the file is empty")
 _NO_LOCATION = Skip(Reason.BAD_LINE, message="the line lacks an offset or a file")
 _NO_PATTERN = Skip(Reason.NOT_WANTED, message="its address matches none of `patterns`")
@@ -132,7 +138,9 @@ def _check_capture(  # noqa: PLR0911 one return for each rule
         return skip
     digest = digest.removeprefix("sha1:")
     if not is_base32(digest) and not digest.startswith(_ACCEPTED_DIGEST_PREFIXES):
-        return _BAD_DIGEST
+        digest = parse_digest(digest)
+        if not digest:
+            return _BAD_DIGEST
     if digest == EMPTY_FILE_DIGEST:
         return _EMPTY_FILE
     if offset is None or not warc:

@@ -99,7 +99,7 @@ def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
     names = [name for contributor in _objects(record.get("contribs")) if (name := _text(contributor.get("raw_name")))]
     container = _object(record.get("container"))
     return CatalogueRecord(
-        f"release_{_text(record.get('ident'))}", _whole_title(title, subtitle),
+        _name("release_", _text(record.get("ident"))), _whole_title(title, subtitle),
         tuple(names), _year(record.get("release_year")), _text(container.get("name")),
         _text(record.get("release_type")),
         tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
@@ -142,7 +142,7 @@ def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
     journal = _text(_object(record.get("journal")).get("name")) or _text(record.get("venue"))
     doi, arxiv, pmid = (str(ids.get(name) or "") for name in ("DOI", "ArXiv", "PubMed"))
     return CatalogueRecord(
-        f"s2:{record.get('corpusid') or record.get('paperId')}", _text(record.get("title")),
+        _name("s2:", str(record.get("corpusid") or record.get("paperId") or "")), _text(record.get("title")),
         tuple(names), _year(record.get("year")), journal, "article",
         tuple(_identifiers(doi=doi, arxiv=arxiv, pmid=pmid)),
     )  # fmt: skip
@@ -157,7 +157,7 @@ def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
     first_date = _text(versions[0].get("created")) if versions else _text(record.get("update_date"))
     year = _YEAR_SEARCH(first_date)
     return CatalogueRecord(
-        f"arxiv:{_text(record.get('id'))}", _text(record.get("title")),
+        _name("arxiv:", _text(record.get("id"))), _text(record.get("title")),
         tuple(filter(None, names)), _year(year[0]) if year else None,
         _text(record.get("journal-ref")), "article",
         tuple(_identifiers(doi=_text(record.get("doi")), arxiv=_text(record.get("id")))),
@@ -173,6 +173,11 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
         tuple(_identifiers(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
     )  # fmt: skip
+
+
+def _name(prefix: str, id_: str) -> str:
+    """Return the name of a work with an id of its catalogue, or an empty text: works without an id are not one work."""
+    return f"{prefix}{id_}" if id_ else ""
 
 
 def _whole_title(title: str, subtitle: str) -> str:

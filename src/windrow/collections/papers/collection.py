@@ -52,7 +52,7 @@ CONFIGURATION = Configuration(
         Setting("media_types", TEXTS, [], "media types of papers; empty: PDF, PostScript and JATS"),
         Setting("octet_stream", SWITCH, False, "accept files without a known media type, too"),
         Setting("patterns", TEXTS, [], "accept only addresses that match a named rule or regular expression"),
-        Setting("digests", TEXTS, [], "accept only files with one of these SHA-1 digests in base 32"),
+        Setting("digests", TEXTS, [], "accept only files with one of these SHA-1 digests, in base 32 or hexadecimal"),
     ),
     services=(SERVICE,),
     template="""\

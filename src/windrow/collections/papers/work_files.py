@@ -135,7 +135,7 @@ def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
     options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
     for _, element in etree.iterparse(file, tag=(*_PUBMED_READERS, *_PUBMED_DELETIONS), **options):
         if element.tag in _PUBMED_DELETIONS:
-            yield from (DeletedWork(f"pmid:{pmid.text}") for pmid in element.iterfind("PMID"))
+            yield from (DeletedWork(name) for pmid in element.iterfind("PMID") if (name := _pmid_name(pmid.text)))
         else:
             yield _PUBMED_READERS[element.tag](element)
         element.clear()
@@ -151,7 +151,7 @@ def _read_article(article: Any) -> Mapping[str, Any]:
     pmid = article.findtext("MedlineCitation/PMID") or ""
     journal = article.findtext("MedlineCitation/Article/Journal/Title") or ""
     return {
-        "id": f"pmid:{pmid}", "title": _title_text(article.find("MedlineCitation/Article/ArticleTitle")),
+        "id": _pmid_name(pmid), "title": _title_text(article.find("MedlineCitation/Article/ArticleTitle")),
         "authors": [] if citation is None else _read_authors(citation), "year": date[:4], "journal": journal,
         "type": "article", "doi": doi, "pmid": pmid,
     }  # fmt: skip
@@ -164,7 +164,7 @@ def _read_book(article: Any) -> Mapping[str, Any]:
     authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))
     pmid = book.findtext("PMID") or ""
     return {
-        "id": f"pmid:{pmid}", "title": chapter or book_title, "authors": authors,
+        "id": _pmid_name(pmid), "title": chapter or book_title, "authors": authors,
         "year": (book.findtext("Book/PubDate/Year") or "")[:4], "journal": book_title if chapter else "",
         "type": "book-chapter" if chapter else "book",
         "doi": _find_doi(article, "BookDocument/ArticleIdList/ArticleId", "PubmedBookData/ArticleIdList/ArticleId"),
@@ -174,6 +174,11 @@ def _read_book(article: Any) -> Mapping[str, Any]:
 
 _PUBMED_READERS = {"PubmedArticle": _read_article, "PubmedBookArticle": _read_book}
 _PUBMED_DELETIONS = ("DeleteCitation", "DeleteDocument")
+
+
+def _pmid_name(pmid: str | None) -> str:
+    """Return the name of the work with a PMID, or an empty text if it has none."""
+    return f"pmid:{pmid.strip()}" if pmid and pmid.strip() else ""
 
 
 def _read_authors(parent: Any) -> list[str]:

@@ -107,6 +107,10 @@ class CaptureLedger:
         """Return whether the run is being stopped or its limit of items is reached."""
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
+    def count_allowed(self, most: int) -> int:
+        """Return how many captures may be taken until the run's limit of items is reached, but at most `most`."""
+        return most if self.run.limit is None else min(most, self.run.limit - self.taken)
+
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
         """Return the ledger's row for an index.
 

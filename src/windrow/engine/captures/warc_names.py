@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from errno import ENOENT
+from collections.abc import Callable, Iterable, Iterator
+from errno import EILSEQ
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 
 from windrow.errors import ArchiveError
+from windrow.formats.text import replace_lone_surrogates
 
 MAX_PATHS_NAMED = 3
 """The maximum number of files of one name that are listed in a message."""
@@ -19,8 +21,17 @@ def raise_unread(error: OSError) -> None:
 
 
 def describe_unread(error: OSError) -> str:
-    """Return a message about a folder or link that cannot be read."""
-    return f"{error.filename} cannot be read: {error.strerror}"
+    """Return a message about a folder, file or link that cannot be read."""
+    return f"{replace_lone_surrogates(str(error.filename), 'backslashreplace')} cannot be read: {error.strerror}"
+
+
+def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object]) -> Iterator[Path]:
+    """Yield the paths that a database can store as texts; call `report` with an error for each of the others."""
+    for path in paths:
+        if replace_lone_surrogates(str(path)) == str(path):
+            yield path
+        else:
+            report(OSError(EILSEQ, "its name is not valid UTF-8; rename it", str(path)))
 
 
 def files_below(
@@ -29,7 +40,7 @@ def files_below(
     """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path.
 
     Links to folders are followed, each folder once. `report` is called with the error of each folder that cannot be
-    read, and of each link to a file that does not exist.
+    read, of each file in a folder that may be listed but not entered, and of each link to a file that does not exist.
     """
     files: list[Path] = []
     known_folders: set[str] = set()
@@ -41,10 +52,13 @@ def files_below(
         known_folders.add(real_path)
         folder_names.sort()
         for path in (Path(parent, name) for name in file_names if name.lower().endswith(endings)):
-            if path.is_file():
-                files.append(path)
-            elif path.is_symlink():
-                report(FileNotFoundError(ENOENT, os.strerror(ENOENT), str(path)))
+            try:
+                files += [path] if S_ISREG(path.stat().st_mode) else []
+            except FileNotFoundError as error:
+                if path.is_symlink():  # another file was removed meanwhile
+                    report(error)
+            except OSError as error:
+                report(error)
     return sorted(files)
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -24,11 +25,11 @@ from windrow.collections.papers.adapter.rows import (
     open_rows,
     read_settings,
 )
-from windrow.collections.papers.capture_rules import wanted_types
+from windrow.collections.papers.capture_rules import select
 from windrow.collections.papers.collection import COLLECTION, GROBID
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.row_keys import parse_digest, row_key
+from windrow.collections.papers.row_keys import hex_of, parse_digest, row_key
 from windrow.config import Workspace
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.digest import digest
@@ -64,10 +65,10 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path, COLLECTION.columns)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if a setting is not valid, or a source has a media type that papers cannot have."""
+        """Raise an error if a setting is not valid, or a rule of a source, such as one of its media types."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
-            wanted_types(source.options)
+            select(source, {})
         self._paper_settings(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
@@ -229,7 +230,9 @@ class FailedCapture(NamedTuple):
 
 
 def _failed_captures(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
-    for failed in ledger.captures.failed_of_digest(COLLECTION.name, digest, _MAX_FAILED_CAPTURES):
+    spellings = (digest, digest.lower(), hex_of(digest), hex_of(digest).upper())
+    claims = (ledger.captures.failed_of_digest(COLLECTION.name, text, _MAX_FAILED_CAPTURES) for text in spellings)
+    for failed in [*dict.fromkeys(chain.from_iterable(claims))][:_MAX_FAILED_CAPTURES]:
         line = CdxLine(*json.loads(failed.line))
         if parse_digest(line.digest) == digest or digest in failed.message:
             yield FailedCapture(line.url, line.digest, line.warc, line.offset, str(failed.reason), failed.message)
