@@ -274,7 +274,7 @@ def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
 
 def test_a_bomb_is_not_unpacked(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
-    path.write_bytes(gzip.compress(b"".join([*RECORDS, response_record("http://a.example/", bytes(30 << 20))])))
+    path.write_bytes(gzip.compress(b"".join([*RECORDS, response_record("http://a.example/", bytes(80 << 20))])))
     with pytest.raises(ArchiveError, match="inflates to more than"):
         import_warc_file(archive, path, Limits(free_space=0, ratio=100))
     assert list((archive / "foreign").iterdir()) == []
