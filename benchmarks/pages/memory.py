@@ -24,12 +24,12 @@ FLAT = 1 / 1.2
 TEXT = "Each of these pages says the same, and that at some length. " * 20
 
 
-def pages(depth: int) -> int:
-    """Return how many pages all trees of a depth have."""
-    return HOSTS * sum(int(10**level) for level in range(depth + 1))
+def pages(hosts: int, depth: int) -> int:
+    """Return how many pages the trees of a depth on so many hosts have."""
+    return hosts * sum(int(10**level) for level in range(depth + 1))
 
 
-def config(folder: Path, port: int, depths: tuple[int, ...]) -> Path:
+def config(folder: Path, port: int, hosts: int, depths: tuple[int, ...]) -> Path:
     """Write nginx's configuration: it answers with a tree of each depth below a path of its own."""
     user = "user root;" if os.getuid() == 0 else ""
     locations = ""
@@ -38,7 +38,7 @@ def config(folder: Path, port: int, depths: tuple[int, ...]) -> Path:
         head = 'default_type text/html; return 200 "<!doctype html><title>page $n</title><p>page $n'
         locations += f'location ~ "^/{depth}/(?<n>\\d{{0,{depth - 1}}})$" {{ {head} {TEXT}</p>{links}"; }}\n'
         locations += f'location ~ "^/{depth}/(?<n>\\d{{{depth}}})$" {{ {head} {TEXT}</p>"; }}\n'
-    servers = "".join(f"server {{ listen 127.0.0.{10 + host}:{port};\n{locations} }}\n" for host in range(HOSTS))
+    servers = "".join(f"server {{ listen 127.0.0.{10 + host}:{port};\n{locations} }}\n" for host in range(hosts))
     path = folder / "nginx.conf"
     path.write_text(
         f"{user} worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
@@ -50,31 +50,31 @@ def config(folder: Path, port: int, depths: tuple[int, ...]) -> Path:
     return path
 
 
-def crawl(folder: Path, port: int, depth: int) -> tuple[int, float]:
+def crawl(folder: Path, port: int, hosts: int, depth: int) -> tuple[int, float]:
     """Crawl all trees of a depth; return the peak in bytes, and pages a second."""
     into = folder / f"crawl{depth}"
     into.mkdir()
-    seeds = [f"http://127.0.0.{10 + host}:{port}/{depth}/" for host in range(HOSTS)]
+    seeds = [f"http://127.0.0.{10 + host}:{port}/{depth}/" for host in range(hosts)]
     began = time.monotonic()
     code, peak = run_measured(wander.write(seeds, into), Path.cwd())
     seconds = time.monotonic() - began
     attempts, addresses = wander.kept(into)
-    assert (code, attempts, addresses) == (0, pages(depth), pages(depth)), (code, attempts, addresses)
+    assert (code, attempts, addresses) == (0, pages(hosts, depth), pages(hosts, depth)), (code, attempts, addresses)
     shutil.rmtree(into)
     return peak, attempts / seconds
 
 
-def memory(depth: int = DEPTH) -> Iterator[Comparison]:
+def memory(hosts: int = HOSTS, depth: int = DEPTH) -> Iterator[Comparison]:
     """Crawl both, and compare their peaks."""
     few, many = depth, depth + 1
     with scratch() as folder:
         port = free_port()
-        command = [find("nginx"), "-c", str(config(folder, port, (few, many))), "-p", str(folder)]
+        command = [find("nginx"), "-c", str(config(folder, port, hosts, (few, many))), "-p", str(folder)]
         with running(command, folder / "log", port, "127.0.0.10"):
-            small, _ = crawl(folder, port, few)
-            large, speed = crawl(folder, port, many)
+            small, _ = crawl(folder, port, hosts, few)
+            large, speed = crawl(folder, port, hosts, many)
         note = f"sum of PSS over the process tree; {speed:,.0f} pages/s, {place(folder)}, load {os.getloadavg()[0]:.1f}"
         yield Comparison(
-            f"peak memory, {pages(many):,} pages of {HOSTS} hosts", "MB", large / 1e6, f"windrow with {pages(few):,}",
-            small / 1e6, FLAT, "less", note,
+            f"peak memory, {pages(hosts, many):,} pages of {hosts} hosts", "MB", large / 1e6,
+            f"windrow with {pages(hosts, few):,}", small / 1e6, FLAT, "less", note,
         )  # fmt: skip

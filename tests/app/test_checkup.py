@@ -1,5 +1,6 @@
 """`windrow check` finds each kind of damage, and the advised command repairs it."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -13,12 +14,21 @@ from windrow.engine.progress import Progress
 from windrow.errors import StoreError
 
 
+@pytest.fixture(scope="module")
+def harvested(tmp_path_factory):
+    root = make_workspace(tmp_path_factory.mktemp("harvested") / "w", zips=2, documents=2)
+    assert finish_run(root) == 0
+    assert faults(root) == []
+    return root
+
+
 @pytest.fixture
-def root(tmp_path):
-    harvested = make_workspace(tmp_path / "w", zips=2, documents=2)
-    assert finish_run(harvested) == 0
-    assert faults(harvested) == []
-    return harvested
+def root(harvested, tmp_path):
+    """Return the harvested workspace, whose sources have absolute addresses; put it back as it was at the end."""
+    shutil.copytree(harvested, tmp_path / "whole")
+    yield harvested
+    shutil.rmtree(harvested)
+    shutil.move(tmp_path / "whole", harvested)
 
 
 def faults(root):
@@ -149,13 +159,13 @@ def test_a_store_of_another_version_is_told_and_mended(root):
 
 
 def test_a_store_that_lost_what_was_staged_says_what_brings_it_back(tmp_path):
-    harvested = make_workspace(tmp_path / "w", zips=1, documents=2)
-    windrow.open(harvested).run(last="upload")
-    change(harvested / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
+    root = make_workspace(tmp_path / "w", zips=1, documents=2)
+    windrow.open(root).run(last="upload")
+    change(root / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
     for _ in range(2):
         with pytest.raises(StoreError, match="is missing from the store") as error:
-            windrow.open(harvested).run()
+            windrow.open(root).run()
         assert error.value.hint == "windrow replay"
-    read_again(harvested)
-    assert finish_run(harvested) == 0
-    assert faults(harvested) == []
+    read_again(root)
+    assert finish_run(root) == 0
+    assert faults(root) == []

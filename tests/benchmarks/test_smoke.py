@@ -76,7 +76,7 @@ SMOKE = {
     "pages importing": Smoke(lambda: importing.importing(turns=1), 1, ("CPU time",)),
     "pages known": Smoke(lambda: search.known(hosts=3), 10, ("queries",)),
     "pages speed": Smoke(lambda: search.speed(count=300, rounds=1), 6),
-    "pages memory": Smoke(lambda: memory.memory(depth=1), 1, ("1,998 pages of 18 hosts",)),
+    "pages memory": Smoke(lambda: memory.memory(hosts=2, depth=1), 1, ("222 pages of 2 hosts",)),
     "pages frontier": Smoke(lambda: frontier.frontier(count=40_000), 4, ("40,000 addresses of 4,000 hosts",)),
     "papers finding": Smoke(lambda: finding.finding(count=6_000, rounds=1), 2),
     "papers fetching": Smoke(lambda: fetching.fetching(records=20, mebibytes=1, rounds=1), 3),

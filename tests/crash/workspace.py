@@ -51,7 +51,7 @@ sys.exit(session.close())
 """
 
 
-def make_workspace(root: Path, zips: int = 6, documents: int = 4) -> Path:
+def make_workspace(root: Path, zips: int = 3, documents: int = 2) -> Path:
     """Make a workspace with two sources; one zip is on both, one is broken, one corrects another."""
     for centre in ("H", "J"):
         for action in ("add", "edit", "delete"):
@@ -102,8 +102,11 @@ def kill_this_process(ledger: Path, query: str) -> None:
     """Query a ledger again and again in a thread, and kill this process as soon as the answer is true."""
 
     def wait() -> None:
-        while not _query(ledger, query):
+        while not _query(ledger, "SELECT count(*) FROM sqlite_master"):
             time.sleep(0.004)
+        with closing(_connect(ledger)) as connection:  # connecting anew for each query takes much longer than the query
+            while not _query_once(connection, query):
+                time.sleep(0.004)
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -171,9 +174,17 @@ def misplaced_documents(root: Path) -> list[tuple[int, object, object]]:
 def _query(ledger: Path, query: str) -> bool:
     if not ledger.exists():
         return False
+    with closing(_connect(ledger)) as connection:
+        return _query_once(connection, query)
+
+
+def _connect(ledger: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{ledger}?mode=ro", uri=True, timeout=5)
+
+
+def _query_once(connection: sqlite3.Connection, query: str) -> bool:
     try:
-        with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True, timeout=5)) as connection:
-            return bool(connection.execute(query).fetchone()[0])
+        return bool(connection.execute(query).fetchone()[0])
     except sqlite3.OperationalError:
         return False  # its tables are not made yet
 

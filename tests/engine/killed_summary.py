@@ -11,7 +11,10 @@ from pathlib import Path
 
 from tests.engine.recorded_attempts import summarise
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.steps import settled_pages
+from windrow.engine.steps import settled_pages, settling
+
+BATCH = 80
+"""The number of attempts that are settled in one transaction."""
 
 
 class KillingStore(SummaryStore):
@@ -35,5 +38,5 @@ class KillingStore(SummaryStore):
 
 if __name__ == "__main__":
     # Batches are by count alone, not by time: rows are numbered in their order.
-    settled_pages.MAX_GATHER_SECONDS = 3600.0
+    settled_pages.MAX_GATHER_SECONDS, settled_pages.PAGE_SIZE, settling.PAGE_SIZE = 3600.0, BATCH, BATCH
     sys.exit(summarise(Path(sys.argv[1]), KillingStore))

@@ -50,7 +50,7 @@ def make_hostile_answers():
         "dates": answer_with_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
                            "Expires: 99999999999\r\n"),
         "folds": b"HTTP/1.1 200 OK\r\nA: b" + b"\r\n " * 20_000 + b"\r\n\r\n",
-        "bomb": gzip_answer(bytes(200 << 20), 6),
+        "bomb": gzip_answer(bytes(50 << 20), 6),
         "part": answer(b"<a href=/unseen>x</a>", "206 Partial Content", more="Content-Range: bytes 0-20/9999\r\n"),
         "coded": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Type: text/html\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         "bare": b'HTTP/1.1 200 OK\nContent-Type: text/html\nETag: "bare"\nConnection: close\n\n<a href=/found>x</a>',
@@ -58,7 +58,7 @@ def make_hostile_answers():
 
 
 RULES = b"User-agent: *\n" + b"Disallow" + b" " * 490_000 + b"x\nSitemap: /map.xml\n"
-MAP = b"<urlset>" + b"<url><loc>/ok</loc><lastmod>99999999999-01-01</lastmod></url>" * 600_000
+MAP = b"<urlset>" + b"<url><loc>/ok</loc><lastmod>99999999999-01-01</lastmod></url>" * 100_000
 REASONS = {
     "status-spaces": "protocol_error", "paragraphs": "too_many_elements", "bomb": "bomb_ratio", "part": "protocol_error",
     "coded": "unsupported",

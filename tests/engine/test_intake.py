@@ -2,19 +2,17 @@
 
 import gzip
 import hashlib
-import os
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests import programs
 from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
 from tests.engine.folder_crawl import crawl_folder
 from tests.engine.warc_intake import query_ledger, take_warcs
@@ -26,7 +24,6 @@ from windrow.engine.crawl import warc_import
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 
-HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
 GONE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
 ATTEMPTS = """
@@ -323,11 +320,11 @@ def test_addresses_from_elsewhere_are_known_and_asked_only_where_a_site_leads(ng
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Return a file of some thousand records, some of them revisits, and the rows after a run that is not killed."""
+    """Return a file of 1,500 records, some of them revisits, and the rows after a run that is not killed."""
     rng, root = random.Random(7), tmp_path_factory.mktemp("whole")
     records = [warcinfo_record()]
-    for at in range(3_000):
-        url, body = f"http://h{at % 50}.example/{rng.randrange(1_500)}", str(rng.randrange(1_000)).encode() * 40
+    for at in range(1_500):
+        url, body = f"http://h{at % 50}.example/{rng.randrange(750)}", str(rng.randrange(500)).encode() * 40
         date = f"2024-03-{1 + at % 28:02}T12:00:{at % 60:02}Z"
         records.append(
             rng.choice((response_record, response_record, response_record, revisit_record))(url, body, date=date)
@@ -340,16 +337,14 @@ def large(tmp_path_factory):
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8])
 def test_killed_in_the_middle(tmp_path, large, share):
     path, expected = large
-    assert len(expected) > 2_500
-    command = [sys.executable, "-m", "tests.engine.warc_intake", str(tmp_path), str(path)]
-    process = subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"})
+    assert len(expected) > 1_250
+    process = programs.start("-m", "tests.engine.warc_intake", tmp_path, path)
     try:
         while process.poll() is None and _share(tmp_path) < share:
             time.sleep(0.004)
-        process.kill()
     finally:
         process.kill()
-        process.wait()
+    assert process.wait() == -signal.SIGKILL
     assert take_warcs(tmp_path, path) == 0
     assert query_ledger(tmp_path, WHOLE) == expected
     assert query_ledger(tmp_path, "SELECT step FROM reading") == [("get",)]

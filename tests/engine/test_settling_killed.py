@@ -11,11 +11,12 @@ import pytest
 
 from tests import programs
 from tests.collections.pages.database.crawl_events import rows, tables
+from tests.engine.killed_summary import BATCH
 from tests.engine.recorded_attempts import HTML, Attempts, summarise
 from windrow.collections.pages.database.store import ATTEMPT, SummaryStore
 from windrow.engine.steps import settled_pages, settling
 
-PAGES = 300
+PAGES = 96
 TIMED = {"duplicate_summary", "windrow_settled"}
 """Tables that record when something was found, or by which session."""
 
@@ -30,6 +31,8 @@ def by_count():
     """Commit by count alone, not by time: rows are numbered in the order of batches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settled_pages, "MAX_GATHER_SECONDS", 3600.0)
+        patch.setattr(settled_pages, "PAGE_SIZE", BATCH)
+        patch.setattr(settling, "PAGE_SIZE", BATCH)
         yield
 
 

@@ -32,7 +32,7 @@ from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-LIMITS = Limits(cpu_time=1.5)
+LIMITS = Limits(cpu_time=0.5)
 
 
 def failing_collection(version: str = "1") -> Collection:

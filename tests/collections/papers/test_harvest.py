@@ -11,8 +11,6 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import tarfile
 import time
 import zlib
@@ -21,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
@@ -81,6 +80,7 @@ def library(root: Path, section: str = "", *, slow: bool = False, like: Path | N
 @pytest.fixture(scope="module")
 def harvested(tmp_path_factory) -> Library:
     workspace = library(tmp_path_factory.mktemp("library"), "thumbnails = true", slow=True)
+    workspace.seconds = 1
     workspace.run()
     return workspace
 
@@ -101,7 +101,7 @@ def test_papers_of_an_index_become_rows_of_the_standard(harvested):
     slow = next(
         row for row in map(decode_row, rows.values()) if row.get("text0:tstatus", {}).get("reason") == "time_limit"
     )
-    assert slow["text0:tstatus"]["description"] == "stopped after 3 seconds of CPU time"
+    assert slow["text0:tstatus"]["description"] == "stopped after 1 seconds of CPU time"
     assert slow["file:meta"]["size"] == slow["file:size"]
     row = decode_row(rows[key])
     line = (harvested.root / "one.cdx").read_text().splitlines()[1]
@@ -208,7 +208,7 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
     rules = harvested.why("http://example.org/slow.pdf")
     assert re.search(
-        r"skipped sha1:\w{32}: time_limit the extractor was stopped: stopped after 3 seconds of CPU time", rules
+        r"skipped sha1:\w{32}: time_limit the extractor was stopped: stopped after 1 seconds of CPU time", rules
     )
     assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
     ledger = Ledger(harvested.workspace().ledger)
@@ -402,33 +402,33 @@ def failed_comments(workspace):
         return [task.comment for task in ledger.sessions.tasks((last_session, last_session + 10_000)) if task.failed]
 
 
-CHILD = """
+RUN = """
 import sys
 from pathlib import Path
 from tests.collections.papers.library import Library
-if __name__ == "__main__":
-    Library(Path(sys.argv[1]), sys.argv[2], sys.argv[3]).run()
+Library(Path(sys.argv[1]), sys.argv[2], sys.argv[3]).run()
 """
 
 
 @pytest.mark.parametrize("store", ["sqlite", "hbase"])
 def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path, store, request):
     whole = library(tmp_path / "whole")
-    whole.run()
+    programs.run("-c", "from tests.programs import revive; revive()")  # their servers have started when it ends
+    began = time.monotonic()
+    assert programs.run("-c", RUN, whole.root, whole.section, whole.source).returncode == 0
+    seconds = time.monotonic() - began
     wanted = whole.rows()
     section = ""
     if store == "hbase":
         section = f'table = "{request.getfixturevalue("hbase_gateway")}"\ntable_env = "k{os.getpid()}"'
     killed = library(tmp_path / "killed", section, like=tmp_path / "whole")
-    script = tmp_path / "child.py"
-    script.write_text(CHILD)
-    for wait in (0.7, 0.9, 1.1, 1.3, 1.6, 2.0, 3.0):
-        child = subprocess.Popen([sys.executable, str(script), str(killed.root), killed.section, killed.source],
-                                 cwd=Path(__file__).parents[3], start_new_session=True,
-                                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])})  # fmt: skip
-        time.sleep(wait)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    codes = []
+    for share in (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9):
+        child = programs.start("-c", RUN, killed.root, killed.section, killed.source)
+        time.sleep(share * seconds)
+        child.kill()
+        codes.append(child.wait())
+    assert -signal.SIGKILL in codes
     killed.run()
     assert killed.rows() == wanted
     ledger = Ledger(killed.workspace().ledger)

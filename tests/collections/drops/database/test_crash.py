@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +8,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests import programs
 from tests.collections.drops.database.store_queries import dump, publish, stage, withhold
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
+from tests.waiting import until
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 
@@ -71,6 +68,7 @@ def test_a_call_that_is_cut_off_anywhere_did_nothing(store: TableStore, store_ur
 
 PROGRAM = """
 import sys
+from pathlib import Path
 from tests.collections.drops.database.store_queries import publish, stage
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
 from windrow.collections.drops.elements import TABLES
@@ -79,30 +77,25 @@ from windrow.collections.drops.database.table_store import TableStore
 
 with TableStore(sys.argv[1], TABLES, SUMMARY_COUNTS) as store:
     store.prepare()
-    for item in range(1, 61):
+    for item in range(1, 31):
         content = experiments(experiment(f"e{item % 7}", "s1", day=f"2024-02-{item % 27 + 1:02}"))
         stage(store, submission(item, content, "add" if item < 8 else "edit"), load(content))
         publish(store, item, at(item))
         store.summarise(at(item))
-        print(item, flush=True)
+        Path(sys.argv[2]).touch()
 """
 
 
 def test_killed_again_and_again_the_store_ends_the_same(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
-
     def run(url: str, seconds: float | None) -> bool:
-        child = subprocess.Popen([*command, url], env=environment, stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        with child:
-            if seconds is not None:
-                child.stdout.readline()
-                time.sleep(seconds)
-                child.send_signal(signal.SIGKILL)
-            child.communicate()
-        return child.returncode == 0
+        begun = tmp_path / "begun"
+        begun.unlink(missing_ok=True)
+        program = programs.start("-c", PROGRAM, url, begun)
+        if seconds is not None:
+            until(begun.exists)
+            time.sleep(seconds)
+            program.kill()
+        return program.wait() == 0
 
     straight, broken = f"sqlite:///{tmp_path}/straight.db", f"sqlite:///{tmp_path}/broken.db"
     assert run(straight, None)

@@ -86,6 +86,7 @@ class TableSchema:
         self.keys = keys
         self.metadata = sa.MetaData()
         self.cached_statements: dict[object, object] = {}  # by the function that builds each
+        self._creation_statements: dict[object, list[str]] = {}  # by the database's dialect and version
         self.counter = self._make_table(
             "counter", sa.Column("name", Name, primary_key=True), sa.Column("value", BigInt, nullable=False)
         )
@@ -98,16 +99,19 @@ class TableSchema:
         self.overview = self._make_summary_table("overview")
         self.overview.append_column(sa.Column("counted_at", UtcTime()))
 
-    def statements(self) -> list[sa.schema.ExecutableDDLElement]:
+    def statements(self, dialect: sa.Dialect) -> list[str]:
         """Return statements that create the tables and indexes that are missing; each may be run again."""
-        ddl: list[sa.schema.ExecutableDDLElement] = []
-        for table in self.metadata.sorted_tables:
-            ddl.append(sa.schema.CreateTable(table, if_not_exists=True))
-            ddl += [
-                sa.schema.CreateIndex(index, if_not_exists=True)
-                for index in sorted(table.indexes, key=lambda index: str(index.name))
-            ]
-        return ddl
+        key = dialect.name, dialect.server_version_info
+        if key not in self._creation_statements:
+            ddl: list[sa.schema.ExecutableDDLElement] = []
+            for table in self.metadata.sorted_tables:
+                ddl.append(sa.schema.CreateTable(table, if_not_exists=True))
+                ddl += [
+                    sa.schema.CreateIndex(index, if_not_exists=True)
+                    for index in sorted(table.indexes, key=lambda index: str(index.name))
+                ]
+            self._creation_statements[key] = [str(element.compile(dialect=dialect)) for element in ddl]
+        return self._creation_statements[key]
 
     def views(self) -> list[tuple[str, str]]:
         """Return the views as (name, query): `current_TABLE` for each table of elements, and `KIND` and `current_KIND`.

@@ -160,8 +160,8 @@ class TableStore:
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
-            for statement in self._schema.statements():
-                connection.execute(statement)
+            for creation in self._schema.statements(connection.dialect):
+                connection.exec_driver_sql(creation)
             create_view = "VIEW IF NOT EXISTS" if connection.dialect.name == "sqlite" else "OR REPLACE VIEW"
             for name, query in self._schema.views():
                 connection.exec_driver_sql(f'CREATE {create_view} "{name}" AS {query}')
