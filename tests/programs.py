@@ -42,12 +42,12 @@ LOADED = (
 class Process:
     """A started program in a session of its own, with the part of `subprocess.Popen` that the tests need."""
 
-    def __init__(self, server: Server, words: list[str], pid: int, out: IO[bytes], err: IO[bytes]) -> None:
-        """Keep the function that asks for its end."""
+    def __init__(self, server: Server, words: list[str], pid: int, *files: IO[bytes]) -> None:
+        """Keep the server that is asked for its end, and the files of its standard output and standard error."""
         self.args, self.pid = words, pid
         self.returncode: int | None = None
         self.output = [b"", b""]
-        self._server, self._files = server, (out, err)
+        self._server, self._files = server, files
 
     def poll(self) -> int | None:
         """Return its exit code (negative: the signal that killed it); None while it runs."""
@@ -98,7 +98,7 @@ class PipedProcess(Process):
     def __init__(self, server: Server, words: list[str], pid: int, out: int, err: int) -> None:
         """Read from the descriptors of its standard output and standard error."""
         self.stdout, self.stderr = os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8")
-        super().__init__(server, words, pid, self.stdout.buffer, self.stderr.buffer)
+        super().__init__(server, words, pid)
 
     def _take_output(self) -> None:
         """Leave the output to the test."""

@@ -14,7 +14,6 @@ from windrow.collections.drops.collection import COLLECTION as DROPS
 from windrow.collections.events.collection import COLLECTION
 from windrow.contract import ASK, FollowResult, Observation, Offering, Request, Rows
 from windrow.engine.captures.rules import Selection, SelectJob
-from windrow.engine.fetchers.fetcher_pool import _read_events
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Done, Job, ListedEntries
 from windrow.engine.plain_values import MessageRefused, pack_values, unpack_values
 from windrow.engine.requests.answers import FollowedAnswer, find_forged_request, found_url
@@ -102,15 +101,6 @@ def test_a_value_with_a_field_of_another_type_is_refused(message, field):
     good = AttemptEnded(1, ATTEMPT._replace(seconds=2.5, status=200, validators=["a", "b"]), (*PLAIN_URLS, URL))
     (received,) = unpack_values(pack_values([good]), frozenset({"windrow"}))
     assert received == good
-
-
-def test_a_text_of_a_fetcher_that_cannot_be_encoded_is_refused_except_in_a_listing():
-    listed = ListedEntries(1, (ListingEntry("add", "\udcff"),))
-    korean = AttemptEnded(1, ATTEMPT._replace(message="\ud55c \\ud800"))
-    assert _read_events(pack_values([listed, korean])) == [listed, korean]
-    for text in ("\ud800", "x" * 300 + "\udfff"):
-        with pytest.raises(MessageRefused, match="cannot be encoded"):
-            _read_events(pack_values([AttemptEnded(1, ATTEMPT._replace(message=text))]))
 
 
 def test_a_result_of_another_class_than_that_of_its_job_is_not_one():

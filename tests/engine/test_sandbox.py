@@ -18,8 +18,8 @@ from tests.engine.toy_steps import TOY_COLLECTION, NoValue
 from windrow.cli.root import root as command_line
 from windrow.contract.collection import Later
 from windrow.engine import message_pipe
-from windrow.engine.fetchers.fetcher_pool import FetcherPool, _read_events
-from windrow.engine.fetchers.message import ArchiveSettings, BatchEnded, Done, TransferBatch, TransferProgress
+from windrow.engine.fetchers.fetcher_pool import FetcherPool
+from windrow.engine.fetchers.message import ArchiveSettings, BatchEnded, Done, TransferBatch
 from windrow.engine.message_pipe import MessagePipe
 from windrow.engine.plain_values import (
     MessageRefused,
@@ -322,10 +322,3 @@ def test_a_message_that_is_not_of_values_is_refused(attack):
 def test_what_is_no_value_is_not_packed(value):
     with pytest.raises(NotValues):
         pack_values([[value]])
-
-
-@pytest.mark.parametrize("message", [ATTACKS["function"], pack_values([Reading()]), pack_values([None])])
-def test_a_message_of_a_fetcher_that_has_other_values_than_events_is_refused(message):
-    assert _read_events(pack_values([TransferProgress(1, 2)])) == [TransferProgress(1, 2)]
-    with pytest.raises(MessageRefused):
-        _read_events(message)

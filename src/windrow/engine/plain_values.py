@@ -17,7 +17,6 @@ take much more memory than it has bytes. The fields of its values have the types
 from __future__ import annotations
 
 import json
-import re
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,9 +43,6 @@ BYTES_PER_VALUE = 16
 
 Unpacked, a value takes about 100 bytes.
 """
-
-SURROGATE_SIGNS, LONE_SURROGATE = (b"\xed", b"\\u"), re.compile(rb"\xed[\xa0-\xbf]")
-"""What each message with a lone surrogate contains, and a pattern for lone surrogates in messages of `pack_values`."""
 
 _LENGTHS = struct.Struct("!QQ")  # of the JSON text, and of the long texts and bytes
 _SHORT_TEXT = 200  # characters of a text that is part of the JSON text

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from windrow.archive import ArchiveWriter
 from windrow.engine.crawl.archiving_client import ArchivingClient, secrets_of
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
+from windrow.engine.fetchers.event_format import encode_events
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     BatchBroken,
@@ -32,7 +33,6 @@ from windrow.engine.fetchers.message import (
 from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.listed.connection_pool import MAX_IDLE_SECONDS, ConnectionPool, HostQueue
 from windrow.engine.listed.transfer import run_batch
-from windrow.engine.plain_values import pack_values
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import SharedNumbers, end_with_parent
 from windrow.engine.steps.sandbox import restrict_fetcher
@@ -81,7 +81,7 @@ class Fetcher:
             self._archive.sync()
             self._unarchived.sync()
             try:
-                self._pipe.send_bytes(pack_values(events))
+                self._pipe.send_bytes(encode_events(events))
             except (BrokenPipeError, ConnectionResetError):
                 os._exit(1)
 

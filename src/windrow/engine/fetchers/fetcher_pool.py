@@ -16,6 +16,7 @@ from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any
 
+from windrow.engine.fetchers.event_format import decode_events
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     AttemptEnded,
@@ -24,23 +25,14 @@ from windrow.engine.fetchers.message import (
     CloseConnection,
     CrawlOrigin,
     Event,
-    FolderMissing,
     Halt,
-    ListedEntries,
     MoreJobs,
     TransferBatch,
 )
 from windrow.engine.heartbeat import FetcherWatch
 from windrow.engine.listed.connection_pool import host_name
 from windrow.engine.message_pipe import MessagePipe
-from windrow.engine.plain_values import (
-    LONE_SURROGATE,
-    OWN_PACKAGE,
-    SURROGATE_SIGNS,
-    MessageRefused,
-    pack_values,
-    unpack_values,
-)
+from windrow.engine.plain_values import MessageRefused
 from windrow.engine.runtime import CONTEXT, SharedNumbers, start_process
 from windrow.formats.url import parts
 from windrow.model import FetchJob, Site
@@ -52,7 +44,7 @@ FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs
 
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 _TOO_SLOW = "a fetcher process was ended: reading the host's response took too long"
-_MAX_MESSAGE_BYTES = 1 << 30
+_MAX_MESSAGE_BYTES = 1 << 28
 _CLOSE_SECONDS = 10.0  # the time that all processes together have to finish their files
 
 
@@ -61,18 +53,6 @@ def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Shar
 
     os.umask(mask)  # the fork server may have an older one
     fetcher.main(pipe, prefix, settings, board)
-
-
-def _read_events(message: bytes) -> list[Event]:
-    """Return the events of a fetcher's message. Raises MessageRefused if it has anything else."""
-    events = [*unpack_values(message, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)]
-    if not all(isinstance(event, Event) for event in events):
-        raise MessageRefused("a fetcher process sent something that is not an event")
-    if any(sign in message for sign in SURROGATE_SIGNS):  # names in listings may have bytes that are not UTF-8
-        others = [event for event in events if not isinstance(event, ListedEntries | FolderMissing)]
-        if LONE_SURROGATE.search(pack_values(others)):
-            raise MessageRefused("a fetcher process sent a text that cannot be encoded")
-    return events
 
 
 class _RunningFetcher:
@@ -210,7 +190,7 @@ class FetcherPool:
                 continue
             try:
                 for message in member.pipe.receive():
-                    received += self._track_events(member, _read_events(message))
+                    received += self._track_events(member, decode_events(message))
             except MessageRefused as error:
                 member.process.kill()
                 received += self._remove_dead(member, str(error))

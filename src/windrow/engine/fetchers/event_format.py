@@ -1,0 +1,109 @@
+"""The format in which fetchers send events to the engine: MessagePack, read by the declarations of the events' classes.
+
+A fetcher process may have been taken over, so its messages can have any bytes. What is decoded is always an event whose
+fields have their declared types, numbers that the ledger can store, and texts that can be encoded as UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any, get_args
+
+import msgspec
+
+from windrow.engine.fetchers.message import (
+    AttemptEnded,
+    BatchEnded,
+    Event,
+    FolderMissing,
+    ListedEntries,
+    TransferProgress,
+)
+from windrow.engine.plain_values import MessageRefused
+from windrow.formats.text import replace_lone_surrogates
+
+_CLASSES: tuple[type[Event], ...] = get_args(Event)
+_NUMBERS = {kind: number for number, kind in enumerate(_CLASSES)}
+_DECODERS = tuple(map(msgspec.msgpack.Decoder, _CLASSES))
+_PAIRS = msgspec.msgpack.Decoder(tuple[tuple[int, msgspec.Raw], ...])  # the number of its class, and the event
+_encode = msgspec.msgpack.Encoder().encode
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1  # what the ledger can store
+
+
+def encode_events(events: Iterable[Event]) -> bytes:
+    """Return the message with these events. In texts other than names of listings, lone surrogates are replaced."""
+    pairs = [(_NUMBERS[type(event)], _convert_names(event, _spell_name)) for event in events]
+    try:
+        return _encode(pairs)
+    except UnicodeEncodeError:
+        return _encode(_replace_surrogates(pairs))
+
+
+def decode_events(message: bytes) -> list[Event]:
+    """Return the events of a message. Raises MessageRefused if it contains anything else."""
+    try:
+        events = [
+            _convert_names(_DECODERS[number].decode(event), _read_name) for number, event in _PAIRS.decode(message)
+        ]
+    except (msgspec.DecodeError, IndexError, UnicodeError, RecursionError) as error:
+        raise MessageRefused(f"a fetcher process sent something that is not an event: {error}"[:500]) from None
+    if not all(map(_is_storable, events)):
+        raise MessageRefused("a fetcher process sent a number that the ledger cannot store")
+    return events
+
+
+def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
+    """Return an event with all names of files and folders converted. Events about attempts have none."""
+    match event:
+        case ListedEntries(batch, entries):
+            converted = (entry._replace(folder=convert(entry.folder), name=convert(entry.name)) for entry in entries)
+            return ListedEntries(batch, tuple(converted))
+        case FolderMissing(batch, folder):
+            return FolderMissing(batch, convert(folder))
+        case _:
+            return event
+
+
+def _spell_name(name: str) -> str:
+    """Return the bytes of a name as characters. A name with bytes that are not UTF-8 contains lone surrogates."""
+    return name.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def _read_name(spelled: str) -> str:
+    return spelled.encode("latin-1").decode("utf-8", "surrogatepass")
+
+
+def _replace_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, StrEnum) else replace_lone_surrogates(value)
+    if not isinstance(value, tuple | list):
+        return value
+    children = map(_replace_surrogates, value)
+    return value._make(children) if hasattr(value, "_make") else tuple(children)
+
+
+def _is_storable(event: Event) -> bool:
+    """Return whether the ledger can store the numbers of an event, and its times in seconds are not negative."""
+    times: list[float | None] = []
+    match event:
+        case AttemptEnded(attempt=attempt):
+            numbers = [attempt.target, attempt.kind, attempt.status or 0, attempt.received or 0, event.held]
+            if attempt.kept is not None:
+                numbers += (attempt.kept.size, attempt.kept.place.offset, attempt.kept.place.length)
+            for url in event.found:
+                numbers += (url.digest, url.order, url.kind)
+            for left_out in event.left_out:
+                numbers += (left_out.digest, left_out.number)
+            times += (attempt.seconds, attempt.wait)
+        case ListedEntries():
+            numbers = [entry.size or 0 for entry in event.entries]
+        case BatchEnded():
+            numbers = [*event.untouched, event.culprit or 0]
+            times += (event.broken and event.broken.wait,)
+        case TransferProgress():
+            numbers = [event.target, event.size]
+        case _:
+            numbers = []
+    are_numbers = not numbers or _MIN_INTEGER <= min(numbers) <= max(numbers) <= _MAX_INTEGER
+    return are_numbers and all(seconds is None or 0 <= seconds <= _MAX_INTEGER for seconds in times)
