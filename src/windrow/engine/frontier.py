@@ -380,12 +380,8 @@ class AddressFrontier:
 
     def left_out(self, source: str) -> list[RuleCount]:
         """Return how many links of a source each rule left out, in the last session in which links were left out."""
-        rule_counts = [
-            (task.session, rule_count)
-            for task in self._ledger.sessions.tasks_of_source(source)
-            if task.reason and task.comment and (rule_count := RuleCount.read(source, task.reason, task.comment))
-        ]
-        return [rule_count for session, rule_count in rule_counts if session == rule_counts[-1][0]]
+        counts = self._ledger.sessions.rule_counts(source)
+        return [count for task, count in counts if task.session == counts[-1][0].session]
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple, Self
 
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.typed.sessions import TypedSessions
+from windrow.ledger.typed.sessions import SourceTask, TypedSessions
 from windrow.reasons import Reason
 
 OTHER_RULES = "other rules"
@@ -60,16 +60,19 @@ class SessionQueries(TypedSessions):
         reports_changes = reports_changes or (row.ended is not None and self.has_task(row.span))
         return reported_before + 1, row.last if reports_changes else reported_before
 
+    def rule_counts(self, source: str) -> list[tuple[SourceTask, RuleCount]]:
+        """Return what rules left out of a source, with the task that counted it, in the order of the ledger."""
+        return [
+            (task, count)
+            for task in self.tasks_of_source(source)
+            if task.reason and task.comment and (count := RuleCount.read(source, task.reason, task.comment))
+        ]
+
     def left_out_in_last(self, source: str) -> list[RuleCount]:
         """Return what was left out of a source, in each phase in the last session whose task did not fail there."""
-        tasks = [task for task in self.tasks_of_source(source) if task.failed is False]
-        last_sessions = {task.phase: task.session for task in tasks}
-        counts = (
-            RuleCount.read(source, task.reason, task.comment)
-            for task in tasks
-            if task.reason and task.comment and task.session == last_sessions[task.phase]
-        )
-        return [count for count in counts if count]
+        last_sessions = {task.phase: task.session for task in self.tasks_of_source(source) if task.failed is False}
+        counts = self.rule_counts(source)
+        return [count for task, count in counts if task.failed is False and task.session == last_sessions[task.phase]]
 
 
 class SessionWriter:
