@@ -295,7 +295,7 @@ class ListedFile(NamedTuple):
 
 
 class FetchJob(NamedTuple):
-    """What a fetcher is to request: an address, or if `file` has a path, this listed file.
+    """What a fetcher is to request: an address or, if `file` has a path, the listed file.
 
     `target` identifies its attempts: for an address a 64-bit hash of its request, for a file the number of its item.
     """

@@ -258,7 +258,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each file of a template below `folder`; paths begin with `prefix` and have no `.txt`."""
+    """Return (path, text) of each `.txt` file of a template; paths begin with `prefix` and lack `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

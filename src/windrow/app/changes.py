@@ -74,7 +74,7 @@ def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: W
 
 
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return functions that correct the ledger's counts with counts of the harvested collections' adapters."""
+    """Return the functions by which the harvested collections' adapters count changes, outcomes and skips."""
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:

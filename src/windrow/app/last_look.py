@@ -44,7 +44,7 @@ def read_look(path: Path, last_fact: int) -> int:
     except (OSError, ValueError) as error:
         raise _unusable_look(path, str(error)) from error
     if not 0 <= fact <= last_fact:
-        raise _unusable_look(path, f"it has no number from 0 to {last_fact}, that of the ledger's last fact")
+        raise _unusable_look(path, f"it does not contain a number from 0 to {last_fact} (the ledger's last fact)")
     return fact
 
 

@@ -314,7 +314,7 @@ def is_address(name: str) -> bool:
 
 
 def refuse_other_lines(lines: Mapping[int, str]) -> None:
-    """Raise UsageError that names each line which is not an address, if any line (by number) is one.
+    """If any of the lines (by number) is a web address, raise UsageError, which names the lines that are not.
 
     >>> refuse_other_lines({1: "https://example.org/", 3: "example.org/a"})
     Traceback (most recent call last):

@@ -187,7 +187,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return how much was left out by rules or caps, or because it is damaged, by source and rule.
+    """Return, by source and rule, the counts of what rules or caps left out and of what was damaged.
 
     The counts are read from the comments of tasks. A count that belongs to no source has the collection's name in place
     of a source's.

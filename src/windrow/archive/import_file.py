@@ -260,7 +260,10 @@ class ImportedFile(NamedTuple):
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Import a file into an archive. Raises DiskFull, and ArchiveError if it is not WARC or ARC or cannot be read."""
+    """Import a file into an archive.
+
+    Raises DiskFull, and ArchiveError if the file is not WARC or ARC, cannot be read, or inflates beyond the limits.
+    """
     form = detect_form(path)
     folder = archive / IMPORTED_FOLDER
     with map_write_errors(folder):

@@ -81,11 +81,12 @@ def mark_ledger(folder: Path, ledger: str) -> None:
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
-    """Truncate every file after its last capture on the ledger. Return a message for each repair or missing capture.
+    """Truncate every file after its last capture on the ledger; return a message for each file that was not intact.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again. A session's file without a recorded capture is removed, but
-    the file of a complete large transfer becomes a part file again. Other files without one are not changed.
+    written but not recorded, so they will be fetched again. A shorter file lacks captures, which a message says. A
+    session's file without a recorded capture is removed, but the file of a complete large transfer becomes a part file
+    again. Other files without one are not changed.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):

@@ -83,7 +83,7 @@ def collection(name: str) -> Collection:
 
 
 def phases() -> dict[str, tuple[str, ...]]:
-    """Return the phases, in order, of each collection that can be used, by the collection's name."""
+    """Return the phases of each usable collection, in order, by the collection's name."""
     return {name: collection.phases for name, collection in installed().items()}
 
 

@@ -193,7 +193,7 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 
 
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
-    """Yield what `read_entry` returns for each element with the local name `tag`; raise StepError for broken XML.
+    """Yield what `read_entry` returns for each element with the local name `tag`, also of XML that is not well-formed.
 
     Each element is freed before the next one is read. For each element that the parser skipped because the document is
     malformed, an empty row follows at the end.

@@ -55,7 +55,7 @@ class LedgerDatabase:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, for reading if it cannot be written. Create its tables, or upgrade them after copying it.
+        """Open the file, read-only if it is not writable. Create its tables, or copy the file and upgrade them.
 
         Raises LedgerError if its tables must be upgraded but it cannot be written, or if they are too new or too old.
         """

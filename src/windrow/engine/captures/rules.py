@@ -68,7 +68,7 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the outcome of running rules on `lines`, or if it is a failed reading, the outcomes of parts of `lines`.
+    """Yield the outcome of running rules on `lines` or, if it is a failed reading, the outcomes of parts of `lines`.
 
     `run` takes a list of parts and returns an outcome for each. A part at which it fails is divided again, down to
     single lines. Each outcome is yielded with the index of its first line in `lines`.

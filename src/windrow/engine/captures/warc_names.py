@@ -74,7 +74,7 @@ class WarcNames:
         self._paths_by_name: dict[str, list[Path]] = {}
 
     def add(self, paths: Iterable[Path]) -> None:
-        """Add WARC files. A file that was added before is not added again, not even by another path through a link."""
+        """Add WARC files. A file is added once under each of its names, even if links lead to it by several paths."""
         for path in paths:
             same_named = self._paths_by_name.setdefault(path.name, [])
             if path not in same_named and path.resolve() not in {known_path.resolve() for known_path in same_named}:

@@ -71,7 +71,7 @@ class _Host:
 
 
 class CrawlDispatcher:
-    """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
+    """Sends addresses to the fetchers, host by host, and records the attempts."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
         """Crawl the active sources among `sources` (None: those sources of the harvest that have an address)."""

@@ -92,7 +92,7 @@ class Fetching:
             self._gather_events()
             run.tick()
         run.received_bytes.clear()
-        self._record_pauses()
+        self._record_resting_files()
         for state in self._states.values():
             self._close_source(state)
         run.progress.end()
@@ -115,8 +115,8 @@ class Fetching:
             self._events.clear()
             self._recorded_at = time.monotonic()
 
-    def _record_pauses(self) -> None:
-        """Record which files rest, and which failed for good, so that only an operator's retry fetches them."""
+    def _record_resting_files(self) -> None:
+        """Record which files rest until a later run, and which no run requests without an operator's retry."""
         run = self._run
         phase = run.collection.fetch_phase
         failed_sessions = run.ledger.attempts.failed_sessions(list(self._given_up))

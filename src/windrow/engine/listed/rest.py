@@ -130,9 +130,9 @@ LONGEST_WAIT = 300.0
 
 
 def worth_waiting(requested: float | None) -> bool:
-    """Return whether a run goes on after a pause of `requested` seconds (None: no pause was requested).
+    """Return whether a run waits for a pause of `requested` seconds at a source (None: the source asked for none).
 
-    If the pause is longer than LONGEST_WAIT, the result is False, and the next run continues.
+    If the pause is longer than LONGEST_WAIT, the result is False: the source is left until the next run.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)

@@ -291,7 +291,7 @@ _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STA
 
 
 def find_forms(index: FullTextIndex, query: Query) -> WordForms:
-    """Return the other forms, in the field `main` of an index, of words in a query.
+    """Return the other forms of a query's words that occur in the field `main` of an index.
 
     Excluded words, and words that stand for all words beginning with them, are left out.
     """

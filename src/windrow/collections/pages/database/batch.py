@@ -304,7 +304,7 @@ class SummaryBatch:
         self._touched_piles.update(pile_id for pile_id in pile_ids if pile_id is not None)
 
     def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
-        """Describe a generation by the reading of the observation `row`, or record that it must be read first.
+        """Describe a generation by the reading of the observation `row`, or mark it as unread.
 
         `former_row` is the observation that describes the generation so far, or None if the generation has another text
         now. Nothing is done if both observations have the same bytes and the same identity, unless the bytes were read
