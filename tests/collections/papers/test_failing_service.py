@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from tests.requests.workshop import AnswerFunction, Server
 from windrow.app.decisions import ask_again
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decode_row
+from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.grobid import interpret_answer
+from windrow.contract import AttemptObservations, Observation, PendingAsk
 from windrow.engine.progress import Progress
 from windrow.errors import Locked, UsageError
 from windrow.ledger import Lease, Ledger
@@ -50,6 +53,11 @@ def row(workspace: Library, content: bytes) -> dict:
     return decode_row(workspace.rows()[f"sha1:{sha1(content)}"])
 
 
+def unrepaired(workspace: Library) -> dict[str, int]:
+    """Return what `windrow status` counts as failed, by reason."""
+    return dict(ADAPTER.count_skipped(workspace.workspace(), None))
+
+
 def by_name(contents: dict[str, bytes], tries: Counter, replies: dict[str, tuple]) -> AnswerFunction:
     """Return a server's function that answers the documents in `replies` with these replies, and others with a TEI."""
     names = {content: name for name, content in contents.items()}
@@ -78,6 +86,7 @@ def test_a_document_that_always_fails_while_others_are_processed_gets_its_outcom
         assert not workspace.run().failed
         assert tries["never"] == 9, "a document whose outcome is final is not sent again"
         assert waits(workspace) is None
+        assert unrepaired(workspace) == {"server_error": 1}
     never = row(workspace, contents["never"])
     assert (never["grobid0:status_code"], never["grobid0:status"]["reason"]) == (status_code, reason)
     assert never["text0:tinfo"]["title"] == "The paper called never by everybody"
@@ -90,6 +99,30 @@ def test_no_document_gets_an_outcome_from_a_server_that_processes_none(tmp_path)
             assert workspace.run().failed
         assert waits(workspace).documents == 9
         assert not any("grobid0:status_code" in cells for cells in workspace.rows().values())
+
+
+@pytest.mark.parametrize(("documents", "outcome"), [(1, "final-10"), (8, "final-10"), (9, "before-10")])
+def test_an_outcome_is_final_after_ten_runs_in_which_grobid_failed_for_a_few_documents_alone(
+    tmp_path, documents, outcome
+):
+    """A single document that failed was sent in every run for ever if GROBID had no other document to process."""
+    at, failure = datetime(2026, 1, 1, tzinfo=UTC), {"grobid": {"passing": True, "status": {"status": "error"}}}
+
+    def entries(*names):
+        numbers = range(1, documents + 1)
+        return [AttemptObservations(n, at, "u", "a", tuple(PendingAsk(name, n) for name in names)) for n in numbers]
+
+    with closing(PaperStore(tmp_path / "papers.db")) as store:
+        for run in range(1, 11):
+            assert {ask.name for asks in store.waiting(0).values() for ask in asks} == (
+                {f"before-{run - 1}"} - {"before-0"}
+            )
+            store.settle(entries(f"tei-{run}"), documents)
+            store.settle(
+                [entry._replace(results=(Observation(f"{entry.attempt}", failure),)) for entry in entries()], documents
+            )
+            store.finish(0, lambda: True)
+        assert {ask.name for asks in store.waiting(0).values() for ask in asks} == {outcome}
 
 
 def test_a_server_that_hangs_is_given_up_and_its_documents_wait(tmp_path):
@@ -161,6 +194,7 @@ def test_documents_are_sent_again_on_request(tmp_path):
         workspace.run()
         assert tries == {"good": 1, "never": 10}
         assert row(workspace, contents["never"])["grobid0:status_code"] == 200
+        assert unrepaired(workspace) == {}
         assert ADAPTER.ask_again(config, "grobid", (), "", dry_run=False) == sorted(keys.values())
         workspace.run()
         assert tries == {"good": 2, "never": 11}

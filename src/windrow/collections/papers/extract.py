@@ -320,7 +320,7 @@ def extract(task: Task) -> Results:
         record["declined"] = "only PDF and JATS are extracted"
     left_out += SEARCHED_CHARACTERS.find_excess(len(text))
     observations: Results = [Observation(key, record, text[: SEARCHED_CHARACTERS.number], aside=extra)]
-    observations += [*map(skip_excess, left_out), *_unread_parts(key, record)]
+    observations += [*map(skip_excess, left_out), *_unread_parts(key, record), *_final_failure(task, key, record)]
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
@@ -340,6 +340,15 @@ def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
         yield Skip(Reason.CORRUPT, key, f"{counted(unreadable_pages, 'page')} cannot be read")
     elif status.get("status") == "no-text":
         yield Skip(Reason.NO_TEXT, key, "its pages have no text, such as scanned pages, which are pictures of text")
+
+
+def _final_failure(task: Task, key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
+    """Yield a Skip if the store made GROBID's failure for a paper final (`final_name`): it is not sent again."""
+    if "grobid" in record and any(map(is_final_name, task.answers)):
+        outcome = record["grobid"]
+        failure = f"status {outcome['status_code']}, {outcome['status'].get('reason', '')}"
+        again = f"to send the paper again: windrow retry --service grobid {key}"
+        yield Skip(Reason.SERVER_ERROR, key, f"GROBID failed for it in several runs ({failure}); {again}")
 
 
 def _stop_reason(task: Task) -> Reason:

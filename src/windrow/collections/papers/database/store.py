@@ -28,12 +28,12 @@ CREATE TRIGGER IF NOT EXISTS touched_by_gone AFTER DELETE ON observation BEGIN
     INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = old.record;
 END;
 """
-# The last requests to GROBID for each attempt, whether they were made in this run (`is_new`), and in how many of the
-# runs that count (see `PaperStore.finish`) GROBID failed for the document.
+# The last requests to GROBID for each attempt, whether they were made in this run (`is_new`), and in how many runs
+# GROBID failed for the document: those that count (see `PaperStore.finish`), and all.
 _REQUESTS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS asked (
     attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL, is_new INTEGER NOT NULL DEFAULT 1,
-    failed_runs INTEGER NOT NULL DEFAULT 0
+    failed_runs INTEGER NOT NULL DEFAULT 0, all_failed_runs INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting WHEN old.asks <> '[]' BEGIN
     INSERT INTO asked (attempt, asks) VALUES (old.attempt, old.asks)
@@ -41,7 +41,7 @@ CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting WHEN old.a
 END;
 """
 _OUTCOMES_QUERY = """
-SELECT a.attempt, a.asks, a.failed_runs FROM asked a WHERE a.is_new AND EXISTS (
+SELECT a.attempt, a.asks, a.failed_runs, a.all_failed_runs FROM asked a WHERE a.is_new AND EXISTS (
     SELECT 1 FROM observation o JOIN value v ON v.id = o.value WHERE o.attempt = a.attempt AND {condition}
 ) ORDER BY a.attempt
 """
@@ -56,10 +56,17 @@ WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT 
         lower(json_extract(v.json, '$.grobid.status.reason')), json_extract(v.json, '$.grobid.status.status')))
 ORDER BY a.attempt
 """
+_COUNT_RUN = "UPDATE asked SET failed_runs = failed_runs + ?, all_failed_runs = all_failed_runs + 1 WHERE attempt = ?"
+_RESET_RUNS = "UPDATE asked SET failed_runs = 0, all_failed_runs = 0, is_new = 0 WHERE attempt = ?"
 MAX_FAILED_RUNS = 3
 """If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
 """The maximum number of documents for which GROBID may fail in a run that counts although it processed no document."""
+MAX_FAILED_RUNS_IN_ALL = 10
+"""If GROBID failed for a document in this many runs, the outcome is final although GROBID processed no other document.
+
+It is not if GROBID failed for more than MAX_FAILED_ALONE documents in the last run: then the server is the cause.
+"""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -98,22 +105,25 @@ class PaperStore(RecordStore):
         """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
 
         The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
-        step, which sends another request. After MAX_FAILED_RUNS runs that count, the step takes the last answer as
-        final. A run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE
-        documents, for all of which it had failed in an earlier run that counts. Return the number of unused values that
-        were removed; `at` is not used.
+        step, which sends another request. After MAX_FAILED_RUNS runs that count, or MAX_FAILED_RUNS_IN_ALL runs, the
+        step takes the last answer as final. A run counts if GROBID processed another document in it, or failed for at
+        most MAX_FAILED_ALONE documents, for all of which it had failed in an earlier run that counts. Return the number
+        of unused values that were removed; `at` is not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
             run = self._connection.execute
             failures = run(_TRANSIENT_QUERY).fetchall()
+            are_few = len(failures) <= MAX_FAILED_ALONE
             run_counts = bool(failures) and run(f"{_PROCESSED_QUERY} LIMIT 1").fetchone() is not None
-            run_counts |= len(failures) <= MAX_FAILED_ALONE and all(failed_runs for _, _, failed_runs in failures)
-            for attempt, asks, failed_runs in failures:
+            run_counts |= are_few and all(failed_runs for _, _, failed_runs, _ in failures)
+            for attempt, asks, failed_runs, all_failed_runs in failures:
                 name, address = json.loads(asks)[-1]
-                new_name = final_name(name) if failed_runs + run_counts >= MAX_FAILED_RUNS else earlier_name(name)
+                is_final = failed_runs + run_counts >= MAX_FAILED_RUNS
+                is_final |= are_few and all_failed_runs + 1 >= MAX_FAILED_RUNS_IN_ALL
+                new_name = final_name(name) if is_final else earlier_name(name)
                 run("INSERT OR IGNORE INTO waiting VALUES (?, ?)", (attempt, json.dumps([[new_name, address]])))
-                run("UPDATE asked SET failed_runs = ? WHERE attempt = ?", (failed_runs + run_counts, attempt))
+                run(_COUNT_RUN, (run_counts, attempt))
             run("UPDATE asked SET is_new = 0 WHERE is_new")
         return count
 
@@ -133,13 +143,13 @@ class PaperStore(RecordStore):
                     "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
                     (attempt, json.dumps([[earlier_name(name), address]])),
                 )
-                run("UPDATE asked SET failed_runs = 0, is_new = 0 WHERE attempt = ?", (attempt,))
+                run(_RESET_RUNS, (attempt,))
         return sorted({key for _, _, key in rows})
 
-    def requests(self) -> list[tuple[int, str, int]]:
-        """Return (attempt, its last requests as JSON, failed runs that count) for each attempt with requests."""
+    def requests(self) -> list[tuple[int, str, int, int]]:
+        """Return (attempt, its last requests as JSON, failed runs that count, all failed runs) for each attempt."""
         with self._guarded():
-            return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
+            return self._connection.execute("SELECT attempt, asks, failed_runs, all_failed_runs FROM asked").fetchall()
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
         """Copy observations as `RecordStore` does, and the requests; set papers with a transient outcome to wait."""
@@ -147,9 +157,9 @@ class PaperStore(RecordStore):
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():
             run = self._connection.execute
-            insert = "INSERT OR IGNORE INTO asked (attempt, asks, failed_runs) VALUES (?, ?, ?)"
+            insert = "INSERT OR IGNORE INTO asked (attempt, asks, failed_runs, all_failed_runs) VALUES (?, ?, ?, ?)"
             self._connection.executemany(insert, requests)
-            for attempt, asks, _ in run(_TRANSIENT_QUERY).fetchall():
+            for attempt, asks, *_ in run(_TRANSIENT_QUERY).fetchall():
                 name, address = json.loads(asks)[-1]
                 run(
                     "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
