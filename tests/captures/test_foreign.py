@@ -257,6 +257,8 @@ def test_two_missing_files_of_one_name_are_two_failures_until_both_are_there(tmp
     assert (records(workspace), capture_counts(workspace)[3]) == ({}, ["not_found", "not_found"])
     for warc in warcs:
         warc.close()
+    run_quotes(workspace, limit=1)
+    assert len(records(workspace)) == 1, "the limit bounds what is tried again, too"
     run_quotes(workspace)
     assert records(workspace) == {"/said/east.html#1": "east", "/said/west.html#1": "west"}
     assert capture_counts(workspace)[3] == []

@@ -105,7 +105,11 @@ class CaptureLedger:
 
     def must_stop(self) -> bool:
         """Return whether the run is being stopped or its limit of items is reached."""
-        return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
+        return self.run.stopping() > 0 or self.count_allowed(1) < 1
+
+    def count_allowed(self, most: int) -> int:
+        """Return how many captures may be taken until the run's limit of items is reached, but at most `most`."""
+        return most if self.run.limit is None else min(most, self.run.limit - self.taken)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
         """Return the ledger's row for an index.

@@ -267,9 +267,7 @@ class ForeignCapturing:
         for batch in _batches(chosen.wanted):
             if capture_ledger.must_stop():
                 return False
-            lines = batch
-            if self._run.limit is not None:
-                lines = lines[: self._run.limit - capture_ledger.taken]
+            lines = batch[: capture_ledger.count_allowed(BATCH_RECORDS)]
             self._copy_records(index, [self._locate(line, index, path) for line in lines])
             if len(lines) < len(batch):
                 return False
@@ -304,7 +302,8 @@ class ForeignCapturing:
         indexes = {row.id: row for row in run.ledger.captures.indexes(run.collection.name, self._source.name)}
         while not self._capture_ledger.must_stop():
             source, name = self._source.name, run.collection.name
-            failures = run.ledger.captures.failed(name, source, last_place, RETRIED_REASONS, BATCH_RECORDS)
+            count = self._capture_ledger.count_allowed(BATCH_RECORDS)
+            failures = run.ledger.captures.failed(name, source, last_place, RETRIED_REASONS, count)
             if not failures:
                 return
             last_place = (failures[-1].warc, failures[-1].offset)
