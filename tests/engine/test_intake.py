@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,9 +19,11 @@ from tests.archive.foreign_records import make_record, pack_records, response_re
 from tests.engine.folder_crawl import crawl_folder
 from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
+from windrow.archive.warc_reader import read_records
 from windrow.clock import spell
 from windrow.digest import digest
 from windrow.engine.crawl import warc_import
+from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 
 HERE = Path(__file__).parents[2]
@@ -372,7 +375,49 @@ def test_a_record_that_cannot_be_read_again_says_why(tmp_path) -> None:
     (tmp_path / "short.warc").write_bytes(b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
     run = SimpleNamespace(archive=tmp_path, limits=Limits())
     assert warc_import._read_record(run, "short.warc", 5000).message == "the file ends before it"
-    assert "none.warc cannot be read" in warc_import._read_record(run, "none.warc", 0).message
+    with pytest.raises(ArchiveError, match=r"none\.warc cannot be read"):
+        warc_import._read_record(run, "none.warc", 0)
+
+
+def test_what_was_imported_of_a_file_is_counted_although_its_disk_fails(tmp_path, monkeypatch):
+    warc = write(
+        tmp_path / "one.warc.gz",
+        *(response_record(f"http://a.example/{number}", b"x") for number in range(3)),
+        response_record("http://a.example/bad", b"x", b""),
+        revisit_record("http://b.example/", b"later"),
+        response_record("http://a.example/late", b"x"),
+    )
+
+    def failing_records(*arguments):
+        yield from islice(read_records(*arguments), 5)
+        raise ArchiveError("the disk failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(warc_import, "read_records", failing_records)
+        patch.setattr(warc_import, "BATCH_SIZE", 2)
+        assert take_warcs(tmp_path, warc) == 3
+    # the last of the five records was in a batch that was not stored
+    assert task_comments(tmp_path) == [
+        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc}: the disk failed"
+    ]
+    assert len(query_ledger(tmp_path, ATTEMPTS)) == 3
+    assert take_warcs(tmp_path, warc) == 0
+    assert len(query_ledger(tmp_path, ATTEMPTS)) == 4
+
+
+def test_a_revisit_whose_file_cannot_be_read_waits_until_it_can(tmp_path):
+    """It used to be given up for ever, with a finding that no summary counts."""
+    revisits = write(tmp_path / "r.warc.gz", warcinfo_record(), revisit_record("http://b.example/", b"x"))
+    original = write(tmp_path / "o.warc.gz", response_record("http://a.example/", b"x"))
+    assert take_warcs(tmp_path, revisits) == 3
+    ((name,),) = query_ledger(tmp_path, "SELECT warc FROM intake")
+    path = tmp_path / "archive" / name
+    path.rename(tmp_path / "elsewhere")
+    assert take_warcs(tmp_path, original, source="others") == 3
+    assert [line for line in task_comments(tmp_path) if f"revisits are not imported: {path} cannot be read" in line]
+    (tmp_path / "elsewhere").rename(path)
+    assert take_warcs(tmp_path, original, source="others") == 0
+    assert len(query_ledger(tmp_path, ATTEMPTS)) == 2
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256", "md5", "odd"])

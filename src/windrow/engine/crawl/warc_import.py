@@ -129,9 +129,7 @@ class WarcImporter:
         for warc_file in run.harvest.warc_files:
             if run.stopping():
                 break
-            tally = self._tallies.get(warc_file.source)
-            if tally is None:
-                tally = self._tallies[warc_file.source] = _Tally(run.open_task(self._phase, warc_file.source))
+            tally = self._tally_of(warc_file.source)
             try:
                 self._import_file(warc_file, tally)
             except DiskFull:
@@ -142,6 +140,12 @@ class WarcImporter:
             self._resolve_revisits()
         self._close_tasks()
         run.progress.end()
+
+    def _tally_of(self, source: str) -> _Tally:
+        """Return the counts of a source; open its task if it has none in this run."""
+        if source not in self._tallies:
+            self._tallies[source] = _Tally(self._run.open_task(self._phase, source))
+        return self._tallies[source]
 
     def _close_tasks(self) -> None:
         run = self._run
@@ -179,10 +183,11 @@ class WarcImporter:
             return
         counts = _Tally(tally.task)
         for batch in _batches(with_methods(read_records(run.archive / imported.warc, offset, run.limits, STATED))):
-            position = batch[-1][0].next
+            position, batch_counts = batch[-1][0].next, _Tally(tally.task)
             with run.ledger.writing() as writer:
                 faults_before = counts.faults.total()
-                findings = self._write_batch(writer, _File(number, source, imported.warc), batch, counts)
+                findings = self._write_batch(writer, _File(number, source, imported.warc), batch, batch_counts)
+                counts.add_file(batch_counts)
                 writer.items.add_findings(
                     run.session, number, self._phase, findings[: max(0, MAX_FINDINGS - faults_before)]
                 )
@@ -190,6 +195,7 @@ class WarcImporter:
                 if position >= imported.size:
                     reading = Reading(count=counts.attempts)
                     writer.items.add_reading(run.session, number, (run.collection.phases[0], ""), "", reading, then="")
+            tally.add_file(batch_counts)  # even if the remainder of the file cannot be read
             run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
@@ -197,7 +203,6 @@ class WarcImporter:
         else:
             if offset == 0 and counts.is_fruitless():
                 self._fruitless.append((tally, warc_file.path, number, counts.waiting))
-        tally.add_file(counts)
 
     def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
         """Record a file, and return its number, the offset up to which it was read, and its source."""
@@ -284,12 +289,18 @@ class WarcImporter:
 
     def _resolve_revisits(self) -> None:
         run, last_position = self._run, (0, -1)
+        unread: dict[tuple[str, str], None] = {}  # (source, message) of files that cannot be read, in order
         while not run.stopping() and (revisits := run.ledger.imports.resolved(last_position, BATCH_SIZE)):
             with run.ledger.writing() as writer:
                 for file_number, offset, warc, source in revisits:
-                    self._resolve_revisit(writer, file_number, offset, warc, source)
+                    try:
+                        self._resolve_revisit(writer, file_number, offset, warc, source)
+                    except ArchiveError as error:  # the revisit waits until its file can be read
+                        unread[source, f"revisits are not imported: {error}"] = None
             last_position = (revisits[-1].intake, revisits[-1].offset)
             run.tick()
+        for source, message in unread:
+            self._tally_of(source).errors.append(message)
 
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
         record = _read_record(self._run, warc, offset)
@@ -323,10 +334,5 @@ def _as_revisit(original: KeptResponse, warc: str, record: WarcRecord) -> KeptRe
 
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
-    unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file ends before it")
-    path: Path = run.archive / warc
-    try:
-        records: Iterator[WarcRecord] = read_records(path, offset, run.limits)
-        return next(records, unreadable)
-    except ArchiveError as error:
-        return unreadable._replace(message=str(error))
+    missing = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file ends before it")
+    return next(read_records(run.archive / warc, offset, run.limits), missing)
