@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.couch import serving_couch
 from tests.servers.pouchdb import couchdb, refusing_above
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.couchdb import DESIGN_ID, CouchDocuments, _map_function
@@ -96,11 +97,10 @@ def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):
 
 def test_a_view_leaves_out_what_it_is_told_and_what_has_no_text_to_sort_by(opener):
     store, (first, _) = opener.make(), opener.names
-    store.write(
-        first, [document(1, result="success"), document(2, result="NotFound"), document(3, at=None, result="X")]
-    )
-    assert ids(store.view(first, "wrong")) == ["d2"]
-    assert ids(store.view(first, "all")) == ["d1", "d2"]
+    results = [document(1, result="success"), document(2, result="NotFound"), document(3, at=None, result="X")]
+    store.write(first, [*results, document(4), document(5, result=None)])
+    assert ids(store.view(first, "wrong")) == ["d2", "d4", "d5"]
+    assert ids(store.view(first, "all")) == ["d1", "d2", "d4", "d5"]
     store.close()
 
 
@@ -320,13 +320,22 @@ def test_rows_that_are_not_of_a_couchdb_are_an_error_that_names_the_setting(rows
         store.close()
 
 
-@pytest.mark.parametrize("rows", [[7], [None], [{}], [{"id": 7, "ok": True}]])
+@pytest.mark.parametrize("rows", [[7], [None], [{}], [{"id": 7, "ok": True}], [], [{"id": "other", "ok": True}]])
 def test_an_answer_to_a_write_that_is_not_of_a_couchdb_is_an_error(rows):
     with answering(lambda _method, path: (201, rows) if path.endswith("_bulk_docs") else (200, {"rows": []})) as url:
         store = CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
         with pytest.raises(StoreError, match="not from CouchDB"):
             store.write("a", [document(1)])
         store.close()
+
+
+def test_a_design_document_that_is_never_taken_is_an_error():
+    """After five conflicts the store was used with the views of the other client, or none."""
+    with serving_couch() as couch, pytest.raises(StoreError, match="keeps writing the design document of a"):
+        couch.change = lambda method, path, answer: (
+            (409 if method == "PUT" else 404, {}) if path.endswith(DESIGN_ID) else answer
+        )
+        CouchDocuments(couch.url, [DocumentDatabase("a", VIEWS)])
 
 
 @contextmanager

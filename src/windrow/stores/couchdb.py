@@ -21,6 +21,7 @@ from windrow.stores.documents import (
     ViewRange,
     check_name,
 )
+from windrow.stores.sqlite import close_on_failure
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"
@@ -72,8 +73,9 @@ class CouchDocuments:
             self._headers["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
         self._connection: http.client.HTTPConnection | None = None
         self._databases = {check_name(database.name): database for database in databases}
-        for database in databases:
-            self._create(database)
+        with close_on_failure(self.close):
+            for database in databases:
+                self._create(database)
 
     def _create(self, database: DocumentDatabase) -> None:
         """Create a database and its views if they are missing, and replace views of an earlier version of windrow."""
@@ -94,6 +96,7 @@ class CouchDocuments:
             accepted = (201, 202, 409, *((401, 403) if is_usable else ()))
             if self._request("PUT", f"/{database.name}/{DESIGN_ID}", design, good=accepted).status != 409:
                 return
+        raise StoreError(f"{self._url}: another client keeps writing the design document of {database.name}")
 
     # Requests to the server.
 
@@ -239,6 +242,8 @@ class CouchDocuments:
             return self._write_split(database, revisions, response, refused)
         if not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in response.content):
             raise self._unexpected_response()
+        if {row["id"] for row in response.content} != {revision["_id"] for revision in revisions}:
+            raise self._unexpected_response()  # some documents may not be written
         errors = {row["id"]: row for row in response.content if row.get("error")}
         conflicting = {id_ for id_, row in errors.items() if row["error"] == "conflict"}
         refused |= {id_: _describe_refusal(row) for id_, row in errors.items() if id_ not in conflicting}

@@ -394,7 +394,7 @@ def _exclusion(view: DocumentView) -> str:
     """Return the SQL condition for `view.without`; the field and value in it come from our own code."""
     assert view.without is not None
     field, excluded = view.without
-    return f"json_extract(d.body, '$.{field}') <> '{excluded}'"
+    return f"json_extract(d.body, '$.{field}') IS NOT '{excluded}'"
 
 
 _TABLE_SUFFIXES = ("", "_text", "_search")  # suffixes of the names of a database's tables
