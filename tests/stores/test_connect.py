@@ -11,9 +11,15 @@ import sqlalchemy as sa
 from tests.collections.drops.sample import START
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import TABLES
-from windrow.errors import ConfigError, DiskFull, MissingExtra, StoreError, StoreUnreachable
+from windrow.collections.news.adapter.tree_index import TreeIndex
+from windrow.collections.pages.database.crawler import read_described_files
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.errors import ConfigError, DiskFull, LedgerError, MissingExtra, StoreError, StoreUnreachable
+from windrow.ledger.database import LedgerDatabase
 from windrow.reasons import Reason
 from windrow.stores.databases import connect, describe_database, map_errors
+from windrow.stores.documents import SqliteDocuments
+from windrow.stores.index.manifest import IndexManifest
 from windrow.stores.sqlite import open_database, store_errors, transaction
 
 
@@ -51,6 +57,35 @@ def test_a_database_that_is_not_there(postgresql_url: str, mariadb_url: str, tmp
         assert error.reason is Reason.NOT_FOUND
         assert not error.retry
     assert connection_error(f"sqlite:///{tmp_path}/no/such/folder/x.db").reason is Reason.PERMISSION_DENIED
+
+
+FAILING_CALLS = {
+    "erase_deleted": (SqliteDocuments, lambda store: store.erase_deleted(lambda: None)),
+    "due": (IndexManifest, lambda store: store.due(1)),
+    "clear_due": (IndexManifest, lambda store: store.clear_due([1])),
+    "last_attempt": (TreeIndex, TreeIndex.last_attempt),
+    "find": (TreeIndex, lambda store: store.find("http://a.example/", ())),
+    "files": (TreeIndex, lambda store: [*store.files()]),
+    "secure_delete": (LedgerDatabase, lambda database: database.overwrite_what_is_deleted()),
+    "empty_log": (LedgerDatabase, lambda database: database.empty_log(lambda: None)),
+    "copy": (LedgerDatabase, lambda database: database.copy(database.path.with_name("copy.db"))),
+    "read_again": (SummaryStore, lambda store: read_described_files(store.path, 0, 9, 9)),
+    "adopt_sessions": (SummaryStore, lambda store: store.adopt_sessions(store.path)),
+}
+
+
+@pytest.mark.parametrize("name", FAILING_CALLS)
+def test_an_error_of_sqlite_is_an_error_of_windrow_whichever_method_meets_it(tmp_path: Path, name: str) -> None:
+    """Methods that ran SQL without a guard ended the run with a traceback."""
+    make, call = FAILING_CALLS[name]
+    path = tmp_path / "a.db"
+    store = make(path, ()) if make is SqliteDocuments else make(path)
+    connection = store.connection if make is LedgerDatabase else store._connection
+    connection.close()
+    if make is SummaryStore:
+        path.write_bytes(b"this is not a database " * 500)
+    with pytest.raises((StoreError, LedgerError)):
+        call(store)
 
 
 def test_what_is_no_database(tmp_path: Path) -> None:

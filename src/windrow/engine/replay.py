@@ -31,7 +31,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import SessionCapture
 from windrow.model import Finding, Item, Member, Reading, State
 from windrow.reasons import Reason
-from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
+from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch, store_errors
 
 SCRATCH = ("ledger.sqlite", "store")
 """The names of the files in the scratch folder of a replay of items."""
@@ -225,7 +225,7 @@ def settle_unread(
 def _remove_log(old: Path) -> None:
     """Remove the log of a database that is replaced. Raises StoreError if another process keeps reading it."""
     if old.is_file():
-        with closing(sqlite3.connect(old)) as database:
+        with store_errors(old), closing(sqlite3.connect(old)) as database:
             if not empty_wal(database):
                 raise StoreError(
                     f"another process kept reading {old}, so it was not replaced",

@@ -145,16 +145,18 @@ class LedgerDatabase:
 
     def overwrite_what_is_deleted(self) -> None:
         """Let SQLite overwrite data with zeros from now on when it is deleted or changed."""
-        self.connection.execute("PRAGMA secure_delete = ON").fetchall()
+        with self.guarded():
+            self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
         """Move the content of the write-ahead log into the database file. Return whether the log is now empty."""
-        return empty_wal(self.connection, pulse)
+        with self.guarded():
+            return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
         """Copy the database to the file `path`, replacing it, and run the queries with these names in the copy."""
         path.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path)) as copied:
+        with self.guarded(), closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)
             for name in queries_to_run:
                 copied.execute(queries()[name])

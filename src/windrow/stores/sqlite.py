@@ -262,7 +262,8 @@ class SqliteStore:
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Erase removed data from the file's log, as `empty_wal` does; return False if other processes prevent that."""
-        return empty_wal(self._connection, pulse)
+        with self._guarded():
+            return empty_wal(self._connection, pulse)
 
     def close(self) -> None:
         """Close the file."""

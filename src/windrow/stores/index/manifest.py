@@ -70,11 +70,13 @@ class IndexManifest:
 
     def due(self, limit: int) -> list[int]:
         """Return the ids of the first `limit` documents that are due."""
-        return [id_ for (id_,) in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (limit,))]
+        with self._guarded():
+            return [id_ for (id_,) in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (limit,))]
 
     def clear_due(self, ids: Sequence[int]) -> None:
         """Remove the marks of all documents up to the last of `ids`, which are sorted."""
-        self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
+        with self._guarded():
+            self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
     def read_entries(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
         """Return the entries of documents by id; ids without an entry are left out."""

@@ -57,7 +57,10 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 
 
 class TreeIndex(SqliteStore):
-    """The tables of articles that have files, of runs, and of the last attempt that was written."""
+    """The tables of articles that have files, of runs, and of the last attempt that was written.
+
+    The methods that write must be called within `writing_run`.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _SCHEMA)
@@ -77,7 +80,8 @@ class TreeIndex(SqliteStore):
 
     def last_attempt(self) -> int:
         """Return the number of the last attempt that was written, or 0 before the first run."""
-        row = self._connection.execute("SELECT attempt FROM written_upto").fetchone()
+        with self._guarded():
+            row = self._connection.execute("SELECT attempt FROM written_upto").fetchone()
         return int(row[0]) if row else 0
 
     def set_last_attempt(self, attempt: int) -> None:
@@ -93,10 +97,11 @@ class TreeIndex(SqliteStore):
         used, because another article may have them, too.
         """
         file = f"{standard.domain(url)}/{standard.file_name(url)}"
-        row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
         query = "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?"
-        rows = (self._connection.execute(query, (alias,)).fetchone() for alias in ([name] if name else aliases))
-        row = row or next(filter(None, rows), None)
+        with self._guarded():
+            row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
+            rows = (self._connection.execute(query, (alias,)).fetchone() for alias in ([name] if name else aliases))
+            row = row or next(filter(None, rows), None)
         if row is None:
             return None
         id_, file, url, first_seen, kind, hash_, revisions, site = row
@@ -126,8 +131,9 @@ class TreeIndex(SqliteStore):
 
     def files(self) -> Iterator[str]:
         """Yield the path in the tree of each article that was written, in order."""
-        for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
-            yield file
+        with self._guarded():
+            for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
+                yield file
 
     def remove(self, article_id: int) -> None:
         """Remove an article and its aliases."""

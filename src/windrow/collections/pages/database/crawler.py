@@ -16,7 +16,7 @@ from typing import NamedTuple
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import LoggedCrawl
 from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, DatabaseWriter
-from windrow.stores.sqlite import open_database
+from windrow.stores.sqlite import open_database, store_errors
 
 DESCRIBED = "windrow.described"
 """The key in `unobtanium_database_info` of the number of the last attempt that was compared with the Summary Database.
@@ -79,16 +79,18 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
     """Return at most `limit` files of the attempts that have numbers above `after` and up to `last_attempt`.
 
     `path` is the path of the Summary Database. The list is empty if that does not exist or does not have windrow's own
-    tables. Attempts after its checkpoint are left out.
+    tables. Attempts after its checkpoint are left out. Raises StoreError if it cannot be read.
     """
     if not path.is_file():
         return DescribedFiles([], after)
-    with closing(open_database(path, read_only=True)) as connection:
+    with store_errors(path), closing(open_database(path, read_only=True)) as connection:
         try:
             checkpoint = connection.execute(_SELECT_CHECKPOINT, (ATTEMPT,)).fetchone()
             last_read = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
             rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last_read, limit)).fetchall()
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_ERROR":  # which is that of a missing table
+                raise
             return DescribedFiles([], after)
         mime_ids = {mime_id for _, _, _, mime_id, *_ in rows if mime_id is not None}
         parameters = {

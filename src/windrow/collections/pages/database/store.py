@@ -24,7 +24,7 @@ from windrow.collections.pages.database.writer import ATTEMPT, DatabaseWriter, s
 from windrow.contract import ContentCheck
 from windrow.errors import StoreError
 from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite import close_on_failure, open_database
+from windrow.stores.sqlite import close_on_failure, open_database, store_errors
 
 SCHEMA_KEY, SCHEMA_VERSION = "windrow.layout", "4"
 """The key in `unobtanium_database_info` for the version of windrow's own tables, and their present version."""
@@ -95,7 +95,7 @@ class SummaryStore(DatabaseWriter):
 
     def adopt_sessions(self, path: Path) -> None:
         """Copy the recorded sessions from the store at `path`, which this store replaces."""
-        with closing(open_database(path, read_only=True)) as old_connection, self._writing():
+        with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
