@@ -15,6 +15,7 @@ from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from windrow.app import Windrow as App
 from windrow.cli import main
 from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter.catalogue_files import describe_losses, update_index
 from windrow.collections.papers.adapter.rows import bring_up_to_date, open_rows
 from windrow.collections.papers.columns import Put, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
@@ -158,6 +159,51 @@ def test_linked_folders_are_read_and_folders_that_cannot_be_read_keep_their_work
     put(library.root / "works" / "b.jsonl", work(1))
     assert f"{library.root}/works/link/deep cannot be read: Permission denied" in update(library)[1]
     assert matched(library) == ["10.5000/0", "10.5000/1"]
+
+
+def test_a_stopped_update_says_what_it_changed_and_removes_nothing(library, tmp_path):
+    """A file that was halved just before the stop was never mentioned: the next run found it unchanged."""
+    works = library.root / "works"
+    for name, content in {"a": work(0) + b"\n" + work(1), "b": work(0), "gone": work(1)}.items():
+        put(works / f"{name}.jsonl", content)
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        update_index(index, [works], lambda: True)
+        (works / "gone.jsonl").unlink()
+        put(works / "a.jsonl", work(1), 2)
+        put(works / "b.jsonl", work(1), 2)
+        changes = update_index(index, [works], iter([True, False]).__next__).changes
+        assert f"{works}/a.jsonl: 1 work (2 before)" in changes
+        assert changes.endswith("; the catalogue was not read to its end, as the run was stopped")
+        changes = update_index(index, [works], lambda: True).changes
+        assert f"({works}/b.jsonl: 1 work (1 before); {works}/gone.jsonl is gone: 1 work removed)" in changes
+
+
+def test_files_and_places_that_may_not_be_entered_are_problems(library, tmp_path, monkeypatch):
+    """They ended the run with a traceback."""
+    works, look = library.root / "works", os.stat
+    put(works / "a.jsonl", work(0))
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        update_index(index, [works], lambda: True)
+        for barred in (works, works / "a.jsonl"):
+
+            def refuse(path, *arguments, barred=barred, **options):
+                if Path(path) == barred:
+                    raise PermissionError(EACCES, "Permission denied", str(path))
+                return look(path, *arguments, **options)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "stat", refuse)
+                state = update_index(index, [works], lambda: True)
+            assert f"{barred} cannot be read: Permission denied" in state.problems
+            assert (state.changes, index.count()) == ("", 1)
+
+
+def test_records_that_replace_others_of_their_file_are_counted(tmp_path):
+    records = [{"id": "1", "title": "One"}, {"id": "1", "title": "Another"}, {"id": "1", "title": "Another"}]
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        file = index.import_file("a.jsonl", "1", records)
+        assert (file.works, file.repeated, file.refused) == (1, 1, {})
+        assert describe_losses(*index.files()) == ", 1 record replaced by later ones with the same id"
 
 
 def test_the_files_of_the_catalogue_are_exported(library, tmp_path):

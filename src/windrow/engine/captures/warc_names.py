@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from errno import ENOENT
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 
 from windrow.errors import ArchiveError
 
@@ -29,7 +29,7 @@ def files_below(
     """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path.
 
     Links to folders are followed, each folder once. `report` is called with the error of each folder that cannot be
-    read, and of each link to a file that does not exist.
+    read, of each file in a folder that may be listed but not entered, and of each link to a file that does not exist.
     """
     files: list[Path] = []
     known_folders: set[str] = set()
@@ -41,10 +41,13 @@ def files_below(
         known_folders.add(real_path)
         folder_names.sort()
         for path in (Path(parent, name) for name in file_names if name.lower().endswith(endings)):
-            if path.is_file():
-                files.append(path)
-            elif path.is_symlink():
-                report(FileNotFoundError(ENOENT, os.strerror(ENOENT), str(path)))
+            try:
+                files += [path] if S_ISREG(path.stat().st_mode) else []
+            except FileNotFoundError as error:
+                if path.is_symlink():  # another file was removed meanwhile
+                    report(error)
+            except OSError as error:
+                report(error)
     return sorted(files)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
 from windrow.collections.papers.catalogue import MAX_AUTHORS
@@ -34,7 +35,8 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
 
     A file that cannot be read keeps its former works. The files of a location that does not exist or is empty keep
     their works, too: the location may be a disk that is not mounted. So do files below a folder that cannot be read. If
-    `pulse` returns False, the update is stopped. If `locations` is empty, the index is not changed.
+    `pulse` returns False, the update is stopped, and the works of files that are gone stay. If `locations` is empty,
+    the index is not changed.
     """
     if not locations:
         count = index.count()
@@ -43,22 +45,24 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
         )
     unread: dict[str, OSError] = {}  # by path
     files_by_location = {location: _files_in(location, unread) for location in locations}
-    absent = [location for location, files in files_by_location.items() if not files]
+    absent = [location for location, files in files_by_location.items() if not files and str(location) not in unread]
     paths = sorted({file for files in files_by_location.values() for file in files})
     old_files = {file.path: file for file in index.files()}
     imported_files: list[CatalogueFile] = []
+    is_stopped = False
     for path in paths:
         old_file, stamp = old_files.get(str(path)), _stamp(path)
         if old_file and stamp and stamp == (old_file.problem_stamp if old_file.problem else old_file.stamp):
             continue
         new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
-            return CatalogueState("the catalogue was not read to its end, as the run was stopped")
+            is_stopped = True
+            break
         imported_files.append(new_file)
     existing_paths = {str(path) for path in paths}
     kept = [*absent, *map(Path, unread)]
     gone_files = [
-        file for name, file in old_files.items()
+        file for name, file in ({} if is_stopped else old_files).items()
         if name not in existing_paths and not any(Path(name).is_relative_to(location) for location in kept)
     ]  # fmt: skip
     for file in gone_files:
@@ -68,6 +72,8 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
     files = index.files()
     problems += [file.problem for file in files if file.problem]
     changes = _describe_changes(imported_files, gone_files, old_files)
+    if is_stopped:
+        changes += f"{'; ' if changes else ''}the catalogue was not read to its end, as the run was stopped"
     return CatalogueState(changes, _join(problems, "; "), tuple(_count_refused(files)))
 
 
@@ -89,29 +95,30 @@ def _describe_changes(
         old_file = old_files.get(file.path)
         clause = f"{file.path}: {counted(file.works, 'work')}"
         clause += f" ({old_file.works:,} before)" if old_file else ""
-        clause += describe_losses(file.refused, file.shortened, file.deleted)
+        clause += describe_losses(file)
         clauses.append(clause)
     clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
         return ""
-    refused = sum((file.refused for file in read_files), Counter[str]())
     work_count = sum(file.works for file in read_files)
     total = f"the catalogue: {counted(work_count, 'work')} read from {counted(len(read_files), 'file')}"
-    total += describe_losses(
-        refused, sum(file.shortened for file in read_files), sum(file.deleted for file in read_files)
-    )
+    total += describe_losses(*read_files)
     return f"{total} ({_join(clauses, '; ')})"
 
 
-def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
-    """Describe works declared as deleted, shortened works, and refused records by reason.
+def describe_losses(*files: CatalogueFile) -> str:
+    """Describe works declared as deleted, repeated and shortened works, and refused records by reason.
 
     The text begins with ", " or is empty.
 
-    >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1, 0)
+    >>> describe_losses(CatalogueFile("", "", 3, Counter({"bad_line": 2, "not_wanted": 1}), shortened=1))
     ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
     """
+    refused = sum((file.refused for file in files), Counter[str]())
+    deleted, repeated = sum(file.deleted for file in files), sum(file.repeated for file in files)
+    shortened = sum(file.shortened for file in files)
     clauses = [f", {counted(deleted, 'work')} declared as deleted"] if deleted else []
+    clauses += [f", {counted(repeated, 'record')} replaced by later ones with the same id"] if repeated else []
     clauses += [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(refused.items()))
     clauses += [f", {counted(refused.total(), 'record')} refused: {reasons}"] if refused else []
@@ -127,9 +134,16 @@ def _join(clauses: Sequence[str], separator: str) -> str:
 
 def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
     """Return the files of a location; add to `unread` the errors about unreadable folders and links, by path."""
-    if location.is_dir():
+    try:
+        mode = location.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unread[str(location)] = error
+        return []
+    if S_ISDIR(mode):
         return files_below(location, ("",), lambda error: unread.setdefault(error.filename, error))
-    return [location] if location.is_file() else []
+    return [location] if S_ISREG(mode) else []
 
 
 def _stamp(path: Path) -> str:

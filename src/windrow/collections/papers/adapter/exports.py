@@ -181,7 +181,7 @@ def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
     with closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)) as index:
         files = index.files()
     for file in files:
-        losses = describe_losses(file.refused, file.shortened, file.deleted).removeprefix(", ") or "none refused"
+        losses = describe_losses(file).removeprefix(", ") or "none refused"
         output.write("\t".join((file.path, str(file.works), losses, " ".join(file.problem.split()))) + "\n")
     return len(files)
 

@@ -35,7 +35,11 @@ CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
-_SHORTENED, _DELETED = "shortened", "deleted"  # keys of numbers that are stored with those of refused records
+_SHORTENED, _DELETED, _REPEATED = (
+    "shortened",
+    "deleted",
+    "repeated",
+)  # keys of numbers beside those of refused records
 _IS_WORK = "json <> ''"  # otherwise the record only says that its file deletes the work of this name
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
@@ -44,7 +48,8 @@ class CatalogueFile(NamedTuple):
     """A file of the catalogue: the numbers of its works, of `refused` records by reason, and of `shortened` works.
 
     A shortened work has more than MAX_AUTHORS authors. `deleted` is the number of works that the file declares as
-    deleted: earlier files may have them. `stamp` shows whether the file has changed since its import; it is empty if
+    deleted: earlier files may have them. `repeated` is the number of records that a later record of the file with the
+    same name replaces. `stamp` shows whether the file has changed since its import; it is empty if
     the file was never imported. If the file could not be read, works that were imported earlier are kept, `problem` is
     the reason, and `problem_stamp` is the stamp of the file that failed. `problem_stamp` is empty if the next run must
     try again even if the file has not changed.
@@ -58,6 +63,7 @@ class CatalogueFile(NamedTuple):
     problem_stamp: str = ""
     shortened: int = 0
     deleted: int = 0
+    repeated: int = 0
 
 
 class CatalogueIndex(SqliteStore):
@@ -165,16 +171,20 @@ class CatalogueIndex(SqliteStore):
         if len(record.authors) > MAX_AUTHORS:
             counts[_SHORTENED] += 1
             record = record._replace(authors=record.authors[:MAX_AUTHORS])
-        self._store_work(record, file_number)
+        if self._store_work(record, file_number):
+            counts[_REPEATED] += 1
 
-    def _store_work(self, work: CatalogueRecord, file_number: int) -> None:
+    def _store_work(self, work: CatalogueRecord, file_number: int) -> bool:
+        """Store a work, and return whether it replaces another work of the file with the same name."""
         slug = matched_slug(work.title, self._stubs)
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
         name = work.name or work.identifiers[0]
-        self._store_row(name, file_number, _hash_text(slug) if slug else None, text, self._keys(work))
+        former_text = self._store_row(name, file_number, _hash_text(slug) if slug else None, text, self._keys(work))
+        return former_text not in {"", text}
 
-    def _store_row(self, name: str, file_number: int, slug_hash: int | None, text: str, keys: Iterable[str]) -> None:
-        """Store a work and its keys or, if `text` is empty, its deletion; replace what the file had under `name`."""
+    def _store_row(self, name: str, file_number: int, slug_hash: int | None, text: str, keys: Iterable[str]) -> str:
+        """Store a work and its keys or, if `text` is empty, its deletion; return the text that it replaces, or ""."""
+        former_text = ""
         run, name_hash = self._connection.execute, _hash_text(name)
         stored_row = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file_number)).fetchone()
         if stored_row is None:
@@ -187,6 +197,7 @@ class CatalogueIndex(SqliteStore):
             run("UPDATE record SET slug = ?, json = ? WHERE id = ?", (slug_hash, text, id_))
         for key in keys:
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
+        return str(former_text)
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
         """Return the keys that find a work besides its slug: its identifiers, and `near_keys` for its first author."""
@@ -229,8 +240,8 @@ def _hash_text(text: str) -> int:
 
 def _read_file(row: Sequence[Any]) -> CatalogueFile:
     counts = Counter[str](json.loads(row[3]))
-    shortened, deleted = counts.pop(_SHORTENED, 0), counts.pop(_DELETED, 0)
-    return CatalogueFile(*row)._replace(refused=counts, shortened=shortened, deleted=deleted)
+    shortened, deleted, repeated = (counts.pop(key, 0) for key in (_SHORTENED, _DELETED, _REPEATED))
+    return CatalogueFile(*row)._replace(refused=counts, shortened=shortened, deleted=deleted, repeated=repeated)
 
 
 def _parse_work(text: str) -> CatalogueRecord:
