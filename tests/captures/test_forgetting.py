@@ -7,13 +7,19 @@ import pytest
 
 from tests.captures import test_foreign as foreign
 from tests.captures.quotes import ADAPTER, configure, run, run_quotes
+from tests.engine.warc_intake import take_warcs
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.app import check
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
+from windrow.digest import hash64
 from windrow.engine.check import Fault, check_archive, check_index, check_states
+from windrow.engine.session import Session, SessionSettings
+from windrow.engine.takedown import TakedownTarget, take_down_targets
+from windrow.errors import ArchiveError
 from windrow.ledger import Ledger
+from windrow.model import Limits
 
 SECRET = "xylophone"
 
@@ -137,18 +143,47 @@ def test_forgetting_a_source_that_took_captures_names_the_source_that_keeps_the_
     assert files_with_secret(tmp_path) == set()
 
 
-def test_forgetting_that_was_cut_short_is_finished_in_all_collections_by_whichever_run_comes_next(tmp_path, site):
+def test_forgetting_that_was_cut_short_is_finished_in_all_collections_by_whichever_run_comes_next(
+    tmp_path, site, monkeypatch
+):
     workspace = configure(tmp_path, site)
     run(workspace)
     url = f"{site.url}article1.html"
-    takedowns = take_down_by_name(workspace, url, adapters=["pages"])
+
+    def fail(*_arguments):
+        raise ArchiveError("the disk failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("windrow.engine.takedown.related_records", fail)
+        (failed,) = take_down_by_name(workspace, url, adapters=["pages"])
+    assert (failed.done, failed.errors[0]) == (False, "the disk failed")
+    takedowns = take_down_by_name(workspace, adapters=["pages"])
     assert "quotes is not installed" in takedowns[0].errors[0]
     assert not takedowns[0].done
     assert "quotes.db" in files_with_secret(tmp_path)
-    assert [takedown.done for takedown in take_down_by_name(workspace)] == [True]
+    assert [result.done for result in take_down_by_name(workspace)] == [True]
     assert quotes(workspace) == ["that is the question"]
     assert files_with_secret(tmp_path) == set()
     assert find_faults(workspace) == []
+    files = [path.read_bytes() for path in (tmp_path / "archive").rglob("*.warc*")]
+    requests = [part for content in files for part in unpack_members(content) if b"GET /article1.html" in part]
+    assert requests == [], "records beside the capture are searched again after their file could not be read"
+
+
+def test_a_broken_part_that_may_be_about_the_target_is_named(tmp_path):
+    root, path = tmp_path / "workspace", tmp_path / "broken.warc"
+    root.mkdir()
+    records = [
+        foreign.response_record("http://a.example/1", b"one"),
+        foreign.response_record("http://a.example/2", b"two"),
+    ]
+    path.write_bytes(records[0] + b"WARC/1.0\r\nContent-Length: never\r\n\r\n\r\n" + records[1])
+    assert take_warcs(root, path) == 0
+    setup = SessionSettings(root / "ledger.sqlite", root / "archive", Limits())
+    with Session(setup, "forget") as session:
+        address = hash64("http://a.example/1")
+        (result,) = take_down_targets(session, [TakedownTarget("http://a.example/1", address)], "asked", {})
+    assert f"such as that at byte {len(records[0])}, cannot be read" in " ".join(result.errors)
 
 
 def test_forgetting_an_address_keeps_out_what_files_of_other_makers_have_of_it(tmp_path):

@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.archive.import_file import sync
 from windrow.archive.warc_reader import read_records
 from windrow.archive.warc_writer import map_write_errors
 from windrow.clock import spell
@@ -78,21 +79,29 @@ def _unlink_copy(path: Path) -> None:
     with copy.open("rb") as file:
         os.fsync(file.fileno())
     copy.replace(path)
+    sync(path.parent)  # a power cut must not bring the old bytes back
 
 
 def related_records(
-    path: Path, bounds: tuple[int, int], limits: Limits, is_target: Callable[[str], bool]
+    path: Path,
+    bounds: tuple[int, int],
+    limits: Limits,
+    is_target: Callable[[str], bool],
+    report: Callable[[int], object] = lambda _offset: None,
 ) -> Iterator[ErasedSpan]:
     """Yield the spans of a file's records about an address for which `is_target` returns True.
 
     Only records that begin at the first offset of `bounds` or after it, and before the second, are read. The first must
     be 0 or the end of a record. Requests, and other crawlers' records about a response, have the response's address.
+    `report` is called with the offset of each broken part whose address cannot be read.
     """
     start, end = bounds
     for record in read_records(path, start, limits):
         if record.offset >= end:
             return
         address = target_address(record.fields)
+        if record.reason is not None and not record.fields:
+            report(record.offset)
         if address and is_target(address):
             yield ErasedSpan(record.offset, record.length)
 

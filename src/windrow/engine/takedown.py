@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -209,10 +208,15 @@ def _remove_target(
     captures = ledger.takedowns.captures(takedown.all_attempts)
     kept_ids, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)
     places = ledger.takedowns.spans(takedown.tombstone)
-    if not places:
-        _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in kept_ids])
-        places = ledger.takedowns.spans(takedown.tombstone)
     size, is_erased = 0, True
+    if not places:
+        try:
+            removed_places = [capture.place for capture in captures if capture.attempt not in kept_ids]
+            errors += _mark_records(session, takedown, removed_places)
+        except ArchiveError as error:  # nothing is marked, so that the next takedown searches again
+            is_erased = False
+            errors.append(str(error))
+        places = ledger.takedowns.spans(takedown.tombstone)
     for warc, group in groupby(places, key=attrgetter("warc")):
         try:
             spans = [ErasedSpan(place.offset, place.length) for place in group]
@@ -262,24 +266,40 @@ def _find_shared_bytes(
     return kept_attempts, errors
 
 
-def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
+def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> list[str]:
+    """Record the places of the records to erase; return a message for each file with parts that cannot be searched.
+
+    Raises ArchiveError, and records nothing, if a file exists and cannot be read.
+    """
     spans: list[tuple[str, ErasedSpan]] = []
+    messages = []
     for warc, group in groupby(places, key=attrgetter("warc")):
         target_spans = [ErasedSpan(place.offset, place.length) for place in group]
         spans += [(warc, span) for span in target_spans]
-        with suppress(ArchiveError):  # a missing file has no records
-            spans += [(warc, span) for span in _find_related(session, warc, target_spans, takedown)]
+        broken_offsets: list[int] = []
+        try:
+            spans += [(warc, span) for span in _find_related(session, warc, target_spans, takedown, broken_offsets)]
+        except ArchiveError:
+            if (session.settings.archive / warc).exists():  # a missing file has no records
+                raise
+        if broken_offsets:
+            parts_text = f"{counted(len(broken_offsets), 'part')} of {warc}, such as that at byte {broken_offsets[0]:,}"
+            messages.append(f"{parts_text}, cannot be read, so records about the target may be left there")
         session.lease.beat()
     with session.ledger.writing() as writer:
         writer.takedowns.record_spans(
             takedown.tombstone, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)]
         )
+    return messages
 
 
 def _find_related(
-    session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown
+    session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown, broken_offsets: list[int]
 ) -> Iterator[ErasedSpan]:
-    """Yield the spans of other records in a WARC file that are about the target, or about asks for its attempts."""
+    """Yield the spans of other records in a WARC file that are about the target, or about asks for its attempts.
+
+    Add the offsets of broken parts among them, whose addresses are not known, to `broken_offsets`.
+    """
     path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)
     shared = {place.offset for place in places} - {span.offset for span in target_spans}
@@ -302,6 +322,8 @@ def _find_related(
         starts = [ends[count - 1] if count else 0 for count in preceding]
         search_ranges = [(start, span.offset) for start, span in zip(starts, target_spans, strict=True)]
     for search_range in search_ranges:
-        for span in related_records(path, search_range, session.settings.limits, is_about_target):
+        for span in related_records(
+            path, search_range, session.settings.limits, is_about_target, broken_offsets.append
+        ):
             if span.offset not in shared:
                 yield span
