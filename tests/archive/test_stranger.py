@@ -198,6 +198,7 @@ def zstd(content, words=b""):
     [
         lambda: gzip.compress(b"".join(RECORDS)),
         lambda: gzip.compress(RECORDS[0]) + gzip.compress(b"".join(RECORDS[1:])),
+        lambda: gzip.compress(RECORDS[0]) + bytes(3 << 20) + gzip.compress(b"".join(RECORDS[1:])) + bytes(9),
         lambda: zstd(b"".join(RECORDS)),
         lambda: b"".join(map(zstd, RECORDS)),
         lambda: zstd(b"".join(RECORDS), bytes(range(256)) * 4),
@@ -209,7 +210,7 @@ def zstd(content, words=b""):
         lambda: b"".join(map(arc_two, ARC)),
         lambda: pack_records(map(arc_two, ARC)),
     ],
-    ids=["one-gzip", "two-gzip", "zstd", "zstd-frames", "zstd-dictionary", "arc", "arc-one-gzip", "arc-gzip",
+    ids=["one-gzip", "two-gzip", "gzip-zeros", "zstd", "zstd-frames", "zstd-dictionary", "arc", "arc-one-gzip", "arc-gzip",
          "warc-0.18", "warc-0.17-gzip", "arc-2", "arc-2-gzip"],
 )  # fmt: skip
 def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, content):
@@ -270,6 +271,17 @@ def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
     assert [record_.digest for record_ in records if record_.kind == "response" and not record_.reason] == list(
         map(digest, BODIES[:7])
     )
+
+
+@pytest.mark.parametrize("rest", [3, 2_000])
+def test_zstandard_that_is_cut_within_its_last_frame_says_so(tmp_path, rest):
+    """The record in the frame was lost without a word if the frame was cut before its first block was complete."""
+    path, archive = tmp_path / "x.warc.zst", tmp_path / "archive"
+    path.write_bytes(b"".join(map(zstd, RECORDS[:-1])) + zstd(RECORDS[-1])[:rest])
+    taken = import_warc_file(archive, path, Limits(free_space=0))
+    assert "ends within a Zstandard frame" in taken.problem
+    records = read(archive / taken.warc)
+    assert [record_.digest for record_ in records[1:] if not record_.reason] == list(map(digest, BODIES[:7]))
 
 
 def test_a_bomb_is_not_unpacked(tmp_path):

@@ -91,6 +91,12 @@ def test_broken_and_unknown_codings_have_their_reasons():
     assert refused(TEXT, "x-magic") is Reason.UNSUPPORTED
 
 
+def test_a_gzip_body_of_too_many_members_is_refused_and_not_cut():
+    members = [gzip.compress(b"%d," % number, 1, mtime=0) for number in range(1_001)]
+    assert decode(b"".join(members[:1000]), "gzip").endswith(b",999,")
+    assert refused(b"".join(members), "gzip") is Reason.TOO_LARGE
+
+
 def test_at_most_three_codings_and_a_last_chunked_are_decoded():
     thrice = gzip.compress(gzip.compress(gzip.compress(TEXT)))
     assert decode(chunked(thrice, 100), "gzip, gzip", "gzip, chunked") == TEXT

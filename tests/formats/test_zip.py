@@ -68,6 +68,10 @@ def test_bytes_before_the_archive_are_passed_over():
     assert archive.open_member(io.BytesIO(b"junk" + packed(("a", b"1"))), "a", LIMITS).read() == b"1"
 
 
+def test_zips_in_a_row_are_not_read_as_the_last_one():
+    assert refused(packed(("a", b"1")) + packed(("b", b"2"))) is Reason.TRAILING_BYTES
+
+
 def test_data_descriptors_and_64_bit_sizes():
     class Pipe(io.RawIOBase):
         def __init__(self):

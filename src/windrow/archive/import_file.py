@@ -29,6 +29,7 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 _BLOCK_SIZE = 1 << 20  # bytes
+_ZSTD_BLOCK_SIZE = 4 << 10  # bytes; four bytes of Zstandard may decompress to 128 KiB, so these to 128 MiB
 _FREE_INFLATION = 64 << 20  # the number of bytes to which any file may inflate, at whatever ratio
 _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 _MAX_DICTIONARY = 16 << 20  # bytes
@@ -169,8 +170,8 @@ class _BrokenStream(Exception):
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
     """Inflate all members of a gzip file (RFC 1952). Raises `_BrokenStream` where it is broken."""
-    packed = file.read(_BLOCK_SIZE)
-    while packed.strip(b"\0"):
+    packed = _skip_zeros(file, b"")
+    while packed:
         stream = isal_zlib.decompressobj(wbits=31)
         while not stream.eof:
             try:
@@ -184,13 +185,21 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
                 packed = file.read(_BLOCK_SIZE)
                 if not packed:
                     raise _BrokenStream("the file ends within its gzip stream")
-        packed = stream.unused_data or file.read(_BLOCK_SIZE)
+        packed = _skip_zeros(file, stream.unused_data)
+
+
+def _skip_zeros(file: BinaryIO, packed: bytes) -> bytes:
+    """Return `packed` or the next bytes of the file without the zeros before them, with which tapes are filled."""
+    while not (packed := packed.lstrip(b"\0")) and (block := file.read(_BLOCK_SIZE)):
+        packed = block
+    return packed
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
     """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames.
 
-    Raises `_BrokenStream` where it is broken, and ArchiveError if the extra `codings` is not installed.
+    Raises `_BrokenStream` where it is broken or ends within a frame, and ArchiveError if the extra `codings` is not
+    installed.
     """
     try:
         import zstandard  # noqa: PLC0415 an optional part
@@ -210,9 +219,15 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
         else:
             file.seek(0)
         decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_ZSTD_WINDOW)
-        with decompressor.stream_reader(file, read_across_frames=True, closefd=False) as stream:
-            while block := stream.read(_BLOCK_SIZE):
-                yield block
+        packed = file.read(_ZSTD_BLOCK_SIZE)
+        while packed:
+            frame = decompressor.decompressobj()
+            while not frame.eof:  # unlike this object, a stream reader does not show whether the last frame is complete
+                if not packed:
+                    raise _BrokenStream("the file ends within a Zstandard frame")
+                yield frame.decompress(packed)
+                packed = frame.unused_data if frame.eof else file.read(_ZSTD_BLOCK_SIZE)
+            packed = packed or file.read(_ZSTD_BLOCK_SIZE)
     except zstandard.ZstdError as error:
         raise _BrokenStream(f"it cannot be decompressed: {error}"[:200]) from None
 

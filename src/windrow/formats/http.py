@@ -209,7 +209,7 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
     The result may have at most `most` bytes. Beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
     that were consumed. If the body ends too early, the decoded part is returned. Raise StepError: BOMB_RATIO or
     BOMB_TOTAL beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body ends before its first
-    decoded byte, UNSUPPORTED for an unknown coding or too many codings.
+    decoded byte, UNSUPPORTED for an unknown coding or too many codings, TOO_LARGE for too many members of gzip.
 
     >>> import gzip
     >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
@@ -286,6 +286,7 @@ def _inflate_gzip_members(body: bytes) -> _Blocks:
         remaining = stream.unused_data
         if not stream.eof or not remaining.startswith(b"\x1f\x8b"):
             return
+    raise StepError(f"the gzip body has more than {_MAX_GZIP_MEMBERS} members", Reason.TOO_LARGE)
 
 
 def _inflate_deflate(body: bytes) -> _Blocks:

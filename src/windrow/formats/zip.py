@@ -185,7 +185,8 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
 def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]) -> _DirectoryEnd:
     """Return where the directory is, according to the end record at offset `position`.
 
-    If a 64-bit end record precedes it, the numbers in the 64-bit record are used.
+    If a 64-bit end record precedes it, the numbers in the 64-bit record are used. Raises StepError if the directory is
+    not there, or if another zip, whose members would be passed over, precedes the zip.
     """
     _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position
@@ -205,6 +206,8 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
     start = record_start - size
     if start < 0 or offset > start:
         raise StepError("the directory is not at the offset in the end record", Reason.CORRUPT)
+    if start > offset and read_exactly(view, 0, 4) == b"PK\x03\x04":
+        raise StepError("the file is several zips in a row, or a zip with a wrong directory", Reason.TRAILING_BYTES)
     return _DirectoryEnd(start, size, record_count, start - offset)
 
 
