@@ -1,6 +1,7 @@
 """WARC files of other programs, read by Captures: from end to end, or by the CDX lines that point into them."""
 
 import gzip as gz
+import os
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -342,6 +343,22 @@ def test_all_index_files_that_are_missing_are_counted(tmp_path):
     ledger.close()
     shown = "; ".join(f"{tmp_path}/{number:02}.cdx does not exist" for number in range(5))
     assert comments[0].endswith(f"; 25 files could not be read, such as these; {shown}")
+
+
+def test_files_whose_names_are_not_utf_8_are_reported_and_the_others_are_read(tmp_path):
+    """A name from an old file system ended the run with a traceback."""
+    for name in ("press.warc.gz", os.fsdecode(b"caf\xe9.warc.gz"), os.fsdecode(b"caf\xe9.warc.xz")):
+        warc = ForeignWarc(tmp_path / "warcs" / name)
+        warc.path.parent.mkdir(exist_ok=True)
+        warc.add("/said/1.html", quotes_page("one"))
+        warc.close()
+    workspace = configure(tmp_path, warc=[tmp_path / "warcs"])
+    assert run_quotes(workspace).failed
+    assert records(workspace) == {"/said/1.html#1": "one"}
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    (comment,) = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    ledger.close()
+    assert f"{tmp_path}/warcs/caf\\udce9.warc.gz cannot be read: its name is not valid UTF-8; rename it" in comment
 
 
 def test_captures_of_other_makers_are_limited_and_gone_on_with(tmp_path):

@@ -101,16 +101,20 @@ def test_nothing_in_a_wacz_file_is_passed_over(tmp_path):
         f"archive/{name}": content for name in ("a.warc", "b.WARC.GZ", "c.warc", "d.warc", "e.warc", "f.xz", "g/")
     }
     members |= {"Archive/h.warc": content, "warcs/i.warc": content, "pages/pages.jsonl": content}
+    members |= {"warcs/j.warc.xz": content, "parts/k.wacz": content, "archive/l?.warc": content}
     resources = {"archive/a.warc": digests["md5"], "archive/b.WARC.GZ": digests["sha512"].upper(), "archive/lost.warc": "",
                  "archive/c.warc": "md5:" + "0" * 32, "archive/d.warc": "SHA256:" + "0" * 64, "archive/e.warc": "crc:0",
                  "pages/lost.jsonl": ""}  # fmt: skip
     write_package(tmp_path / "a.wacz", members, resources)
+    path = tmp_path / "a.wacz"  # a NUL in a name ended the run with a traceback
+    path.write_bytes(path.read_bytes().replace(b"archive/l?.warc", b"archive/l\0.warc"))
     unpacked = [*unpack_wacz(tmp_path / "a.wacz", new_folder(tmp_path), Limits())]
     problems = {warc.name: warc.problem.rpartition("(")[2].rstrip(")") for warc in unpacked}
     assert problems == {
         "archive/a.warc": "", "archive/b.WARC.GZ": "", "archive/c.warc": "digest_mismatch", "archive/d.warc": "digest_mismatch",
         "archive/e.warc": "", LIST: "unsupported", "archive/f.xz": "unsupported", "archive/lost.warc": "not_found",
         "Archive/h.warc": "", "warcs/i.warc": "",
+        "warcs/j.warc.xz": "unsupported", "parts/k.wacz": "unsupported", "archive/l\0.warc": "unsafe_name",
     }  # fmt: skip
 
 

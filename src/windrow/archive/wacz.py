@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from windrow.archive.import_file import check_free_space
-from windrow.archive.warc_reader import WARC_SUFFIXES
+from windrow.archive.warc_reader import PACKED_SUFFIXES, WARC_SUFFIXES
 from windrow.archive.warc_writer import map_write_errors
 from windrow.caps import WACZ_LIST_BYTES
 from windrow.errors import ArchiveError, StepError
@@ -56,8 +56,10 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
 
     A WARC file is yielded with a `problem` if it is damaged, exceeds the limits for members of zips, does not have the
     digest that datapackage.json states, or is listed there but missing. Files in the folder `archive` that are not WARC
-    files are yielded with a `problem` too, and so is datapackage.json for each digest in it that cannot be computed;
-    the WARC file is then unpacked unchecked. If the WACZ file cannot be used, it is yielded itself, with an empty name.
+    files, and packed WARC files and WACZ files in any folder, are yielded with a `problem` too, and so is
+    datapackage.json for each digest in it that cannot be computed; the WARC file is then unpacked unchecked. If the
+    WACZ file cannot be used, it is yielded itself, with an empty name.
+
     Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC files.
     """
     try:
@@ -85,7 +87,7 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[str, str]) -> Iterator[UnpackedWarc]:
-    """Yield problems: missing WARC files, unknown kinds of digests, and other files in the folder `archive`."""
+    """Yield problems: missing WARC files, unknown kinds of digests, and files that are not unpacked."""
     names = {member.name for member in members}
     for name, digest in digests.items():
         if _is_warc_name(name) and name not in names:
@@ -94,7 +96,8 @@ def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[s
             problem = f"{name} is imported without a check, as its digest {digest[:40]!r} is of an unknown kind"
             yield UnpackedWarc(_LIST_NAME, path, f"{problem} ({Reason.UNSUPPORTED})")
     for name in dict.fromkeys(member.name for member in members):
-        if name.lower().startswith(_FOLDER) and not name.endswith("/") and not _is_warc_name(name):
+        is_in_folder = name.lower().startswith(_FOLDER) and not name.endswith("/") and not _is_warc_name(name)
+        if is_in_folder or name.lower().endswith((*PACKED_SUFFIXES, WACZ_SUFFIX)):
             yield UnpackedWarc(name, path, f"it does not have the name of a WARC file ({Reason.UNSUPPORTED})")
 
 
@@ -107,8 +110,9 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
     algorithm, _, expected_hex = expected.lower().partition(":")
     hasher = hashlib.new(algorithm if algorithm in _ALGORITHMS else "sha256", usedforsecurity=False)
     try:
+        blocks = read_blocks(file, member)  # refuses a member whose name is no name of a file
         with map_write_errors(target), target.open("xb") as out:
-            for block in read_blocks(file, member):
+            for block in blocks:
                 hasher.update(block)
                 out.write(block)
     except StepError as error:

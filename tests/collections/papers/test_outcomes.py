@@ -84,7 +84,9 @@ def damaged(tmp_path_factory) -> App:
     for name in ("a.WARC.XZ", "b.wacz"):
         (root / "warcs" / name).write_bytes(b"")
     (root / "bad.cdx").write_text("junk\n" * 3)
-    index = f'[source.index]\ncollection = "papers"\ncdx = ["{root}/bad.cdx"]\n'
+    (root / "packed").mkdir()
+    (root / "packed" / "c.cdx.zst").write_bytes(b"")
+    index = f'[source.index]\ncollection = "papers"\ncdx = ["{root}/bad.cdx", "{root}/packed"]\n'
     Library(root, "", f'warc = ["{root}/warcs"]\n{index}').workspace()
     app = App(root)
     app.run()
@@ -117,6 +119,8 @@ def test_the_run_reports_damage_and_papers_that_cannot_be_read(damaged):
     assert reasons == {"corrupt", "not_well_formed", "no_text", "unsupported", "bad_date", "bad_line"}
     (unread,) = [count for count in summary.left_out if "WACZ" in count.rule]
     assert (unread.addresses, unread.example.rpartition("/")[2]) == (2, "a.WARC.XZ")
+    (unread,) = [count for count in summary.left_out if "indexes" in count.rule]
+    assert (unread.addresses, unread.example.rpartition("/")[2]) == (1, "c.cdx.zst")
 
 
 def test_why_reports_what_was_left_out_of_warc_files_without_an_index(damaged):

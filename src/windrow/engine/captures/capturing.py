@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive.wacz import WACZ_SUFFIX
@@ -33,6 +34,7 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
+from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
@@ -46,6 +48,10 @@ PAGES_AHEAD = 8
 
 _UNREAD_SUFFIXES = (WACZ_SUFFIX, *PACKED_SUFFIXES)
 _UNREAD_FILES = "files in folders of WARC files that are not read: packed ones, and WACZ (windrow run FILE imports it)"
+_UNREAD_INDEX_SUFFIXES = tuple(
+    f".{name}.{end}" for name in ("cdx", "cdxj") for end in ("bz2", "xz", "zst", "lz4", "zip")
+)
+_UNREAD_INDEXES = "files in folders of indexes that are not read: packed ones, except gzip"
 
 
 class _Page(NamedTuple):
@@ -54,6 +60,13 @@ class _Page(NamedTuple):
     responses: Sequence[RecordedAttempt]
     last_attempt: int
     selection: Selection
+
+
+def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, tally: CaptureTally) -> None:
+    """Count the files with these suffixes below folders in the tally, by `rule`, as files that are not read."""
+    files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors are reported already
+    for path in chain.from_iterable(files):
+        tally.faults.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
 
 
 class Capturing:
@@ -80,9 +93,8 @@ class Capturing:
                 self._capture_ledger.forget_missing(source)
                 with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
-                unread_files = (files_below(folder, _UNREAD_SUFFIXES, lambda _: None) for folder in inputs.warc)
-                for path in chain.from_iterable(unread_files):  # folders that cannot be read are reported already
-                    tally.faults.add(Reason.UNSUPPORTED, _UNREAD_FILES, 1, str(path))
+                _note_unread(inputs.warc, _UNREAD_SUFFIXES, _UNREAD_FILES, tally)
+                _note_unread(inputs.cdx, _UNREAD_INDEX_SUFFIXES, _UNREAD_INDEXES, tally)
             self._note_fall(tally)
             with run.ledger.writing() as writer:
                 tally.faults.record(writer, run.session, run.collection.name, source.name, 1)

@@ -38,7 +38,7 @@ from windrow.engine.captures.foreign_records import (
 )
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
-from windrow.engine.captures.warc_names import WarcNames, describe_unread, files_below
+from windrow.engine.captures.warc_names import WarcNames, describe_unread, files_below, with_utf_8_names
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
@@ -141,7 +141,7 @@ class ForeignCapturing:
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
         for path in sorted(paths):
             if path.is_dir():
-                yield from files_below(path, endings, self._report_unread)
+                yield from with_utf_8_names(files_below(path, endings, self._report_unread), self._report_unread)
             elif path.is_file():
                 yield path
             else:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from errno import EILSEQ
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
 from windrow.errors import ArchiveError
+from windrow.formats.text import replace_lone_surrogates
 
 MAX_PATHS_NAMED = 3
 """The maximum number of files of one name that are listed in a message."""
@@ -19,8 +21,18 @@ def raise_unread(error: OSError) -> None:
 
 
 def describe_unread(error: OSError) -> str:
-    """Return a message about a folder or link that cannot be read."""
-    return f"{error.filename} cannot be read: {error.strerror}"
+    """Return a message about a folder, file or link that cannot be read."""
+    filename = str(error.filename).encode("utf-8", "backslashreplace").decode()
+    return f"{filename} cannot be read: {error.strerror}"
+
+
+def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object]) -> Iterator[Path]:
+    """Yield the paths that a database can store as texts; call `report` with an error for each of the others."""
+    for path in paths:
+        if replace_lone_surrogates(str(path)) == str(path):
+            yield path
+        else:
+            report(OSError(EILSEQ, "its name is not valid UTF-8; rename it", str(path)))
 
 
 def files_below(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from windrow.collections.papers.catalogue import MAX_AUTHORS
 from windrow.collections.papers.database.index import CatalogueFile, CatalogueIndex
 from windrow.collections.papers.work_files import read_works
-from windrow.engine.captures.warc_names import describe_unread, files_below
+from windrow.engine.captures.warc_names import describe_unread, files_below, with_utf_8_names
 from windrow.formats.text import counted
 from windrow.ledger.sessions import RuleCount
 from windrow.reasons import Reason
@@ -142,7 +142,8 @@ def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
         unread[str(location)] = error
         return []
     if S_ISDIR(mode):
-        return files_below(location, ("",), lambda error: unread.setdefault(error.filename, error))
+        report: Callable[[OSError], object] = lambda error: unread.setdefault(error.filename, error)  # noqa: E731
+        return [*with_utf_8_names(files_below(location, ("",), report), report)]
     return [location] if S_ISREG(mode) else []
 
 
