@@ -345,6 +345,24 @@ def test_all_index_files_that_are_missing_are_counted(tmp_path):
     assert comments[0].endswith(f"; 25 files could not be read, such as these; {shown}")
 
 
+def test_an_index_line_that_is_not_utf_8_costs_itself_alone(tmp_path):
+    """A file name or an address with other bytes ended the run with a traceback."""
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    for number in range(2):
+        warc.add(f"/said/{number}.html", quotes_page(f"number {number}"))
+    first, second = (line.encode() for line in warc.close().lines)
+    lines = [
+        first.replace(b"press.warc.gz", b"caf\xe9.warc.gz"),
+        first.replace(b"0.html text", b"\xe9.html text"),
+        second,
+    ]
+    (tmp_path / "press.cdx").write_bytes(b"\n".join([b" CDX N b a m s k r M S V g", *lines]))
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"])
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "number 1"}
+    assert capture_counts(workspace)[3] == ["not_found", "bad_line"]
+
+
 def test_files_whose_names_are_not_utf_8_are_reported_and_the_others_are_read(tmp_path):
     """A name from an old file system ended the run with a traceback."""
     for name in ("press.warc.gz", os.fsdecode(b"caf\xe9.warc.gz"), os.fsdecode(b"caf\xe9.warc.xz")):

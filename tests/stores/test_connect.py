@@ -64,7 +64,6 @@ FAILING_CALLS = {
     "due": (IndexManifest, lambda store: store.due(1)),
     "clear_due": (IndexManifest, lambda store: store.clear_due([1])),
     "last_attempt": (TreeIndex, TreeIndex.last_attempt),
-    "find": (TreeIndex, lambda store: store.find("http://a.example/", ())),
     "files": (TreeIndex, lambda store: [*store.files()]),
     "secure_delete": (LedgerDatabase, lambda database: database.overwrite_what_is_deleted()),
     "empty_log": (LedgerDatabase, lambda database: database.empty_log(lambda: None)),

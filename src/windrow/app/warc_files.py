@@ -22,6 +22,7 @@ from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.cdx import CaptureColumns, CdxFault, parse_lines
+from windrow.formats.text import replace_lone_surrogates
 from windrow.model import CdxLine, Limits
 from windrow.reasons import Reason
 from windrow.settings.setting import is_name
@@ -66,7 +67,11 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
         raise UsageError(f"--source: {source[:100]!r} {problem}", hint="windrow run --help")
     given_paths = {path.resolve(): path for named_path in paths for path in _expand_path(named_path)}
     return tuple(
-        WarcFile(given_path, _escape_path(resolved), source or _source_name(given_path, other_sources))
+        WarcFile(
+            given_path,
+            replace_lone_surrogates(str(resolved), "backslashreplace"),
+            source or _source_name(given_path, other_sources),
+        )
         for resolved, given_path in given_paths.items()
     )
 
@@ -152,11 +157,6 @@ def _read_index(path: Path) -> list[Path]:
     if not named:
         raise UsageError(f"{path} has no lines", hint=instead)
     return [warc_path for warc_path in named.values() if warc_path is not None]
-
-
-def _escape_path(path: Path) -> str:
-    """Return a path as the ledger spells it: bytes that are not UTF-8 are escaped."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:

@@ -233,13 +233,15 @@ def spell_duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def replace_lone_surrogates(text: str) -> str:
+def replace_lone_surrogates(text: str, errors: str = "replace") -> str:
     r"""Return a text with question marks in place of lone surrogates, which cannot be encoded: databases refuse them.
 
-    >>> replace_lone_surrogates("\ud800 caf\u00e9")
-    '? caf\xe9'
+    With `backslashreplace` as `errors`, they become escapes, by which names that are not UTF-8 stay different.
+
+    >>> replace_lone_surrogates("\ud800 caf\u00e9"), replace_lone_surrogates("caf\udce9", "backslashreplace")
+    ('? caf\xe9', 'caf\\udce9')
     """
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", errors).decode()
 
 
 def counted(count: int, noun: str) -> str:

@@ -105,7 +105,7 @@ class CaptureLedger:
 
     def must_stop(self) -> bool:
         """Return whether the run is being stopped or its limit of items is reached."""
-        return self.run.stopping() > 0 or self.count_allowed(1) < 1
+        return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def count_allowed(self, most: int) -> int:
         """Return how many captures may be taken until the run's limit of items is reached, but at most `most`."""

@@ -40,6 +40,7 @@ from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
 from windrow.engine.captures.warc_names import WarcNames, describe_unread, files_below, with_utf_8_names
 from windrow.errors import ArchiveError
+from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import FailedRow, IndexRow
@@ -92,7 +93,8 @@ class _WantedRecord:
         self.line = line
         self.warc_path = self.source_path = warc_path
         self.offset = line.offset
-        self.key = ArchivePlace(str(warc_path) if warc_path else elsewhere, line.offset or 0, 0)
+        name = replace_lone_surrogates(str(warc_path) if warc_path else elsewhere, "backslashreplace")
+        self.key = ArchivePlace(name, line.offset or 0, 0)
         self.failed_key = failed_key
 
 
@@ -267,7 +269,9 @@ class ForeignCapturing:
         for batch in _batches(chosen.wanted):
             if capture_ledger.must_stop():
                 return False
-            lines = batch[: capture_ledger.count_allowed(BATCH_RECORDS)]
+            lines = batch
+            if self._run.limit is not None:
+                lines = lines[: capture_ledger.count_allowed(BATCH_RECORDS)]
             self._copy_records(index, [self._locate(line, index, path) for line in lines])
             if len(lines) < len(batch):
                 return False
@@ -462,7 +466,8 @@ class ForeignCapturing:
             reason = failure.reason or Reason.STEP_FAILED
             message = failure.findings[0].message if failure.findings else reason.meaning
         captured_at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message[:1000])
+        message = replace_lone_surrogates(message, "backslashreplace")[:1000]
+        return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message)
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED

@@ -22,8 +22,7 @@ def raise_unread(error: OSError) -> None:
 
 def describe_unread(error: OSError) -> str:
     """Return a message about a folder, file or link that cannot be read."""
-    filename = str(error.filename).encode("utf-8", "backslashreplace").decode()
-    return f"{filename} cannot be read: {error.strerror}"
+    return f"{replace_lone_surrogates(str(error.filename), 'backslashreplace')} cannot be read: {error.strerror}"
 
 
 def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object]) -> Iterator[Path]:

@@ -28,6 +28,7 @@ from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.sqlite import store_errors
 
 _PAGE_SIZE = 500  # attempts that are read from the ledger at once
 _ATTEMPTS_PER_QUERY = 400  # attempts whose statements are read with one query
@@ -142,7 +143,7 @@ class NewsAdapter(RecordAdapter):
         with self._store(workspace) as store:
             if store is None:
                 return ()
-            with closing(TreeIndex(self._path(workspace))) as index:
+            with closing(TreeIndex(self._path(workspace))) as index, store_errors(index.path):
                 written = index.find(url, claimed_aliases(standard.alias(url)))
             key = store.key_of_alias(standard.alias(url))
             urls = dict.fromkeys(name for name in (url, key, written.url if written else "") if name)

@@ -59,7 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    The methods that write must be called within `writing_run`.
+    `find`, `epoch_of_run` and the methods that write must be called within `writing_run`, or within `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,10 +98,9 @@ class TreeIndex(SqliteStore):
         """
         file = f"{standard.domain(url)}/{standard.file_name(url)}"
         query = "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?"
-        with self._guarded():
-            row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
-            rows = (self._connection.execute(query, (alias,)).fetchone() for alias in ([name] if name else aliases))
-            row = row or next(filter(None, rows), None)
+        row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
+        rows = (self._connection.execute(query, (alias,)).fetchone() for alias in ([name] if name else aliases))
+        row = row or next(filter(None, rows), None)
         if row is None:
             return None
         id_, file, url, first_seen, kind, hash_, revisions, site = row
