@@ -335,6 +335,17 @@ def test_why_explains_the_index_lines_of_a_taken_address_that_were_left_out(tmp_
     assert "application/pdf: left out: it is no HTML (not_wanted)" in line
 
 
+@pytest.mark.parametrize("kind", ["cdx", "warc"])
+def test_a_folder_without_a_file_to_read_is_a_failure(tmp_path, kind):
+    """The folder of a disk that was not mounted was read as nothing, and the run said that all was well."""
+    (tmp_path / "empty").mkdir()
+    assert run_quotes(configure(tmp_path, **{kind: [tmp_path / "empty"]})).failed
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    (comment,) = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    ledger.close()
+    assert f"{tmp_path}/empty contains no file whose name ends in .{kind}" in comment
+
+
 def test_all_index_files_that_are_missing_are_counted(tmp_path):
     session = run_quotes(configure(tmp_path, cdx=[tmp_path / f"{number:02}.cdx" for number in range(25)]))
     assert session.failed

@@ -125,7 +125,7 @@ class ForeignCapturing:
 
         If the source has no indexes, new records of its WARC files are read instead.
         """
-        files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
+        files = [*self._find_files(inputs.warc, WARC_SUFFIXES, optional=bool(inputs.cdx))]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
@@ -140,10 +140,14 @@ class ForeignCapturing:
             if not inputs.cdx:
                 self._scan_files(files)
 
-    def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
+    def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...], *, optional: bool = False) -> Iterator[Path]:
+        """Yield files, and the files below folders with these `endings`; unless `optional`, an empty folder fails."""
         for path in sorted(paths):
             if path.is_dir():
-                yield from with_utf_8_names(files_below(path, endings, self._report_unread), self._report_unread)
+                files = files_below(path, endings, self._report_unread)
+                if not files and not optional:  # its disk may not be mounted
+                    self._tally.errors.append(f"{path} contains no file whose name ends in {', '.join(endings)}")
+                yield from with_utf_8_names(files, self._report_unread)
             elif path.is_file():
                 yield path
             else:
@@ -269,9 +273,7 @@ class ForeignCapturing:
         for batch in _batches(chosen.wanted):
             if capture_ledger.must_stop():
                 return False
-            lines = batch
-            if self._run.limit is not None:
-                lines = lines[: capture_ledger.count_allowed(BATCH_RECORDS)]
+            lines = batch[: capture_ledger.count_allowed(BATCH_RECORDS)]
             self._copy_records(index, [self._locate(line, index, path) for line in lines])
             if len(lines) < len(batch):
                 return False
