@@ -38,5 +38,7 @@ class KillingStore(SummaryStore):
 
 if __name__ == "__main__":
     # Batches are by count alone, not by time: rows are numbered in their order.
-    settled_pages.MAX_GATHER_SECONDS, settled_pages.PAGE_SIZE, settling.PAGE_SIZE = 3600.0, BATCH, BATCH  # type: ignore[attr-defined]
+    settled_pages.MAX_GATHER_SECONDS = 3600.0
+    for module in (settled_pages, settling):
+        vars(module)["PAGE_SIZE"] = BATCH
     sys.exit(summarise(Path(sys.argv[1]), KillingStore))

@@ -162,10 +162,16 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
     read the tables rely on these ids.
     """
     added_counts: dict[str, int] = {}
+    names_by_id: dict[str, dict[int, object]] = {}  # by table, before the first insertion
     for seed in seeds:
         table = metadata.tables[seed.table]
         name = seed.values[seed.identifying_column]
         identifying_column = table.c[seed.identifying_column]
+        if seed.table not in names_by_id:
+            rows = connection.execute(sa.select(table.c.id, identifying_column))
+            names_by_id[seed.table] = {row[0]: row[1] for row in rows}
+        if names_by_id[seed.table].get(seed.id) == name:
+            continue
         ids = connection.scalars(sa.select(table.c.id).where(identifying_column == name)).all()
         if seed.id in ids:
             continue
