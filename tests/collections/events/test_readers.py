@@ -416,8 +416,8 @@ def test_the_version_in_force_decides_which_captures_are_wanted_and_whether_a_li
         check, by = select(source, {}), source.options[PARSER]
         for day, (wanted, is_complete) in readings.items():
             line = CdxLine("", f"{day.replace('-', '')}120000", "https://a.example/", "", 200, "", None, None, "")
-            medias = [media for media, _ in readings.values() if check(line._replace(mime=media)) is None]
-            assert (medias, lists_all_events(by, by.rules_at(datetime.fromisoformat(f"{day}T12Z")))) == (
+            wanted_media = [media for media, _ in readings.values() if check(line._replace(mime=media)) is None]
+            assert (wanted_media, lists_all_events(by, by.rules_at(datetime.fromisoformat(f"{day}T12Z")))) == (
                 [wanted], is_complete,
             )  # fmt: skip
 
