@@ -14,6 +14,7 @@ TOGETHER = {
     },
     "tests/collections/papers/test_wide.py": "hbase",
     "tests/collections/papers/test_harvest.py": "hbase",
+    "tests/collections/papers/test_existing.py": "hbase",
     "tests/captures/test_remote_records.py": "s3",
     "tests/collections/papers/test_remote.py": "s3",
 }

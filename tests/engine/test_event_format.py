@@ -20,7 +20,7 @@ from windrow.engine.fetchers.message import (
     TransferProgress,
 )
 from windrow.engine.plain_values import MessageRefused, pack_values
-from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, LeftOut, ListingEntry
+from windrow.model import MAX_INTEGER, ArchivePlace, Attempt, FoundUrl, KeptResponse, LeftOut, ListingEntry
 from windrow.reasons import Reason
 
 NOW = datetime(2026, 11, 26, 12, 0, 0, 250, UTC)
@@ -50,6 +50,12 @@ def test_bytes_that_are_not_text_are_replaced_in_messages() -> None:
         ended._replace(attempt=ATTEMPT._replace(message="caf?: 550 no such file")),
         listed,
     ]
+
+
+@pytest.mark.parametrize("size", [1 << 63, (1 << 64) - 1, 10**40])
+def test_a_size_in_a_listing_that_no_integer_column_holds_stays_too_large(size: int) -> None:
+    (listed,) = decode_events(encode_events([ListedEntries(2, (ListingEntry("/", "a", size),))]))
+    assert listed == ListedEntries(2, (ListingEntry("/", "a", MAX_INTEGER + 1),))
 
 
 NUMBERS: dict[type, int] = {type(event): number for number, event in enumerate(EVENTS)}

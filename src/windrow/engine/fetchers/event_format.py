@@ -22,13 +22,14 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.plain_values import MessageRefused
 from windrow.formats.text import replace_lone_surrogates
+from windrow.model import MAX_INTEGER, ListingEntry
 
 _CLASSES: tuple[type[Event], ...] = get_args(Event)
 _NUMBERS = {kind: number for number, kind in enumerate(_CLASSES)}
 _DECODERS = tuple(map(msgspec.msgpack.Decoder, _CLASSES))
 _PAIRS = msgspec.msgpack.Decoder(tuple[tuple[int, msgspec.Raw], ...])  # the number of its class, and the event
 _encode = msgspec.msgpack.Encoder().encode
-_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1  # what the ledger can store
+_MIN_INTEGER = -MAX_INTEGER - 1
 
 
 def encode_events(events: Iterable[Event]) -> bytes:
@@ -57,12 +58,17 @@ def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
     """Return an event with all names of files and folders converted. Events about attempts have none."""
     match event:
         case ListedEntries(batch, entries):
-            converted = (entry._replace(folder=convert(entry.folder), name=convert(entry.name)) for entry in entries)
-            return ListedEntries(batch, tuple(converted))
+            return ListedEntries(batch, tuple(_convert_entry(entry, convert) for entry in entries))
         case FolderMissing(batch, folder):
             return FolderMissing(batch, convert(folder))
         case _:
             return event
+
+
+def _convert_entry(entry: ListingEntry, convert: Callable[[str], str]) -> ListingEntry:
+    """Return an entry with its names converted. A size that the ledger cannot store is one that is refused."""
+    size = None if entry.size is None else min(entry.size, MAX_INTEGER + 1)
+    return entry._replace(folder=convert(entry.folder), name=convert(entry.name), size=size)
 
 
 def _spell_name(name: str) -> str:
@@ -96,8 +102,6 @@ def _is_storable(event: Event) -> bool:
             for left_out in event.left_out:
                 numbers += (left_out.digest, left_out.number)
             times += (attempt.seconds, attempt.wait)
-        case ListedEntries():
-            numbers = [entry.size or 0 for entry in event.entries]
         case BatchEnded():
             numbers = [*event.untouched, event.culprit or 0]
             times += (event.broken and event.broken.wait,)
@@ -105,5 +109,5 @@ def _is_storable(event: Event) -> bool:
             numbers = [event.target, event.size]
         case _:
             numbers = []
-    are_numbers = not numbers or _MIN_INTEGER <= min(numbers) <= max(numbers) <= _MAX_INTEGER
-    return are_numbers and all(seconds is None or 0 <= seconds <= _MAX_INTEGER for seconds in times)
+    are_numbers = not numbers or _MIN_INTEGER <= min(numbers) <= max(numbers) <= MAX_INTEGER
+    return are_numbers and all(seconds is None or 0 <= seconds <= MAX_INTEGER for seconds in times)
