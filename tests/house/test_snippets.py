@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from benchmarks.daemon import free_port
 
+from tests import programs
 from tests.house.page import is_shown, name, pages, shell, snippets
 
 RUN = [page for page in pages() if snippets(page)]
@@ -76,17 +77,8 @@ def test_a_page_that_shows_what_is_not_printed_is_found_out() -> None:
 @cache
 def help_of(verb: str) -> subprocess.CompletedProcess[str]:
     """Ask a command for its help: once, however many pages show it."""
-    windrow = str(Path(sys.executable).parent / "windrow")
     with TemporaryDirectory() as home:
-        return subprocess.run(
-            [windrow, verb, "--help"],
-            cwd=home,
-            env=surroundings(Path(home)),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return programs.run("-m", "windrow", verb, "--help", cwd=Path(home), env=surroundings(Path(home)))
 
 
 @pytest.mark.parametrize("page", TOLD, ids=name)
