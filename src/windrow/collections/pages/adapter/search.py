@@ -1,4 +1,4 @@
-"""Search the pages of one Summary Database. The search index finds words; the database answers other filters."""
+"""Search the pages of one Summary Database. The database answers the filters that the search index cannot answer."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class Search:
         )  # fmt: skip
 
     def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
-        """Return a list with a note on how many soft 404s match a query but are left out; empty if there are none."""
+        """Return a list with a note on how many soft 404s match a query but are left out; an empty list if none are."""
         hidden = keep_soft_404s_only(query)
         if hidden is None or not self._index.count(SOFT_404S):
             return []

@@ -72,7 +72,7 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
     after an end is a new generation, even if it is equal to the content before the end. SAME means the last content
     with a body, even if something else was seen after it, because the server compares with that body. UNKNOWN is
-    ignored.
+    ignored, and so is SAME before any content with a body.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
@@ -271,9 +271,10 @@ class TextSummary(NamedTuple):
     """The content at an address.
 
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
-    redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
-    the one that was requested, such as a soft 404; otherwise it is empty. `identity` differs between versions; with a
-    pile it is the pile's digest. `described` contains the columns of `document_description` after the first.
+    redirect, a document without any text, or a file of an unknown type). With a pile, `reason` tells why the document
+    was not read whole or is not the one that was requested, such as a soft 404; otherwise it is empty. `identity`
+    differs between versions; with a pile it is the pile's digest. `described` contains the columns of
+    `document_description` after the first.
 
     Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,
     text)`; the bits of `location` are the fifteen flags of `link_summary` in their order, beginning with the lowest

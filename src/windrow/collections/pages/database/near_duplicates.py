@@ -145,9 +145,10 @@ class _Comparison:
             self._enqueue((order_hash, id_))
 
     def _join_nearest(self, text: SketchedText) -> None:
-        """Join a generation to the most similar hub of its bands; if none is similar enough, detach it.
+        """Join a generation to the most similar hub of its bands; if none before it is similar enough, detach it.
 
-        A hub that is itself joined to another generation is replaced by that generation.
+        For a hub that is itself joined to another generation, that generation is compared. Generations that may depend
+        on a change are queued.
         """
         own_bands = split_bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
@@ -285,7 +286,11 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: a canonical page, else a former representative, else the best one."""
+    """Return the id of a group's representative, of several candidates the one with the lowest `preference`.
+
+    Candidates are the former representatives that others name as canonical, else all pages that others name so, else
+    the former representatives, else all.
+    """
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
@@ -419,7 +424,7 @@ def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], n
 
 
 def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
-    """Return the original of each duplicate: the first generation with the same text on the same origin.
+    """Return the original of each duplicate, by id: the first generation with the same text on the same origin.
 
     `rows` are sorted and contain pile id, origin id, address and generation id.
     """

@@ -112,7 +112,10 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """The number of `pages` that link to a URL, and the `texts` of these links as (text, pages), most pages first."""
+    """The number of `pages` that link to a URL, and the `texts` of these links as (text, pages), most pages first.
+
+    At most `MAX_LINKS_READ` links are counted, and at most `MAX_LINK_TEXTS` texts are kept.
+    """
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -275,7 +278,7 @@ class SummaryReader:
         return links_by_url
 
     def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
-        """Return the ids of the generations that the generations with these ids link to."""
+        """Return the ids of all generations at the addresses to which the generations with these ids link."""
         with self._file.reading() as connection:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}
 
@@ -293,11 +296,14 @@ class SummaryReader:
         return self._query_groups(_SELECT_REPRESENTATIVES, ids)
 
     def count_group_urls(self, representatives: Iterable[int]) -> dict[int, int]:
-        """Count the URLs of groups, by the id of the group's representative."""
+        """Count the URLs of the present generations in groups, by the id of the group's representative."""
         return self._query_groups(_COUNT_GROUPS, representatives)
 
     def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of URLs that were missing or gone at their last attempt up to `as_of` (UNIX seconds)."""
+        """Return the ids of URLs that were missing or gone at their last attempt up to `as_of` (UNIX seconds).
+
+        Attempts with an unknown result do not count. For a database of another tool, the set is empty.
+        """
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()
@@ -306,7 +312,8 @@ class SummaryReader:
     def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
         """Return the ids of URLs whose links differ between the last crawl before `as_of` and the first one after it.
 
-        `as_of` is in UNIX seconds.
+        `as_of` is in UNIX seconds. Only crawls that found the page count. A URL is left out if it was found at exactly
+        this time, or if the links of the first crawl after it are unknown or, at a 304, those of the crawl before it.
         """
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_past_link"):

@@ -87,7 +87,7 @@ def describe(
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language, which are used if `head` does not
     have the date of the last change or the language. The title is `title`, `og:title` or the first headline. The
-    description is `description`, `og:description` or the first paragraph of at least 80 characters.
+    description is `description`, `og:description` or the main content's first paragraph of at least 80 characters.
     """
     first_headline = find_headline(outline, is_main, head)
     if first_headline[-1:] in _SIGNS:
@@ -124,7 +124,7 @@ _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """A page's text pile. `text` and `secondary_text` contain all its text; the other fields repeat parts of `text`."""
+    """A page's text pile. `text` and `secondary_text` are its visible text; other fields repeat parts of `text`."""
 
     text: str = ""
     """The main content, with about one line for each paragraph."""
@@ -237,6 +237,8 @@ _FRAME_TITLE = re.compile(rb"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)"
 def _show_frames(raw: bytes) -> bytes:
     """Return a page with links in place of its frames, and with the content of `noframes`.
 
+    The page is unchanged if no frameset begins in its first `_MAX_FRAMESET_BYTES`.
+
     >>> _show_frames(b"<frameset><frame src='a.html' name='menu'></frameset>")
     b"<div><a href='a.html'>menu</a></div>"
     """
@@ -258,7 +260,7 @@ def read_html_page(
     raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "",
     ignored: Sequence[str] = (),
 ) -> PageDocument:  # fmt: skip
-    """Read the bytes of an HTML page at the address `url`; raises StepError if it has too many elements.
+    """Read the bytes of an HTML page at the address `url`; raise StepError if it has too many elements.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
     The text of elements that the CSS selectors `ignored` match is left out.

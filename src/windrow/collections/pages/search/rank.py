@@ -89,16 +89,16 @@ def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart,
 def add_proximity(
     query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts with `together` added.
+    """Return the parts, with `together` added unless it is 0.
 
-    It is computed from the text, which is slow, so only the best pages get it.
+    This part is computed from the text, which is slow, so only the best pages get it.
     """
     value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
 
 def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; a text that many links have counts more."""
+    """Return the best match of a link text, from 0 to 1; a text in links of many pages counts more."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(query, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -265,7 +265,7 @@ def add_representative(
 
 
 def choose_snippet(text: str, description: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the best snippet of the text, or of the description if only the description has a match.
+    """Return the best snippet of the text, or of the description if only the description has a match or a text.
 
     `hit_pattern` matches the words of the query. For a query without words it is None, and a description is preferred.
     """
