@@ -99,7 +99,7 @@ READABLE_TYPES = frozenset(
         "application/xml", "text/xml",
     )
 )  # fmt: skip
-"""Media types of documents that have a reader. Other JSON and types that only the bytes show are not among them."""
+"""Media types of documents that have a reader, except the general types of JSON, of which only feeds are read."""
 
 _UNREADABLE_ENDINGS = """
 7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img

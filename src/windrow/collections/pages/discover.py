@@ -43,10 +43,7 @@ def make_site_policy(source: Source) -> Policy:
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
-    """Return the first addresses of a site: the seeds, feeds and sitemaps of its source, each once.
-
-    `build_source` has checked them.
-    """
+    """Return the first addresses of a site: its configured seeds, feeds and sitemaps, which `build_source` checked."""
     scope, feeds, sitemaps = make_site_policy(source).scope, source.options["feeds"], source.options["sitemaps"]
     pages = dict.fromkeys(clean_address(url) for url in (*scope.seeds, *(normalise(feed).url for feed in feeds)))
     found_pages = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
@@ -85,10 +82,7 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds: the setting `every` or, without it, a computed one.
-
-    `checks` are as for `redirect.compute_interval`.
-    """
+    """Return the interval of an address in whole seconds: `every`, or else that of `redirect.compute_interval`."""
     fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
 

@@ -150,8 +150,8 @@ class NoveltyCount:
 class PolicyVerdict(NamedTuple):
     """Whether an address may be requested. `reason` is why it may not be requested, or None if it may.
 
-    `rule` is the deciding rule as written or, if no single rule decided, what in the address did, such as the names of
-    its parameters or the ending of its file name; it may be empty. `line` is the line of the rule in robots.txt,
+    `rule` is the deciding rule as written or, without one, what is wrong with the address, such as the names of its
+    parameters or the ending of its file name; it may be empty. `line` is the line of the rule in robots.txt,
     counted from 1, or None if the rule is not in robots.txt.
     """
 

@@ -222,10 +222,7 @@ _NO_TAGS: frozenset[bytes] = frozenset()
 
 
 def _is_absolute(reference: str) -> bool:
-    """Return whether a reference is a whole web address, begins with `/`, or is a fragment.
-
-    Such a reference has the same target on every page of an origin without `base`, or points to its own page.
-    """
+    """Return whether a reference begins with `/`, `http://` or `https://`, or is only a fragment."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
@@ -278,10 +275,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the normalised addresses of references; add the number of those beyond the cap to `left_out`.
-
-    References with `data:` or only a fragment are ignored.
-    """
+    """Return the addresses of references, except `data:` and fragments; count those beyond the cap in `left_out`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references[:_MAX_ASSET_REFERENCES]
@@ -295,10 +289,7 @@ def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap])
 
 
 def _find_page_assets(url: str, text: str, left_out: Counter[Cap]) -> tuple[str, list[str]]:
-    """Return the base address of an HTML page, and the references to its assets.
-
-    The number of characters of style sheets beyond the cap is added to `left_out`.
-    """
+    """Return the base address of an HTML page, and the references to its assets; count cut characters in `left_out`."""
     base = ""
     references: list[str] = []
     for node in parse(text).css(_ASSET_SELECTOR):

@@ -59,7 +59,7 @@ _ADDRESS_WITH_PASSWORD = re.compile(
 )
 """Matches an address with a password in a parameter such as `password`, or between a colon and an @.
 
-It does not match if the text after the colon is a port, or a port followed by `/`, `?` or `#`.
+A text after the colon is not a password if it is a port, or begins with a port and `/`, `?` or `#`.
 """
 
 
@@ -76,10 +76,7 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a setting that is a list of `noun`. Its texts must not contain a user or password.
-
-    `check` raises ConfigError for an invalid text.
-    """
+    """Return the kind of a list of `noun` without user or password; `check` raises ConfigError for an invalid text."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)
@@ -300,10 +297,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
 
 
 def build_pages(section: Given) -> Pages:
-    """Make the settings of the collection from the table [pages] and, of the workspace, `limits.free_space`.
-
-    If [pages] does not have a contact, that of the workspace is used.
-    """
+    """Make the settings of the collection from [pages]; free space and default contact are those of the workspace."""
     values = section.values
     configured_limits = {
         name.rpartition(".")[2]: limit.value for name, limit in values.items() if name.startswith(_LIMIT_PREFIX)

@@ -165,10 +165,7 @@ class SiteRules:
         return max(state.due - now, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by the rules for its crawl type `kind` and by robots.txt.
-
-        All addresses are refused if the origin gets no more requests in this run.
-        """
+        """Judge an address by the rules for its crawl type and robots.txt; refuse it if the origin is given up."""
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
         return self._options.policy.judge(url, self._year, self._robots_state.robots, kind)
@@ -249,10 +246,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record how many entries a sitemap or feed has beyond the cap.
-
-        For a sitemap, also record why it is not read or read only in part, and how many entries have no valid address.
-        """
+        """Record what a sitemap or feed has beyond the cap and, for a sitemap, what of it cannot be read, and why."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return
@@ -307,7 +301,7 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
-        """Return the page, or for the kind `ASSET` the asset, to which a reference of the address `base` leads.
+        """Resolve a reference against the address `base`; return its target: a page or, for the kind `ASSET`, an asset.
 
         Return None if the target is not a web address, if a rule forbids it, or if it is an asset and the maximum
         number of assets of a run has been reached. For a target on another origin, the rules of that origin check
@@ -365,11 +359,7 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
-        """Return the sitemaps of the site among `entries`, at most as many as are left in this run.
-
-        How many others there are is recorded as left out. `url` is the address of the document with the entries,
-        `depth` is the level of the sitemaps.
-        """
+        """Return the sitemaps of the site among `entries` that are left in this run; count the others as left out."""
         foreign_urls: list[str] = []
 
         def own_sitemaps() -> Iterator[FoundUrl]:

@@ -98,10 +98,7 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return a source's scope without the host `*`, with which all links would be internal.
-
-    Return None without a source, or if it has no seeds.
-    """
+    """Return a source's scope without the host `*` (all links would be internal); None without a source or seeds."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options

@@ -376,10 +376,7 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
 def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Describe the difference between two versions in one line.
-
-    `old_gone` and `new_gone` are the times that `_version_at` returned.
-    """
+    """Describe a difference in one line; `old_gone` and `new_gone` are the times that `_version_at` returned."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:

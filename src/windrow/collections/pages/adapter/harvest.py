@@ -169,7 +169,7 @@ def predict(workspace: Workspace, name: str) -> str:
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""The maximum number of answers, the latest ones, that are read to find the robots.txt in force."""
+"""The maximum number of the latest answers that are read to find the robots.txt in force."""
 
 
 class Judgement(NamedTuple):

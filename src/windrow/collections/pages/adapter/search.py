@@ -72,8 +72,7 @@ BLOCK_SIZE = 40
 MAX_TEXTS_READ = 16
 """The maximum number of candidates of a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
-"""The maximum number of blocks that are read for a clause. Pages in later blocks are not found; a note tells the user.
-"""
+"""The maximum number of blocks that are read for a clause. Later pages are not found, and a note tells the user."""
 MAX_MATCHES = 20_000
 """The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
@@ -331,10 +330,7 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, with the numbers of their copies.
-
-        If the query is about the present, each page also gets the representative of its group.
-        """
+        """Yield the pages to show with the numbers of their copies and, for the present, with their representatives."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -366,8 +362,6 @@ class Search:
 
 
 def _open_search(workspace: Workspace) -> AbstractContextManager[Search]:
-    """Open the search of a workspace's pages; raise WindrowError if there are no pages yet."""
-
     def origins_of(source: str) -> tuple[str, ...]:
         with closing(Ledger(workspace.ledger)) as ledger:
             return tuple(host.origin for host in ledger.addresses.hosts("pages") if host.source == source)

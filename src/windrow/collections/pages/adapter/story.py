@@ -140,10 +140,7 @@ def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[T
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the address at which an address was found, then the one at which that was found, and so on to the seed.
-
-    At most `_MAX_CHAIN` addresses are yielded.
-    """
+    """Yield the address at which an address was found, and so on towards the seed, at most `_MAX_CHAIN` addresses."""
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN

@@ -170,10 +170,7 @@ class SummaryBatch:
             self._past_link_hashes.setdefault(url_id, set())
 
     def _fold_addresses(self, urls: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
-        """Fold the observations of addresses, and write the changes of their generations and past versions.
-
-        `urls` are the addresses by id.
-        """
+        """Fold the observations of addresses, and write the changes of their generations; `urls` has them by id."""
         url_ids = json.dumps(list(urls))
         observations = self._connection.execute(_SELECT_OBSERVATIONS, (url_ids,))
         observed_rows = {url_id: list(rows) for url_id, rows in groupby(observations, itemgetter(0))}
@@ -230,7 +227,6 @@ class SummaryBatch:
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the ids of the generations whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -423,10 +419,7 @@ def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity
 
 
 def _parse_observation(row: Row) -> CrawlObservation:
-    """Convert a row of `_SELECT_OBSERVATIONS`.
-
-    `has_body` is true only for an answer 200 with a body, because conditional requests refer only to such answers.
-    """
+    """Convert a row of `_SELECT_OBSERVATIONS`; conditional requests refer only to answers 200 with a body."""
     return CrawlObservation(
         row[_SEEN_AT],
         row[_SEEN_UUID],

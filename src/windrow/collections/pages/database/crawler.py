@@ -19,8 +19,7 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database, store_errors
 
 DESCRIBED = "windrow.described"
-"""The key in `unobtanium_database_info` of the number of the last attempt that was compared with the Summary Database.
-"""
+"""The key in `unobtanium_database_info` of the last attempt (number) that was compared with the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)

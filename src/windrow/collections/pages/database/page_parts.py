@@ -109,8 +109,7 @@ class PartsWriter:
 
 
 VERSION_BYTES = 8
-"""The number of leading bytes of a wording hash that identify a version. The other bytes may differ within a version.
-"""
+"""The number of leading bytes of a wording hash that identify a version. Other bytes may differ within a version."""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """

@@ -112,10 +112,7 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """The number of `pages` that link to a URL, and the `texts` of these links as (text, pages), most pages first.
-
-    At most `MAX_LINKS_READ` links are counted, and at most `MAX_LINK_TEXTS` texts are kept.
-    """
+    """The number of `pages` that link to a URL, and the `texts` of these links as (text, pages), most pages first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -219,10 +216,7 @@ class SummaryReader:
         self._file.close()
 
     def read_findable(self) -> Iterator[IndexedGeneration]:
-        """Yield the versions that have a text or a title, sorted by id, past versions first.
-
-        Their texts are left out.
-        """
+        """Yield the versions that have a text or a title, without their texts, sorted by id: past versions first."""
         with self._file.reading() as connection:
             for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
@@ -300,10 +294,7 @@ class SummaryReader:
         return self._query_groups(_COUNT_GROUPS, representatives)
 
     def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of URLs that were missing or gone at their last attempt up to `as_of` (UNIX seconds).
-
-        Attempts with an unknown result do not count. For a database of another tool, the set is empty.
-        """
+        """Return the ids of URLs that were missing or gone by their last known result up to `as_of` (UNIX seconds)."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()
@@ -313,7 +304,7 @@ class SummaryReader:
         """Return the ids of URLs whose links differ between the last crawl before `as_of` and the first one after it.
 
         `as_of` is in UNIX seconds. Only crawls that found the page count. A URL is left out if it was found at exactly
-        this time, or if the links of the first crawl after it are unknown or, at a 304, those of the crawl before it.
+        this time, if the first crawl after it got a 304, which means the same links, or if its links are unknown.
         """
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_past_link"):

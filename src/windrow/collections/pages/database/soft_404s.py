@@ -1,6 +1,7 @@
 """Find suspected soft 404s: pages of one origin with the same title, headline and short text at different addresses.
 
-Such a page is suspected if no long word of its address's name is in the text, and if enough others are (`MIN_NAMES`).
+Such a page is suspected if no long word of its address's name (`name_of`) is in the text. At least `MIN_NAMES` pages
+must be suspected together.
 
 A server that answers every address with the same page does not have these documents. A page that several addresses
 show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.

@@ -94,10 +94,7 @@ class SummaryStore(DatabaseWriter):
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def adopt_sessions(self, path: Path) -> None:
-        """Copy the recorded sessions from the store at `path`, which this store replaces.
-
-        Of the sessions that were recorded in this store, only the last one stays.
-        """
+        """Copy the sessions of the store at `path`, which this one replaces; of its own, only the last one stays."""
         with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
 

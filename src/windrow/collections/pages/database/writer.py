@@ -61,10 +61,7 @@ _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) 
 
 
 class IdFinder:
-    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones.
-
-    Ids of piles are not cached.
-    """
+    """Finds ids of addresses, origins, media types and text piles; inserts new ones. Those of piles are not cached."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

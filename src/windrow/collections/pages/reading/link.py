@@ -173,10 +173,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
 
 
 def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
-    """Return the links of the page at `url`, with localities relative to `site` if they lead to web addresses.
-
-    If the page does not belong to `site`, its links are returned unchanged.
-    """
+    """Return the links of the page at `url`; if it belongs to `site`, web links get localities relative to `site`."""
     page_url = normalise(url).url
     if not page_url or not site.contains(parts(page_url)):
         return page_links

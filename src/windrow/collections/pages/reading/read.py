@@ -80,10 +80,7 @@ def blank_document(*findings: Finding) -> PageDocument:
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first of the paragraphs `lines` that is long enough for a description, cut to a maximum length.
-
-    Return None if none is long enough.
-    """
+    """Return the first paragraph of `lines` that is long enough for a description, cut if it is very long, or None."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
@@ -106,10 +103,7 @@ _HTML_TYPE = "text/html; charset=utf-8"
 
 
 def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
-    """Read Markdown at the address `url`; a document that is too long is read as plain text.
-
-    Raises StepError if the HTML that is made of the document has too many elements.
-    """
+    """Read Markdown at the address `url`, as plain text if it is too long; raise StepError for too many elements."""
     text = decode(raw, headers.content_type)
     if len(text.text) > markdown_format.MAX_CHARACTERS:
         return read_plain_text(raw, url, headers, limits)
@@ -180,19 +174,13 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
 
 
 def _clean_title(metadata: str) -> str:
-    """Clean a title in the metadata of a PDF; return "" if it is shorter than three characters or was generated.
-
-    A title is generated, for example, from the name of a file.
-    """
+    """Clean a title in the metadata of a PDF; return "" if it is very short or was generated, as from a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 
 
 def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -> PageDocument:
-    """Read a feed at the address `url`; return a document without text if it is other XML or a JSON object.
-
-    Raises StepError if the document cannot be read.
-    """
+    """Read a feed at the address `url`; raise StepError if it cannot be read. Other XML or JSON has no text."""
     channel = feed_format.read_feed(raw)
     if channel is None:
         return blank_document()

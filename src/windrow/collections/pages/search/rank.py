@@ -41,10 +41,7 @@ _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
 
 
 class ScorePart(NamedTuple):
-    """One part of a score, which is `value` times `weight`.
-
-    `value` is from 0 to 1, or from -1 to 0 if it lowers the score.
-    """
+    """One part of a score: `value` times `weight`. `value` is from 0 to 1, or from -1 to 0 if it lowers the score."""
 
     name: str
     value: float
@@ -57,10 +54,7 @@ class ScorePart(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A page that may be a result.
-
-    `score` is its score in the index, `best_score` is the highest score for the query.
-    """
+    """A page that may be a result, with its score in the index, and the highest score for the query (`best_score`)."""
 
     page: IndexedGeneration
     links: IncomingLinks
@@ -137,8 +131,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""A representative is shown instead of the best page of its group if it has at least this share of that page's score.
-"""
+"""A representative is shown instead of the best page of its group from this share of that page's score on."""
 
 
 class Ranked(NamedTuple):
