@@ -46,10 +46,10 @@ class References:
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a document, and its references as written.
 
-        `url` is its normalised address, `fields` are its header fields. The references of an HTML page lead to the
-        targets of its links and of a `meta` refresh, its frames and its related pages; those of a feed or sitemap are
-        the addresses of its entries. The list is empty for other documents, and for documents with the directive
-        `nofollow`.
+        `url` is its normalised address, `fields` are its header fields. The references of an HTML page are those of its
+        links, `meta` refreshes and frames, and of its feeds, related and canonical pages, without those that have
+        `rel=nofollow`; those of a feed or sitemap are the addresses of its entries. The list is empty for other
+        documents, and for documents with the directive `nofollow`.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
         declared = parse_mime(lower_fields.get("content-type", ""))

@@ -279,7 +279,7 @@ class Search:
         return gathered_pages, is_cut
 
     def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best pages, add to their scores how close the query's words are, and sort again."""
+        """Read the texts of the best pages, add to their scores how close the query's words are, and sort them."""
         best_pages = ranked_pages[:MAX_TEXTS_READ]
         pile_ids = {
             ranked_page.candidate.page.pile_id

@@ -278,7 +278,7 @@ class SummaryBatch:
         return folded.removed_ids
 
     def _assign_id(self, version: FoldedVersion, url_id: int, columns: Row, known_rows: Mapping[int, Row]) -> int:
-        """Return the id of a version, and collect its row if it is new or changed.
+        """Return the id of a generation, and collect its row if it is new or changed.
 
         `columns` and the values of `known_rows` are the columns of `_SELECT_GENERATIONS` after the two ids.
         """

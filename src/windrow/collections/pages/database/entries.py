@@ -44,7 +44,7 @@ class CrawlObservation(NamedTuple):
 
 @dataclass(slots=True)
 class Generation:
-    """One version: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
+    """One generation: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
 
     `crawls` are UUIDs, oldest first. `content_crawls` are the UUIDs of the crawls that received the content, one for
     each of `crawls`: the same crawl, or an earlier one that a SAME refers to.
@@ -110,7 +110,7 @@ class FoldedVersion(NamedTuple):
 
 
 class FoldedVersions(NamedTuple):
-    """The versions of an address, oldest first, and the ids of generations that no longer exist."""
+    """The generations of an address (`versions`), oldest first, and the ids of those that no longer exist."""
 
     versions: list[FoldedVersion]
     removed_ids: set[int]
@@ -121,9 +121,9 @@ def fold_versions(
 ) -> FoldedVersions:
     """Fold the observations of an address and keep the ids of its generations where possible.
 
-    Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
-    generations. A version keeps the lowest id of its observations that no older version keeps. So one of the ids of
-    merged versions is kept, and the second part of a split version has the id None.
+    Each observation is given with the id of its former generation, or None; `known_ids` are the ids of all former
+    generations. A generation keeps the lowest id of its observations that no older generation keeps. So one of the ids
+    of merged generations is kept, and the second part of a split generation has the id None.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")

@@ -86,7 +86,7 @@ def describe(
     """Describe a page; `is_main` has for each block whether it is main content.
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language, which are used if `head` does not
-    have the date of the last change or the language. The title is `title`, `og:title` or the first headline. The
+    have the date of the last change or the language. The title is `title`, `og:title` or the headline. The
     description is `description`, `og:description` or the main content's first paragraph of at least 80 characters.
     """
     first_headline = find_headline(outline, is_main, head)
