@@ -186,7 +186,7 @@ class SiteRules:
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after an answer; None if the origin must not be requested again in this run.
+        """Update the pace after an answer; return the seconds to wait, or None if the run gives up the origin.
 
         `seconds` is the duration of the request, `status` is None if there was no answer, and `wait` is the pause in
         seconds that the server asked for, or None.
@@ -304,8 +304,8 @@ class SiteRules:
         """Resolve a reference against the address `base`; return its target: a page or, for the kind `ASSET`, an asset.
 
         Return None if the target is not a web address, if a rule forbids it, or if it is an asset and the maximum
-        number of assets of a run has been reached. For a target on another origin, the rules of that origin check
-        robots.txt.
+        number of assets of a run has been reached; rules and the cap are recorded (`left_out`). For a target on another
+        origin, the rules of that origin check robots.txt.
         """
         if kind == ASSET:
             target = normalise(reference, base).url

@@ -93,7 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) from which searches must not find the page, or None if the page sets no time."""
+    """Return the UNIX time from which searches must not find the page; None if it sets none or is hidden already."""
     return summary.until
 
 

@@ -108,7 +108,7 @@ def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterat
 
 
 def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
-    """Mark new and changed pages as due in the manifest; return the ids of pages that no longer exist."""
+    """Mark new and changed pages, and those they link to, as due; return the ids of pages that no longer exist."""
     removed_ids: list[int] = []
     changed_ids: list[int] = []
     for page_id, exists in _find_differences(summary, manifest):

@@ -59,7 +59,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """What the Summary Database says about the file of an attempt. `canonical` is its canonical address, or empty."""
+    """What the Summary Database says about the file or redirect of an attempt; `canonical` may be empty."""
 
     attempt: int
     exit_code: int
@@ -111,7 +111,7 @@ class CrawlerStore(DatabaseWriter):
         super().__init__(path, ("base", "crawler"), ("foreign_keys = ON",))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
-        """Write the next crawls in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
+        """Write the next crawls, in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
         with self._writing():
             redirect_targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
             url_ids = self._id_finder.get_url_ids({crawl.url for crawl in crawls} | redirect_targets)

@@ -229,7 +229,7 @@ PILE_DIGEST_BYTES = 64
 """The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
-"""The suffix of a stored digest if the summary also depends on the header, so that equal bytes must be read again."""
+"""The suffix of a stored digest if the summary also depends on header fields, so equal bytes must be read again."""
 
 
 class CrawlEntry(NamedTuple):
@@ -339,7 +339,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A received file: its size in bytes as transferred, its media type, and its Last-Modified in UNIX seconds."""
+    """A received file: its size in bytes as archived, its media type, and its Last-Modified in UNIX seconds."""
 
     size: int
     mime: Mime | None

@@ -30,7 +30,7 @@ from windrow.model import Finding
 
 
 def parse_unix_time(text: str) -> int | None:
-    """Return the UNIX time of a date in any spelling that `windrow.formats.moment` reads; None if it is not a date.
+    """Return the UNIX time of a date in any form that `windrow.formats.moment.read_page_time` reads, otherwise None.
 
     A date without a zone is in UTC.
 
@@ -131,9 +131,9 @@ class Pile:
     secondary_text: str = ""
     """All other visible text."""
     big_headlines: str = ""
-    """Headlines of levels 1 to 3, one on each line. The first of level 1 is the primary headline and is left out."""
+    """Big headlines, one on each line: in HTML, those of levels 1 to 3 without the first one of level 1."""
     small_headlines: str = ""
-    """Headlines of all further levels, one on each line."""
+    """Headlines of the other levels, one on each line."""
     code_text: str = ""
     quote_text: str = ""
 
