@@ -138,7 +138,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type as `parse_mime` does, which shortens the text before, so that the cache stays small."""
+    """Parse a Content-Type as `parse_mime` does, which shortens the text first, so that the cache stays small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

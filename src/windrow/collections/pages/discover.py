@@ -90,8 +90,8 @@ def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
 def why_no_page(source: Source, attempt: Attempt) -> str:
     """Explain why a seed did not return a page, and name the setting that may have to be changed, if there is one.
 
-    The result is "" if the answer is a 2xx or 304 without a failure or a redirect to a host of the site, or if the seed
-    was not requested.
+    The result is "" if the answer is a 2xx or 304 without a failure, or a redirect to a host of the site, or if the
+    seed was not requested.
     """
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""

@@ -304,8 +304,8 @@ class SiteRules:
         """Resolve a reference against the address `base`; return its target: a page or, for the kind `ASSET`, an asset.
 
         Return None if the target is not a web address, if a rule forbids it, or if it is an asset and the maximum
-        number of assets of a run has been reached; rules and the cap are recorded (`left_out`). For a target on another
-        origin, the rules of that origin check robots.txt.
+        number of assets of a run has been reached. For a target on another origin, the rules of that origin check
+        robots.txt.
         """
         if kind == ASSET:
             target = normalise(reference, base).url
@@ -359,7 +359,7 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
-        """Return the sitemaps of the site among `entries` that are left in this run; count the others as left out."""
+        """Return the sitemaps of the site among `entries`, up to the cap of this run; count the others as left out."""
         foreign_urls: list[str] = []
 
         def own_sitemaps() -> Iterator[FoundUrl]:

@@ -112,7 +112,7 @@ def _get_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str,
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Return whether a page's answer 2xx or 304 has an `X-Robots-Tag` that may hide the page from searches."""
+    """Return whether a page's answer, a document or 304, has an `X-Robots-Tag` that may hide the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL

@@ -330,7 +330,7 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show with the numbers of their copies and, for the present, with their representatives."""
+        """Yield the pages to show with the numbers of copies; for a query of the present, with representatives too."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]

@@ -59,7 +59,7 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """The UUID of the crawl that received the generation's latest content, whose reading describes it."""
+        """The UUID of the crawl that received the generation's latest content. Its reading describes the generation."""
         return self.content_crawls[-1]
 
 

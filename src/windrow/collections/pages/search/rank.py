@@ -83,10 +83,7 @@ def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart,
 def add_proximity(
     query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts, with `together` added unless it is 0.
-
-    This part is computed from the text, which is slow, so only the best pages get it.
-    """
+    """Return the parts, with `together` added unless it is 0; this is slow, so only the best pages get it."""
     value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
@@ -131,7 +128,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""A representative is shown instead of the best page of its group from this share of that page's score on."""
+"""The minimum share of the best page's score with which a representative with another text is shown in its place."""
 
 
 class Ranked(NamedTuple):
