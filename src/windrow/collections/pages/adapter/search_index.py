@@ -195,7 +195,7 @@ def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Index
 
 
 def make_index_phase(summary_path: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session: a function that returns a message with its counts.
+    """Return the index phase of a session: a function that updates the index, and returns a message with counts.
 
     The message is empty if there is no Summary Database.
     """

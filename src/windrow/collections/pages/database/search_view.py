@@ -258,7 +258,7 @@ class SummaryReader:
         """Return the links to each URL, by URL id.
 
         Only links with a text and without `nofollow` count, and only those on other present pages that are not
-        duplicates.
+        duplicates. At most `MAX_LINKS_READ` links to a URL are read.
         """
         links_by_url = {}
         with self._file.reading() as connection:

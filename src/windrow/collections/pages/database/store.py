@@ -203,7 +203,7 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update duplicates and suspects of at most `PILES_PER_TRANSACTION` text piles; return the number of piles."""
+        """Update duplicates and suspects of piles in `windrow_regroup`, and remove these there; return their number."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()
