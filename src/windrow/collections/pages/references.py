@@ -47,8 +47,8 @@ class References:
         """Return the base address of a document, and its references as written.
 
         `url` is its normalised address, `fields` are its header fields. The references of an HTML page are those of its
-        links, `meta` refreshes and frames, and of its feeds, related and canonical pages, without those that have
-        `rel=nofollow`; those of a feed or sitemap are the addresses of its entries. The list is empty for other
+        links, frames and `meta` refreshes, and of its feeds, related and canonical pages; elements with `rel=nofollow`
+        are left out. Those of a feed or sitemap are the addresses of its entries. The list is empty for other
         documents, and for documents with the directive `nofollow`.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}

@@ -109,9 +109,9 @@ def _find_setting(workspace: Workspace, name: str) -> Value:
 
 
 def find_agent(workspace: Workspace) -> str:
-    """Return the user agent, or an empty text if a setting for it is missing or malformed.
+    """Return the user agent, or "" if a setting for it is missing or malformed.
 
-    It is needed even if nothing is crawled, because pages may have robots directives that name it.
+    The user agent is needed even if nothing is crawled, because pages may have robots directives that name it.
     """
     try:
         return require_agent(workspace)

@@ -1,7 +1,7 @@
 """The entries that are written for an address, and how its observations are folded into generations.
 
-A generation is one version of the content at an address; it ends when the content has changed or is gone. The fold
-always takes all observations of an address, so the result does not depend on the order in which they arrive.
+A generation ends when the content at its address has changed or is gone. The fold always takes all observations of an
+address, so the result does not depend on the order in which they arrive.
 """
 
 from __future__ import annotations

@@ -406,7 +406,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among generations with these texts.
+    """Update the duplicates among the present generations with these texts.
 
     New duplicates begin and former duplicates end at `now` (UNIX seconds).
     """

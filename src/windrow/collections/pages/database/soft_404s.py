@@ -1,7 +1,7 @@
 """Find suspected soft 404s: pages of one origin with the same title, headline and short text at different addresses.
 
-Such a page is suspected if no long word of its address's name (`name_of`) is in the text. At least `MIN_NAMES` pages
-must be suspected together.
+Such a page is suspected if no long word of its address's name (`name_of`) is in the text. The suspected pages must
+have at least `MIN_NAMES` different names.
 
 A server that answers every address with the same page does not have these documents. A page that several addresses
 show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.
@@ -55,7 +55,7 @@ HAS_TABLE = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_soft_404'"
 
 
 def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> None:
-    """Update which present pages with the texts `pile_ids` are suspected, within the open transaction."""
+    """Update which present pages with these text piles are suspected, within the open transaction of `connection`."""
     piles = json.dumps(list(pile_ids))
     connection.execute("DELETE FROM windrow_soft_404 WHERE text_pile_id IN (SELECT value FROM json_each(?))", (piles,))
     repeated = [pile_id for (pile_id,) in connection.execute(_SELECT_REPEATED_TEXTS, (piles, MIN_NAMES))]
