@@ -83,7 +83,7 @@ def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart,
 def add_proximity(
     query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts, with `together` added unless it is 0; this is slow, so only the best pages get it."""
+    """Return the parts, with `together` added unless it is 0; to compute it is slow, so only the best pages get it."""
     value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
