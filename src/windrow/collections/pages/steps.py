@@ -218,7 +218,7 @@ def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time in the header Date; without a valid one, `visited` (the time of the attempt), or else `_EPOCH`."""
+    """Return the time in the header Date; without a valid one, `visited` (the time of the attempt), or `_EPOCH`."""
     return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
