@@ -73,7 +73,7 @@ class PageState(NamedTuple):
     `state` is open (present at the last successful request), gone, waiting (not requested yet), had (fetched, but
     without a version: for example an image, a list of addresses, or not summarised yet), failing, cancelled, refused,
     forgotten (taken down) or unknown. `rule` describes the rule that refuses the address now, or is empty. `via` are
-    the addresses that led to the page, at most `_MAX_CHAIN`: first the one where it was found, then on to the seed.
+    the addresses that led to the page, at most 20: first the one where it was found, then on to the seed.
     `alike` are the addresses with the same text now, `near` are the addresses with nearly the same text, and
     `represented_by` is their representative. `due` is the time of the next request, `every` is the number of seconds
     after which the page is expected to change.
