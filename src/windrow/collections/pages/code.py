@@ -99,7 +99,7 @@ READABLE_TYPES = frozenset(
         "application/xml", "text/xml",
     )
 )  # fmt: skip
-"""Media types of documents that have a reader."""
+"""Media types of documents that have a reader, except the general types of JSON, of which only feeds are read."""
 
 _UNREADABLE_ENDINGS = """
 7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img
@@ -107,7 +107,7 @@ iso jar jpe jpeg jpg js jxl m4a m4v map mid mjs mkv mov mp3 mp4 mpeg mpg msi odp
 ps psd rar rpm svg swf tar tgz tif tiff torrent ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xpi xz z zip zst
 """
 SKIPPED_ENDINGS = frozenset(_UNREADABLE_ENDINGS.split())
-"""Endings of file names for which there is no reader. Addresses with these endings are not requested."""
+"""Endings of file names for which there is no reader. Addresses with these endings are not requested as pages."""
 
 
 class Mime(NamedTuple):
@@ -127,7 +127,8 @@ class Mime(NamedTuple):
 def parse_mime(text: str) -> Mime | None:
     """Parse a Content-Type (RFC 9110, section 8.3.1, and RFC 6838, section 4.2.8); return None if it is malformed.
 
-    Names are converted to lower case; only the first of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
+    Only the first 1,000 characters are read. Types and names of parameters are converted to lower case; only the first
+    of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
 
     >>> parse_mime('Application/Atom+XML; Charset="UTF-8"')
     Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))
@@ -137,7 +138,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type as `parse_mime` does, which shortens the text before, so that the cache stays small."""
+    """Parse a Content-Type as `parse_mime` does, which shortens the text first, so that the cache stays small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

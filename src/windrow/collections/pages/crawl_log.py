@@ -96,7 +96,7 @@ def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
 
 
 def classify_attempt(attempt: Attempt) -> ExitCode:
-    """Return the exit code of an attempt."""
+    """Return the exit code of an attempt, as `classify_answer` does."""
     return classify_answer(attempt.status, attempt.reason, attempt.kept.mime if attempt.kept else "")
 
 
@@ -146,10 +146,7 @@ def _make_uuid7(moment: datetime, name: str) -> bytes:
 
 
 def identify_file(media_type: Mime | None, size: int | None, validator: str) -> bytes:
-    """Return the identity of a file without text.
-
-    `validator` is the digest of its bytes, or its ETag if they were not kept.
-    """
+    """Return the identity of a file without text; `validator` is the digest of its bytes, or else its ETag."""
     return _hash_parts("file", media_type.essence if media_type else "", str(size), validator)
 
 
@@ -159,10 +156,7 @@ def identify_redirect(url: str, fragment: str | None) -> bytes:
 
 
 def identify_hidden(digest: bytes, reason: str) -> bytes:
-    """Return the identity of a document that searches must not find for `reason`.
-
-    `digest` is the digest of its text pile.
-    """
+    """Return the identity of a document that searches must not find for `reason`; `digest` is that of its text pile."""
     return _hash_parts("hidden", digest.hex(), reason)
 
 
@@ -227,10 +221,7 @@ def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received, or None if it did not keep the body of a 2xx answer.
-
-    `modified` is the header Last-Modified in UNIX seconds, or None.
-    """
+    """Return the file that an attempt received, or None if it did not keep the body of a 2xx answer."""
     capture = attempt.kept
     if capture is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
@@ -238,10 +229,7 @@ def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect that an attempt received, or None if it received none with a valid target.
-
-    `modified` is the header Last-Modified in UNIX seconds, or None.
-    """
+    """Return the redirect that an attempt received, or None if it received none with a valid target."""
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None

@@ -27,7 +27,7 @@ class VersionContents(NamedTuple):
 
 
 def _find_redirect(contents: VersionContents) -> str:
-    """Return the target if a version is only a redirect, without content, otherwise an empty text."""
+    """Return the target if a version is only a redirect, without content, otherwise ""."""
     short_texts = dict(contents.texts)
     return "" if short_texts.get("kind") or _has_text(contents) else short_texts.get(REDIRECT, "")
 
@@ -52,7 +52,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the versions are equal."""
+        """Whether no difference was found. Sizes count only if neither version has a text."""
         return not (self.changes or self.added or self.removed or self.elsewhere)
 
     def __str__(self) -> str:
@@ -75,9 +75,10 @@ class Difference:
 
 
 def compare_versions(before: VersionContents, after: VersionContents, *, context: int = 2) -> Difference:
-    r"""Compare two versions of a page. If both exist and only one of them is a redirect, only the redirect is compared.
+    r"""Compare two versions of a page; if only one of them is a redirect without content, compare only the redirect.
 
-    `context` is the number of unchanged lines that are shown around each change.
+    A version without short texts stands for a page that is gone, and is always compared in full. `context` is the
+    number of unchanged lines that are shown around each change.
 
     >>> before, after = VersionContents(text="a\nb\nc"), VersionContents(text="a\nB\nc")
     >>> [tuple(line) for line in compare_versions(before, after, context=0).lines]

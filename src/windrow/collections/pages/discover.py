@@ -1,7 +1,7 @@
 """How pages are found: the seeds of a site, the rules of each origin, and when an address is due again.
 
-Everything follows from a source's options, such as `seeds`, `hosts`, `paths`, `do_not_crawl`, `sitemaps`, `feeds`,
-`delay` and `recrawl_interval` (both in seconds).
+These depend on a source's options, such as `seeds`, `hosts`, `paths`, `do_not_crawl`, `sitemaps`, `feeds`, `delay` and
+`recrawl_interval` (both in seconds).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def make_site_policy(source: Source) -> Policy:
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
-    """Return the first addresses of a site: its seeds, feeds and sitemaps. `build_source` has checked them."""
+    """Return the first addresses of a site: its configured seeds, feeds and sitemaps, which `build_source` checked."""
     scope, feeds, sitemaps = make_site_policy(source).scope, source.options["feeds"], source.options["sitemaps"]
     pages = dict.fromkeys(clean_address(url) for url in (*scope.seeds, *(normalise(feed).url for feed in feeds)))
     found_pages = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
@@ -68,8 +68,9 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
 def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
     """Return the time when an address is due again (UNIX seconds) and its next interval, both in whole seconds.
 
-    `interval` is its present interval; `failures` is the number of failures in a row, including this attempt. The
-    setting `every` fixes both values, except that failures may be repeated earlier and sitemaps are due every day.
+    `interval` is its present interval; `failures` is the number of failures in a row, including this attempt. If the
+    setting `every` is set, it is the next interval, and the address is due after it, or earlier after a failure.
+    Sitemaps are due every day in any case.
     """
     every = source.options.get("every")
     due, next_interval = site_rules.schedule_attempt(
@@ -81,7 +82,7 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds; `checks` are as for `redirect.compute_interval`."""
+    """Return the interval of an address in whole seconds: `every`, or else that of `redirect.compute_interval`."""
     fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
 
@@ -89,7 +90,8 @@ def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
 def why_no_page(source: Source, attempt: Attempt) -> str:
     """Explain why a seed did not return a page, and name the setting that may have to be changed, if there is one.
 
-    The text is empty if the seed returned a page or a redirect within the site, or was not requested.
+    The result is "" if the answer is a 2xx or 304 without a failure, or a redirect to a host of the site, or if the
+    seed was not requested.
     """
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
@@ -122,7 +124,9 @@ def name_exit_code(status: int | None, reason: Reason | None, media_type: str) -
 
 
 def normalise_web_address(text: str) -> str:
-    """Return a web address as a crawl spells it, normalised and cleaned, or an empty text if it is not a web address.
+    """Return a web address as a crawl spells it, normalised and cleaned, or "" if it is not a valid web address.
+
+    An address must begin with `http://` or `https://` in lower case.
 
     >>> [normalise_web_address(text) for text in ("https://Example.org/a?utm_source=x#top", "H.2026-01-12.1.impc.zip")]
     ['https://example.org/a', '']

@@ -110,6 +110,8 @@ def _remove_numbers(text: bytes, url: str) -> bytes:
 class NoveltyCount:
     """Counts how many consecutive new pages of an origin repeat texts of earlier pages.
 
+    Only the pages whose texts are hashed count: one in `_SAMPLE_EVERY`, and those after a page that repeated a text.
+
     >>> count = NoveltyCount()
     >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1), f"/{n}") for n in range(200)].index(True)
     178
@@ -130,7 +132,7 @@ class NoveltyCount:
         self._text_hashes: set[int] = set()
 
     def is_endless(self, body: bytes, url: str) -> bool:
-        """Count the body of a new address; return whether the last `_ENDLESS_AFTER` hashed ones repeated texts."""
+        """Count the body of a new page; return whether the last `_ENDLESS_AFTER` hashed pages all repeated a text."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
@@ -148,8 +150,9 @@ class NoveltyCount:
 class PolicyVerdict(NamedTuple):
     """Whether an address may be requested. `reason` is why it may not be requested, or None if it may.
 
-    `rule` is the deciding rule as written. `line` is the line of the rule in robots.txt, counted from 1, or None if the
-    rule is not in robots.txt.
+    `rule` is the deciding rule as written or, without one, what is wrong with the address, such as the names of its
+    parameters or the ending of its file name; it may be empty. `line` is the line of the rule in robots.txt,
+    counted from 1, or None if the rule is not in robots.txt.
     """
 
     reason: Reason | None = None
@@ -222,7 +225,7 @@ class Policy:
         return self.judge_parts(address, year)
 
     def judge_parts(self, address: Parts, year: int) -> PolicyVerdict:
-        """Judge an address, given in parts, by all rules except robots.txt; `year` is the present year."""
+        """Judge the address of a page, given in parts, by all rules except robots.txt; `year` is the present year."""
         if not self.scope.contains(address):
             return PolicyVerdict(Reason.OUT_OF_SCOPE)
         if (verdict := self.judge_by_deny_rules(address)).reason:
@@ -249,7 +252,7 @@ class Policy:
         return verdict if verdict.reason else judge_by_robots(url, robots)
 
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:
-        """Judge the query of an address. One rule must allow all its parameters."""
+        """Judge the query of an address. One rule whose pattern matches the address must allow all its parameters."""
         parameters = scope.list_parameter_names(address.query)
         rules = self.parameter_rules
         if any(rule.pattern.matches(path_and_query) and rule.allows(parameters) for rule in rules):
@@ -258,7 +261,7 @@ class Policy:
 
 
 def judge_by_robots(url: str, robots: Robots) -> PolicyVerdict:
-    """Judge a normalised address only by the robots.txt of its host."""
+    """Judge a normalised address only by `robots`, the robots.txt of its origin."""
     decision = robots.decide("/" + url.split("/", 3)[3])
     return PolicyVerdict(decision.reason, decision.text, decision.line) if decision.line or decision.reason else ALLOWED
 

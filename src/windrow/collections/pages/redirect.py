@@ -4,7 +4,7 @@ A redirect of a page is not followed: it is recorded, and its target becomes a c
 loop of redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
-it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but to at most
+it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but not beyond
 one and a half times the time since the last change, so that many attempts on one day count like one. The interval is
 between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
 without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always `every`.
@@ -35,7 +35,7 @@ _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")
 
 
 class RedirectTarget(NamedTuple):
-    """The target of a redirect. If it is not another web address, `url` is empty and `reason` is set."""
+    """The target of a redirect. If the target is not another web address, `url` is empty and `reason` is set."""
 
     url: str
     fragment: str | None = None
@@ -80,7 +80,7 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 
 
 def find_canonical(page: str, hrefs: Iterable[str]) -> str:
-    """Return the canonical address that a page names for itself (RFC 6596), or an empty text if it does not name one.
+    """Return the canonical address that a page names for itself (RFC 6596), or "" if it does not name one.
 
     `page` is its normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
     References that are not web addresses are ignored. The result is also empty if the other references differ, or if
@@ -100,6 +100,8 @@ def find_canonical(page: str, hrefs: Iterable[str]) -> str:
 
 def find_link_targets(header: str, relation: str) -> list[str]:
     """Return the targets of the links in a Link header that have a relation, such as `canonical` (RFC 8288, section 3).
+
+    The relation is in lower case. A malformed link and all links after it are ignored.
 
     >>> find_link_targets('</b>; rel="next canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
     ['/b', 'c']

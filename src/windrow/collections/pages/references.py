@@ -37,7 +37,7 @@ class References:
         """Follow the robots directives for the user agent `agent`.
 
         If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
-        returned for a page. The step `summarise` reports pages with more references.
+        returned for a document, besides those of `meta` refreshes. The step `summarise` reports pages with more links.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -46,10 +46,10 @@ class References:
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a document, and its references as written.
 
-        `url` is its normalised address, `fields` are its header fields. The references of an HTML page lead to the
-        targets of its links and of a `meta` refresh, its frames and its related pages; those of a feed or sitemap are
-        the addresses of its entries. The list is empty for other documents, and for documents with the directive
-        `nofollow`.
+        `url` is its normalised address, `fields` are its header fields. The references of an HTML page are those of its
+        links, frames and `meta` refreshes, and of its feeds, related and canonical pages; elements with `rel=nofollow`
+        are left out. Those of a feed or sitemap are the addresses of its entries. The list is empty for other
+        documents, and for documents with the directive `nofollow`.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
         declared = parse_mime(lower_fields.get("content-type", ""))
@@ -98,8 +98,7 @@ class References:
 
 
 ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""A function that takes the address, the header fields and the body of a page. It returns its base and its references.
-"""
+"""A function that takes a page's address, header fields and body, and returns the page's base and references."""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
 """The maximum number of tags and references in all `LinkMemo` objects of a process together."""
@@ -138,7 +137,8 @@ class LinkMemo:
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a page, and those of its references that are not known from earlier pages.
 
-        Relative references may be returned again, because they have another target in another folder.
+        If all tags of the page are known, these are its own address and no references. Relative references may be
+        returned again, because they have another target in another folder.
         """
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
@@ -168,8 +168,9 @@ class LinkMemo:
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
         """Remember each tag that, when it is parsed outside the page, has only references that the page has too.
 
-        `url` and `page_references` are the address and all references of the page. All tags are parsed together, each
-        followed by a link as a marker: if the marker is found as a reference, the tag before it was complete.
+        Tags that are long, not ASCII or in `_POSITIONAL_TAG` are not remembered. `url` and `page_references` are the
+        address and all references of the page. All tags are parsed together, each followed by a link as a marker: if
+        the marker is found as a reference, the tag before it was complete.
         """
         parsed_tags = [
             tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.match(tag)
@@ -221,7 +222,7 @@ _NO_TAGS: frozenset[bytes] = frozenset()
 
 
 def _is_absolute(reference: str) -> bool:
-    """Return whether a reference has the same target on every page of an origin, or points to its own page."""
+    """Return whether a reference begins with `/`, `http://` or `https://`, or is only a fragment."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
@@ -253,7 +254,7 @@ _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # a comment without an en
 def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets:
     """Return the addresses of the assets that a page or style sheet at the normalised address `url` needs.
 
-    `fields` are the header fields.
+    `fields` are the header fields. A document of another type has no assets; one without a type is read as a page.
 
     >>> page = b"<img src=a.png srcset='b.png 2x, /c.png 3x'><link rel=stylesheet href=s.css><a href=/page>x</a>"
     >>> find_assets("http://a.example/x/", {"content-type": "text/html"}, page).urls
@@ -274,7 +275,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the normalised addresses of references. References beyond the caps are added to `left_out`."""
+    """Return the addresses of references, except `data:` and fragments; count those beyond the cap in `left_out`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references[:_MAX_ASSET_REFERENCES]
@@ -288,7 +289,7 @@ def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap])
 
 
 def _find_page_assets(url: str, text: str, left_out: Counter[Cap]) -> tuple[str, list[str]]:
-    """Return the base address of an HTML page, and the references to its assets."""
+    """Return the base address of an HTML page, and the references to its assets; count cut characters in `left_out`."""
     base = ""
     references: list[str] = []
     for node in parse(text).css(_ASSET_SELECTOR):

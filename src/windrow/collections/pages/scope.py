@@ -53,7 +53,7 @@ class Scope:
 
 
 def parse_host(text: str) -> tuple[str, int | None]:
-    """Return the pattern and the port of an entry of `hosts`. The port is None for the usual ports, 80 and 443.
+    """Return the pattern and the port of an entry of `hosts`. The port is None if it is missing, 80 or 443.
 
     Raises ConfigError if the entry is malformed.
 
@@ -73,9 +73,9 @@ _HOST_WITH_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):([0-9]{1,5})")
 def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
     """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org:8080`) and paths.
 
-    A seed on the usual port includes http and https, and its host name with and without `www.`. Paths are
-    patterns as in robots.txt. Raises ConfigError if a value is malformed, if there are no seeds, or if a seed matches
-    none of the paths.
+    A seed on the usual port includes http and https, and its host name with and without `www.` (but see
+    `_list_alternative_names`). Paths are patterns as in robots.txt. Raises ConfigError if a value is malformed, if
+    there are no seeds, or if a seed matches none of the paths.
 
     >>> site = make_scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
     >>> site.contains(parts("http://www.example.net/blog/1")), site.contains(parts("https://example.org/shop"))
@@ -130,7 +130,7 @@ def _list_alternative_names(host_name: str) -> tuple[str, ...]:
 
 
 def parse_path_pattern(text: str, setting: str) -> Pattern:
-    """Parse the pattern of a path; raise ConfigError with the name of the setting if the pattern is malformed."""
+    """Parse the pattern of a path; raise ConfigError, which names `setting`, if it does not begin with `/` or `*`."""
     if not text.startswith(("/", "*")):
         raise ConfigError(f"{setting}: {text[:200]!r} is not a path: a path begins with / or *")
     return read_pattern(text)
@@ -145,8 +145,9 @@ def spell_path(address: Parts) -> str:
 def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
     """Return whether a link leads to the page itself, within the site, or out of it. `link` is the link's target.
 
-    Without `site`, a link is IN if it has the page's host and port; http and https count as one scheme, and their usual
-    ports as one port. If the page belongs to `site`, a link is IN if it belongs to the site too, whatever its host.
+    If the page belongs to `site`, a link is IN if it belongs to the site too, whatever its host. Otherwise, or without
+    `site`, a link is IN if it has the page's host and port; http and https count as one scheme, and their usual ports
+    as one port.
 
     >>> page, link = parts("http://example.org/a"), parts("https://example.org/b")
     >>> find_locality(page, link), find_locality(page, parts("http://example.net/a")), find_locality(page, page)

@@ -36,8 +36,8 @@ class Pages:
     """The settings of the collection as a whole. The settings of a site are in its source.
 
     The user agent is `user_agent` or, if that is empty, is composed of `operator` and `contact`; without it nothing is
-    crawled. If `file_text` is true, the source texts of pages are copied into the crawler database. `limits` apply to
-    one page.
+    crawled. If `file_text` is true, the source texts of files are copied into the crawler database. `limits` apply to
+    one answer, or to the reading of one document.
     """
 
     operator: str
@@ -59,7 +59,7 @@ _ADDRESS_WITH_PASSWORD = re.compile(
 )
 """Matches an address with a password in a parameter such as `password`, or between a colon and an @.
 
-A text after the colon that begins with a port is not a password.
+A text after the colon is not a password if it is a port, or begins with a port and `/`, `?` or `#`.
 """
 
 
@@ -76,7 +76,7 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a setting that is a list of `noun`; `check` raises ConfigError for an invalid text."""
+    """Return the kind of a list of `noun` without user or password; `check` raises ConfigError for an invalid text."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)
@@ -119,7 +119,7 @@ PARAMETER_RULES = _list_kind("rules for query parameters", parse_parameter_rule)
 PRIVATE_HOSTS = _list_kind("hosts and networks", lambda text: read_allowed([text]))
 
 LIMITS = Limits(transfer_size=16 * 2**20, member_size=64 * 2**20, total_size=256 * 2**20, cpu_time=30.0)
-"""The default limits of one page."""
+"""The default of `Pages.limits`."""
 
 SETTINGS = (
     Setting(
@@ -219,8 +219,8 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    The source gets the rules and private hosts of both. Other settings of [pages] are used if the table does not set
-    them.
+    The source gets `do_not_crawl`, `url_query_parameters` and `private_hosts` of both. `delay`, `recrawl_interval` and
+    `max_commands_per_run` are those of [pages] if the table does not set them.
     """
 
     def get_default(name: str) -> Any:
@@ -263,7 +263,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _refuse_foreign(scope: Scope, setting: str, addresses: Iterable[str]) -> None:
-    """Raise ConfigError for an address in `setting` that is not on a host of the source: it would not be requested."""
+    """Raise ConfigError for an address in `setting` that is not on a host of the source, and would not be requested."""
     for address in addresses:
         url = parts(normalise(address).url)
         if not scope.owns(url):
@@ -297,7 +297,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
 
 
 def build_pages(section: Given) -> Pages:
-    """Make the settings of the collection from the table [pages]; the default contact is that of the workspace."""
+    """Make the settings of the collection from [pages]; free space and default contact are those of the workspace."""
     values = section.values
     configured_limits = {
         name.rpartition(".")[2]: limit.value for name, limit in values.items() if name.startswith(_LIMIT_PREFIX)

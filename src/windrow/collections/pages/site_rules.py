@@ -71,8 +71,8 @@ class CrawlOptions:
     `delay` is the minimum time in seconds between two requests if robots.txt does not set one. If `polite` is false,
     slow answers do not increase it. If `sitemaps` is false, the sitemaps that robots.txt names are ignored. If `hints`
     is false, a change date in a sitemap or feed does not make a page due. If `assets` is true, the assets of pages are
-    stored too, from any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the maximum numbers of
-    sitemaps and assets that the rules of one origin return in a run.
+    stored too, from any host, if `do_not_crawl` and the host's robots.txt allow it. `max_sitemaps` and `max_assets` are
+    the maximum numbers of sitemaps and assets that the rules of one origin return in a run.
     """
 
     policy: Policy
@@ -110,7 +110,10 @@ class SiteRules:
         self._left_out: list[LeftOut] = []
 
     def robots(self, now: float) -> str:
-        """Return the address of robots.txt if it is due at the time `now` (UNIX seconds), otherwise an empty text."""
+        """Return the address of robots.txt if it is due at the time `now` (UNIX seconds), otherwise "".
+
+        In a new year, the verdicts so far are forgotten, because verdicts on dates depend on the present year.
+        """
         if not self._year_start <= now < self._year_end:
             year = self._year = datetime.fromtimestamp(now, UTC).year
             self._year_start, self._year_end = (
@@ -120,10 +123,11 @@ class SiteRules:
         return f"{self._origin}/robots.txt" if now >= self._robots_state.due else ""
 
     def take_robots(self, answered_at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Record the final answer for robots.txt, after redirects; return the sitemaps of the site that it names.
+        """Record the final answer for robots.txt, after redirects; return the sitemaps to request.
 
-        `answered_at` is in UNIX seconds; `status` is None if the origin did not answer. The list is empty if the site's
-        sitemaps are not read.
+        These are the sitemaps of the site that the robots.txt in force names, at most as many as are left in this run;
+        none if `CrawlOptions.sitemaps` is false. `answered_at` is in UNIX seconds; `status` is None if the origin did
+        not answer.
         """
         agent = self._options.agent
         url = f"{self._origin}/robots.txt"
@@ -161,7 +165,7 @@ class SiteRules:
         return max(state.due - now, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by the rules for its crawl type `kind`; refuse all addresses after the site is given up."""
+        """Judge an address by the rules for its crawl type and robots.txt; refuse it if the origin is given up."""
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
         return self._options.policy.judge(url, self._year, self._robots_state.robots, kind)
@@ -182,7 +186,7 @@ class SiteRules:
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after an answer; None if the origin must not be requested again in this run.
+        """Update the pace after an answer; return the seconds to wait, or None if the run gives up the origin.
 
         `seconds` is the duration of the request, `status` is None if there was no answer, and `wait` is the pause in
         seconds that the server asked for, or None.
@@ -193,9 +197,10 @@ class SiteRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def record_body(self, job: FetchJob, body: bytes) -> bool:
-        """Count the body of a new address; return whether many pages in a row repeated texts of earlier pages.
+        """Count the body of a new page; return whether many pages in a row repeated texts of earlier pages.
 
-        The links of a page that repeated a text are requested after the links of all other pages.
+        For another crawl type, nothing is counted, and the result is False. While pages repeat texts, their links get
+        order numbers after those of all other links.
         """
         if job.kind != CrawlType.FILE_CRAWL:
             return False
@@ -209,8 +214,8 @@ class SiteRules:
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a page, and its references that are not known from earlier pages of the origin.
 
-        `fields` are the header fields; the target of `Refresh` is one of the references. The list is empty if
-        X-Robots-Tag contains `nofollow`.
+        `fields` are the header fields. The target of the header `Refresh` is added as the last reference, known or not.
+        The list is empty if X-Robots-Tag contains `nofollow` for the user agent.
         """
         robots_tag = fields.get("x-robots-tag", "")
         if robots_tag and read_header_directives(robots_tag.split("\n"), self._options.agent).nofollow:
@@ -220,7 +225,11 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the allowed addresses that a sitemap, feed or asset names; None if the document is something else."""
+        """Return the pages, sitemaps or assets that a sitemap, feed or asset names and that are allowed.
+
+        Return None if the document is something else, or a sitemap that was requested as a page. The list is empty for
+        an index of sitemaps that was requested as a page.
+        """
         if job.kind == ASSET:
             return self._offer_assets(job, fields, body)
         media_type = parse_mime(fields.get("content-type", ""))
@@ -237,7 +246,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record what is left out of a sitemap or feed, and why a sitemap cannot be read or is read only in part."""
+        """Record what a sitemap or feed has beyond the cap and, for a sitemap, what of it cannot be read, and why."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return
@@ -256,9 +265,9 @@ class SiteRules:
         return self._offer_sitemaps(job.url, depth, iter(index.entries))
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page, up to the caps.
+        """Return the allowed assets of a page, up to the caps; none if it was not requested as a page.
 
-        The list is empty if the document is not a page, or if the assets of the site are not stored.
+        The list is also empty if the assets of the site are not stored.
         """
         is_page = job.kind == CrawlType.FILE_CRAWL
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
@@ -281,7 +290,7 @@ class SiteRules:
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
         """Return an asset; if a rule of this site forbids it, record it as left out and return None.
 
-        Another origin checks its own robots.txt.
+        For an asset on another origin, only `do_not_crawl` is checked here; the rules of that origin check robots.txt.
         """
         address = parts(url)
         is_own = address.origin == self._origin
@@ -292,10 +301,11 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
-        """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
+        """Resolve a reference against the address `base`; return its target: a page or, for the kind `ASSET`, an asset.
 
-        For a target on another origin, the rules of that origin check robots.txt. If the maximum number of assets of a
-        run has been returned, None is returned for further assets.
+        Return None if the target is not a web address, if a rule forbids it, or if it is an asset and the maximum
+        number of assets of a run has been reached. For a target on another origin, the rules of that origin check
+        robots.txt.
         """
         if kind == ASSET:
             target = normalise(reference, base).url
@@ -316,9 +326,9 @@ class SiteRules:
     def left_out(self) -> list[LeftOut]:
         """Return what was left out since the last call.
 
-        That is: addresses on the site's hosts that a rule forbids, what exceeds a cap, and sitemaps and their entries
-        that cannot be used. At most `MAX_LEFT_OUT` entries are returned one by one; one more entry counts what the
-        others left out.
+        That is: pages on the site's hosts, and assets on any host, that a rule forbids; what exceeds a cap; and
+        sitemaps and their entries that cannot be used. At most `MAX_LEFT_OUT` entries are returned one by one; one more
+        entry counts what the others left out.
         """
         left_out_urls, self._left_out = self._left_out, []
         unreported = left_out_urls[MAX_LEFT_OUT:]
@@ -349,7 +359,7 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
-        """Return the sitemaps of the site among `entries`, at most as many as are left in this run."""
+        """Return the sitemaps of the site among `entries`, up to the cap of this run; count the others as left out."""
         foreign_urls: list[str] = []
 
         def own_sitemaps() -> Iterator[FoundUrl]:
@@ -371,7 +381,8 @@ class SiteRules:
     def _judge_page(self, url: str) -> FoundUrl | None:
         """Return the page at an address, or None if a rule forbids it.
 
-        An address that is forbidden is recorded as left out, unless its host does not belong to the site.
+        An address that is forbidden is recorded as left out, unless its origin does not belong to the site. robots.txt
+        is checked only for pages of this origin.
         """
         address = parts(url)
         verdict = self._options.policy.judge_parts(address, self._year)
@@ -404,10 +415,11 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
     """Return the time when an address is due again (UNIX seconds), and its next interval in seconds.
 
     `interval` is its current interval (0 before the first attempt), `failures` is the number of failures in a row
-    including this attempt, and `start_interval` is the site's configured interval. The interval is not changed here,
-    but by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
-    address is due in one hour, then two, four and so on, but not later than after the interval. After another 4xx it is
-    due after the interval, as after a page. A sitemap is due every day.
+    including this attempt, and `start_interval` is the site's configured interval, with which an address begins. Later,
+    the interval is changed by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a
+    failed connection, or if robots.txt could not be fetched or the origin gets no more requests in the run, the address
+    is due in one hour, then two, four and so on, but not later than after the interval. Otherwise, as after a page or
+    another 4xx, it is due after the interval. A sitemap is due after a day, and its interval is a day.
     """
     present_interval = interval or start_interval
     if attempt.kind == SITEMAP:

@@ -45,7 +45,7 @@ from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
-"""The maximum number of bytes of a document that is read, after decompression."""
+"""The maximum number of bytes of a document that is read, both as stored and after decompression."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -93,12 +93,12 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) from which searches must not find the page, or None if the page sets no time."""
+    """Return the UNIX time from which searches must not find the page; None if it sets none or is hidden already."""
     return summary.until
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return a source's scope without the host `*`, with which all links would be internal; None if it has no seeds."""
+    """Return a source's scope without the host `*` (all links would be internal); None without a source or seeds."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
@@ -112,7 +112,7 @@ def _get_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str,
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Return whether a page's answer 2xx or 304 has an `X-Robots-Tag` that may hide the page from searches."""
+    """Return whether a page's answer, a document or 304, has an `X-Robots-Tag` that may hide the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL
@@ -167,7 +167,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of the header `Refresh` or else of the `meta` refresh; None if neither is another page."""
+    """Return the target of the header `Refresh` or else of a `meta` refresh; None if neither leads to another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -218,7 +218,7 @@ def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time in the header Date; if it is missing, `visited` (the time of the attempt), or else `_EPOCH`."""
+    """Return the time in the header Date; without a valid one, `visited` (the time of the attempt), or `_EPOCH`."""
     return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
@@ -281,14 +281,14 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
 
 
 def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
-    """Return the exit code of an attempt; FILE_INGESTED if a text was read from a file of a type without a reader."""
+    """Return the exit code of an attempt; FILE_INGESTED if a text was read although the declared type has no reader."""
     code = classify_attempt(attempt)
     has_text = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
     return ExitCode.FILE_INGESTED if has_text else code
 
 
 def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
-    """Return what an attempt found, and the summary of the content, or None if there is no new content."""
+    """Return what an attempt found, and the summary of the content (None without content, or if it was not read)."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
         return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)

@@ -265,7 +265,7 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
     """Count the new, changed, gone and moved pages that sessions wrote, by source and kind of change.
 
-    `facts` are the first and the last number of the sessions.
+    `facts` are the first and the last number of the sessions. The result is empty if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
         timelines = () if summary is None else read_timelines(summary, sessions=facts)
@@ -303,6 +303,7 @@ def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mappi
     """Count the changes by source and kind.
 
     A version that is a page with a refresh to another page counts as MOVED when it begins, besides NEW or CHANGED.
+    Pages whose origin has no source are left out.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.names()}
     for timeline in timelines:
@@ -319,9 +320,10 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
     `name` is the address; `since` and `until` are days, months, years or times, as in the search language. If `until`
-    is empty, the latest version is used. If `since` is empty, the version before the other one is used. A page that was
-    gone counts as empty. Returns None for an unknown page. Raises UsageError for an invalid address, and WindrowError
-    if there are no pages yet, or if there are not two versions to compare.
+    is empty, the latest version is used. If `since` is empty, the version before the other one is used or, if the page
+    was gone, its last version. A page that was gone counts as empty. Returns None for an unknown page. Raises
+    UsageError for an invalid address, and WindrowError if there are no pages yet, if the page was not known yet at one
+    of the times, or if both versions are the same one and not both times were given.
     """
     url = normalise_web_address(name)
     if not url:
@@ -374,10 +376,7 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
 def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Describe the difference between two versions in one line.
-
-    `old_gone` and `new_gone` are the times that `_version_at` returned.
-    """
+    """Describe a difference in one line; `old_gone` and `new_gone` are the times that `_version_at` returned."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:

@@ -88,9 +88,9 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
     """Remove the remains of deleted pages, and return messages.
 
-    The search index is rebuilt, because removed documents remain in its files for a while. Both databases are
-    rewritten, and files of killed replays are deleted. There is a message for each database that could not be rewritten
-    because another process reads it. `pulse` is called between parts of the work.
+    Duplicates are updated, and the search index is rebuilt, because removed documents remain in its files for a while.
+    Both databases are rewritten, and files of killed replays are deleted. There is a message for each database whose
+    write-ahead log still has remains because another process reads it. `pulse` is called between parts of the work.
     """
     refuse_foreign(workspace.section(Pages).index)
     summary_path = workspace.section(Pages).summary_database

@@ -26,7 +26,7 @@ ROWS_PER_TRANSACTION = 500
 """The maximum number of attempts or addresses that are projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""The time in seconds after which `catch_up` stops while a session runs. The session calls it about once a second."""
+"""The time in seconds after which `catch_up` stops while a session runs. It is called at most once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number

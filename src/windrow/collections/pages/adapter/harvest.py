@@ -109,9 +109,9 @@ def _find_setting(workspace: Workspace, name: str) -> Value:
 
 
 def find_agent(workspace: Workspace) -> str:
-    """Return the user agent, or an empty text if a setting for it is missing or malformed.
+    """Return the user agent, or "" if a setting for it is missing or malformed.
 
-    It is needed even if nothing is crawled, because pages may have robots directives that name it.
+    The user agent is needed even if nothing is crawled, because pages may have robots directives that name it.
     """
     try:
         return require_agent(workspace)
@@ -143,7 +143,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if `source` has a seed that another source has too, because it would be requested for both."""
+    """Raise UsageError if another source of pages has a seed of `source`, because it would be requested for both."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -169,7 +169,7 @@ def predict(workspace: Workspace, name: str) -> str:
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""The number of latest answers that are read to find the robots.txt in force."""
+"""The maximum number of the latest answers that are read to find the robots.txt in force."""
 
 
 class Judgement(NamedTuple):
@@ -190,7 +190,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, kinds: Mapping
 
     `kinds` has the crawl type of the address by the name of each source that has it on the ledger. If some of these are
     configured, only they are asked, otherwise every source whose hosts include the address. The first source that may
-    request it decides; if none may, the first whose paths include it.
+    request it decides; if none may, the first whose paths include it, or else the first whose hosts include it.
     """
     sites = {source.name: source for source in workspace.of(COLLECTION.name)}
     address, year, private_host = parts(url), now().year, _judge_private_host(ledger, url)

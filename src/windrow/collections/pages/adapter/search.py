@@ -1,4 +1,4 @@
-"""Search the pages of one Summary Database. The search index finds words; the database answers other filters."""
+"""Search the pages of one Summary Database. The database answers the filters that the search index cannot answer."""
 
 from __future__ import annotations
 
@@ -72,8 +72,7 @@ BLOCK_SIZE = 40
 MAX_TEXTS_READ = 16
 """The maximum number of candidates of a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
-"""The maximum number of blocks that are read for a clause. Pages in later blocks are not found; a note tells the user.
-"""
+"""The maximum number of blocks that are read for a clause. Later pages are not found, and a note tells the user."""
 MAX_MATCHES = 20_000
 """The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
@@ -211,7 +210,7 @@ class Search:
         )  # fmt: skip
 
     def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
-        """Return a list with a note on how many soft 404s match a query but are left out; empty if there are none."""
+        """Return a list with a note on how many soft 404s match a query but are left out; an empty list if none are."""
         hidden = keep_soft_404s_only(query)
         if hidden is None or not self._index.count(SOFT_404S):
             return []
@@ -280,7 +279,7 @@ class Search:
         return gathered_pages, is_cut
 
     def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best pages, add to their scores how close the query's words are, and sort again."""
+        """Read the texts of the best pages, add to their scores how close the query's words are, and sort them."""
         best_pages = ranked_pages[:MAX_TEXTS_READ]
         pile_ids = {
             ranked_page.candidate.page.pile_id
@@ -331,10 +330,7 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, with the numbers of their copies.
-
-        If the query is about the present, each page also gets the representative of its group.
-        """
+        """Yield the pages to show with the numbers of copies; for a query of the present, with representatives too."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -366,8 +362,6 @@ class Search:
 
 
 def _open_search(workspace: Workspace) -> AbstractContextManager[Search]:
-    """Open the search of a workspace's pages; raise WindrowError if there are no pages yet."""
-
     def origins_of(source: str) -> tuple[str, ...]:
         with closing(Ledger(workspace.ledger)) as ledger:
             return tuple(host.origin for host in ledger.addresses.hosts("pages") if host.source == source)

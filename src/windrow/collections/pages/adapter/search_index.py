@@ -26,8 +26,8 @@ _NO_STAMP = (1 << 63, 0)  # a (page id, stamp) that is greater than those of all
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
     """Open the index of pages for searches.
 
-    Build it first if it is missing or of another version, or if `anew` is true. Return the index, and whether it was
-    built in a temporary folder. If it was, the next search must build it again.
+    Build the index first if the index or its manifest is missing or of another version, or if `anew` is true. Return
+    the index, and whether it was built in a temporary folder. If it was, the next search must build it again.
     """
     built: list[FullTextIndex] = []
 
@@ -42,7 +42,8 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
     """Write new and changed pages to an index, and remove pages that no longer exist; return the numbers of both.
 
-    `pulse` is called between batches; if it returns False, the work stops.
+    An index without a manifest is emptied first. `pulse` is called between batches; if it returns False, the work
+    stops.
     """
     if _has_no_manifest(index):
         index.empty()
@@ -64,7 +65,8 @@ def decode_links(entry: ManifestEntry) -> IncomingLinks:
 def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
     """Yield a message for each kind of difference between the Summary Database and the index in a folder.
 
-    Neither is changed. Raises StoreError if the database or the index cannot be read.
+    Neither is changed. Raises StoreError if the database or the manifest cannot be read; an index that cannot be opened
+    counts as missing.
     """
     with (
         closing(SummaryReader(summary_path)) as summary,
@@ -106,7 +108,7 @@ def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterat
 
 
 def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
-    """Mark new and changed pages as due in the manifest; return the ids of pages that no longer exist."""
+    """Mark new and changed pages, and those they link to, as due; return the ids of pages that no longer exist."""
     removed_ids: list[int] = []
     changed_ids: list[int] = []
     for page_id, exists in _find_differences(summary, manifest):
@@ -193,7 +195,7 @@ def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Index
 
 
 def make_index_phase(summary_path: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session: a function that returns a message with its counts.
+    """Return the index phase of a session: a function that updates the index, and returns a message with counts.
 
     The message is empty if there is no Summary Database.
     """

@@ -73,9 +73,10 @@ class PageState(NamedTuple):
     `state` is open (present at the last successful request), gone, waiting (not requested yet), had (fetched, but
     without a version: for example an image, a list of addresses, or not summarised yet), failing, cancelled, refused,
     forgotten (taken down) or unknown. `rule` describes the rule that refuses the address now, or is empty. `via` are
-    the addresses that led to the page: first the one where it was found, last the seed. `alike` are the addresses with
-    the same text now, `near` are the addresses with nearly the same text, and `represented_by` is their representative.
-    `due` is the time of the next request, `every` is the number of seconds after which the page is expected to change.
+    the addresses that led to the page, at most 20: first the one where it was found, then on to the seed.
+    `alike` are the addresses with the same text now, `near` are the addresses with nearly the same text, and
+    `represented_by` is their representative. `due` is the time of the next request, `every` is the number of seconds
+    after which the page is expected to change.
     """
 
     url: str
@@ -139,10 +140,7 @@ def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[T
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the address at which an address was found, then the one at which that was found, and so on to the seed.
-
-    At most `_MAX_CHAIN` addresses are yielded.
-    """
+    """Yield the address at which an address was found, and so on towards the seed, at most `_MAX_CHAIN` addresses."""
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN

@@ -114,7 +114,6 @@ def _find_site(workspace: Workspace | None, url: str) -> Site:
 
 
 def _find_source(workspace: Workspace | None, url: str) -> Source | None:
-    """Return the first source whose site includes the origin of an address, or None if there is none."""
     sources = workspace.of("pages") if workspace else ()
     return next((source for source in sources if make_site_policy(source).scope.owns(parts(url))), None)
 

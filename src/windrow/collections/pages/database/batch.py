@@ -128,7 +128,7 @@ class SummaryBatch:
         return int(self._connection.execute(f"SELECT coalesce(max({table}_id), 0) FROM {table}").fetchone()[0])
 
     def settle(self, entries: Sequence[SummaryEntry]) -> None:
-        """Write the observations of crawls, and update the generations of their addresses."""
+        """Write observations and wordings of crawls, and update the generations of their addresses and their parts."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
         self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
         url_ids = self._id_finder.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
@@ -170,7 +170,7 @@ class SummaryBatch:
             self._past_link_hashes.setdefault(url_id, set())
 
     def _fold_addresses(self, urls: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
-        """Fold the observations of addresses, given by id, and write the changes of their generations."""
+        """Fold the observations of addresses, and write the changes of their generations; `urls` has them by id."""
         url_ids = json.dumps(list(urls))
         observations = self._connection.execute(_SELECT_OBSERVATIONS, (url_ids,))
         observed_rows = {url_id: list(rows) for url_id, rows in groupby(observations, itemgetter(0))}
@@ -194,8 +194,9 @@ class SummaryBatch:
     def _write_observations(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
         """Insert or update a row for each crawl.
 
-        A crawl that found content without a summary gets the columns of the first reading of the same content, or is
-        recorded as UNKNOWN if there is no such reading.
+        A crawl that found content without a summary gets the identity, reason and hashes of the first reading of the
+        same bytes at its address; a reading that failed by a fault of windrow is used only if there is no other.
+        Without a reading, the crawl is recorded as UNKNOWN.
         """
         rows: list[Row] = []
         for crawl, summary in entries:
@@ -226,7 +227,6 @@ class SummaryBatch:
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the ids of the generations whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -278,7 +278,7 @@ class SummaryBatch:
         return folded.removed_ids
 
     def _assign_id(self, version: FoldedVersion, url_id: int, columns: Row, known_rows: Mapping[int, Row]) -> int:
-        """Return the id of a version, and collect its row if it is new or changed.
+        """Return the id of a generation, and collect its row if it is new or changed.
 
         `columns` and the values of `known_rows` are the columns of `_SELECT_GENERATIONS` after the two ids.
         """
@@ -304,11 +304,12 @@ class SummaryBatch:
         self._touched_piles.update(pile_id for pile_id in pile_ids if pile_id is not None)
 
     def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
-        """Describe a generation by the reading of the observation `row`, or mark it as unread.
+        """Collect what describes a generation: the reading of the observation `row`.
 
-        `former_row` is the observation that describes the generation so far, or None if the generation has another text
-        now. Nothing is done if both observations have the same bytes and the same identity, unless the bytes were read
-        again (for example with a higher limit) or must still be read.
+        If the observation has no reading in this batch, it is recorded that the bytes of its attempt must be read.
+        `former_row` is the observation that describes the generation so far, or None if there is none or the generation
+        has another text now. Nothing is done if both observations have the same bytes and the same identity, unless the
+        bytes were read again (for example with a higher limit) or must still be read.
         """
         is_unread = generation_id in self._unread
         is_read_again = (
@@ -387,7 +388,7 @@ class SummaryBatch:
         )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Delete generations that no longer exist. Their crawls must have been attached to other generations before."""
+        """Delete generations that no longer exist, and their parts; the rows of their crawls were deleted before."""
         if not removed_ids:
             return
         self._parts_writer.clear(removed_ids)
@@ -418,10 +419,7 @@ def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity
 
 
 def _parse_observation(row: Row) -> CrawlObservation:
-    """Convert a row of `_SELECT_OBSERVATIONS`.
-
-    `has_body` is true only for an answer 200 with a body, because conditional requests refer only to such answers.
-    """
+    """Convert a row of `_SELECT_OBSERVATIONS`; conditional requests refer only to answers 200 with a body."""
     return CrawlObservation(
         row[_SEEN_AT],
         row[_SEEN_UUID],

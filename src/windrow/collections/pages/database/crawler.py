@@ -19,8 +19,7 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database, store_errors
 
 DESCRIBED = "windrow.described"
-"""The key in `unobtanium_database_info` of the number of the last attempt that was compared with the Summary Database.
-"""
+"""The key in `unobtanium_database_info` of the last attempt (number) that was compared with the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -30,7 +29,7 @@ _INSERT_CRAWL = "INSERT INTO crawl_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_REQUEST = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_FILE = "INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
 _INSERT_REDIRECT = "INSERT INTO redirect VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
-# Only a later crawl updates a candidate; time and exit code (or ETag) are always set together.
+# A crawl does not update a candidate that has a later one; time and exit code (or ETag) are always set together.
 _UPSERT_CANDIDATE = """
 INSERT INTO crawl_candidate (url_id, last_crawl_time_unix_utc, last_crawl_exit_code) VALUES (?, ?, ?)
 ON CONFLICT (url_id) DO UPDATE SET last_crawl_time_unix_utc = excluded.last_crawl_time_unix_utc,
@@ -60,7 +59,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """What the Summary Database says about the file of an attempt. `canonical` is its canonical address, or empty."""
+    """What the Summary Database says about the file or redirect of an attempt; `canonical` may be empty."""
 
     attempt: int
     exit_code: int
@@ -112,7 +111,7 @@ class CrawlerStore(DatabaseWriter):
         super().__init__(path, ("base", "crawler"), ("foreign_keys = ON",))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
-        """Write the next crawls in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
+        """Write the next crawls, in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
         with self._writing():
             redirect_targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
             url_ids = self._id_finder.get_url_ids({crawl.url for crawl in crawls} | redirect_targets)
@@ -219,7 +218,7 @@ class CrawlerStore(DatabaseWriter):
             self._connection.execute(_UPDATE_LAST_CONTENT, (url_id, at, etag))
 
     def list_open_agents(self) -> list[int]:
-        """Return the ids of agents without an end time. Their sessions are running or were killed."""
+        """Return the ids of agents without an end time: their sessions run, were killed, or have ended just now."""
         return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
     def write_end_times(self, end_times: Iterable[tuple[int, int]]) -> None:

@@ -1,7 +1,7 @@
 """The entries that are written for an address, and how its observations are folded into generations.
 
-A generation is one version of the content at an address; it ends when the content has changed or is gone. The fold
-always takes all observations of an address, so the result does not depend on the order in which they arrive.
+A generation ends when the content at its address has changed or is gone. The fold always takes all observations of an
+address, so the result does not depend on the order in which they arrive.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CrawlObservation(NamedTuple):
 
 @dataclass(slots=True)
 class Generation:
-    """One version: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
+    """One generation: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
 
     `crawls` are UUIDs, oldest first. `content_crawls` are the UUIDs of the crawls that received the content, one for
     each of `crawls`: the same crawl, or an earlier one that a SAME refers to.
@@ -59,10 +59,7 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """The UUID of the crawl that received the generation's latest content.
-
-        Its reading describes the generation.
-        """
+        """The UUID of the crawl that received the generation's latest content. Its reading describes the generation."""
         return self.content_crawls[-1]
 
 
@@ -72,7 +69,7 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
     after an end is a new generation, even if it is equal to the content before the end. SAME means the last content
     with a body, even if something else was seen after it, because the server compares with that body. UNKNOWN is
-    ignored.
+    ignored, and so is SAME before any content with a body.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
@@ -113,7 +110,7 @@ class FoldedVersion(NamedTuple):
 
 
 class FoldedVersions(NamedTuple):
-    """The versions of an address, oldest first, and the ids of generations that no longer exist."""
+    """The generations of an address (`versions`), oldest first, and the ids of those that no longer exist."""
 
     versions: list[FoldedVersion]
     removed_ids: set[int]
@@ -124,9 +121,9 @@ def fold_versions(
 ) -> FoldedVersions:
     """Fold the observations of an address and keep the ids of its generations where possible.
 
-    Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
-    generations. A version keeps the lowest id of its observations that no older version keeps. So one of the ids of
-    merged versions is kept, and the second part of a split version has the id None.
+    Each observation is given with the id of its former generation, or None; `known_ids` are the ids of all former
+    generations. A generation keeps the lowest id of its observations that no older generation keeps. So one of the ids
+    of merged generations is kept, and the second part of a split generation has the id None.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")
@@ -232,7 +229,7 @@ PILE_DIGEST_BYTES = 64
 """The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
-"""The suffix of a stored digest if the summary also depends on the header, so that equal bytes must be read again."""
+"""The suffix of a stored digest if the summary also depends on header fields, so equal bytes must be read again."""
 
 
 class CrawlEntry(NamedTuple):
@@ -271,9 +268,10 @@ class TextSummary(NamedTuple):
     """The content at an address.
 
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
-    redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
-    the one that was requested, such as a soft 404; otherwise it is empty. `identity` differs between versions; with a
-    pile it is the pile's digest. `described` contains the columns of `document_description` after the first.
+    redirect, a document without any text, or a file of an unknown type). With a pile, `reason` tells why the document
+    was not read whole or is not the one that was requested, such as a soft 404; otherwise it is empty. `identity`
+    differs between versions; with a pile it is the pile's digest. `described` contains the columns of
+    `document_description` after the first.
 
     Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,
     text)`; the bits of `location` are the fifteen flags of `link_summary` in their order, beginning with the lowest
@@ -341,7 +339,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A received file: its size in bytes as transferred, its media type, and its Last-Modified in UNIX seconds."""
+    """A received file: its size in bytes as archived, its media type, and its Last-Modified in UNIX seconds."""
 
     size: int
     mime: Mime | None

@@ -1,6 +1,7 @@
 """Remove addresses from a Summary Database: their versions with all details, and texts that no other version has.
 
-Links of other pages to these addresses are kept, because they are parts of those pages.
+Links of other pages to these addresses are kept, because they are parts of those pages. From a crawler database, what
+the addresses returned is removed.
 """
 
 from __future__ import annotations
@@ -86,8 +87,9 @@ _DELETE_UNUSED_ORIGINS = "DELETE FROM origin WHERE origin_id NOT IN (SELECT orig
 def forget_versions(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove all versions of addresses, and of all addresses of origins; return the number of removed generations.
 
-    Works within the open transaction of `connection`. The ids of the generations and their text piles are recorded, so
-    that the next run updates duplicates.
+    Their observations, and the texts, words, wordings, addresses and origins to which nothing refers any more, are
+    removed too. Works within the open transaction of `connection`. The ids of the generations and their text piles are
+    recorded, so that the next run updates duplicates.
     """
     execute = connection.execute
     url_ids = _find_ids(connection, urls, origins)
@@ -153,7 +155,8 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove from a crawler database what addresses and origins returned; return the number of removed files.
 
-    Files, redirects, messages and the headers ETag and Last-Modified are removed. The log of the requests is kept.
+    Files, redirects, messages, the headers ETag and Last-Modified, and the times of the last content are removed. The
+    log of the requests is kept.
     """
     execute = connection.execute
     url_ids = _find_ids(connection, urls, origins)

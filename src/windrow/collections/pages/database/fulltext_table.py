@@ -42,7 +42,7 @@ PILES_PER_COUNT = 250
 ROWS_PER_STATEMENT = 200
 """The maximum number of rows that one INSERT statement writes."""
 MAX_REMEMBERED_WORDS = 200_000
-"""The maximum number of words whose ids are kept in memory."""
+"""The number of words above which their ids are removed from memory before more are added."""
 
 CountWords = Callable[..., Mapping[str, int]]
 """A function that takes one or more texts, and returns how often each word occurs in all texts together."""
@@ -129,8 +129,9 @@ def fill(
 ) -> FillCounts:
     """Update the full-text table and the word counts of a Summary Database.
 
-    `count_words` counts the words of a pile's main and other text. `pulse` is called before each batch; if it returns
-    False, the work stops. Raises StoreError if the database fails. The next call continues after the committed batches.
+    `count_words` counts the words of a pile's main and other text. `pulse` is called before each batch of piles to add;
+    if it returns False, the work stops. Raises StoreError if the database fails. The next call continues after the
+    committed batches.
     """
     with _open_unchecked(summary) as connection:
         _register_spelling(connection, spelling)
@@ -249,10 +250,7 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write word counts. `numbers` are a word id, a pile id and a count for each row.
-
-    Many rows in one statement take half the time of one statement for each row.
-    """
+    """Write rows given as word id, pile id and count one after another; many in one statement take half the time."""
     max_parameters = 3 * ROWS_PER_STATEMENT
     for start in range(0, len(numbers), max_parameters):
         parameters = tuple(numbers[start : start + max_parameters])

@@ -119,7 +119,8 @@ def read_checkpoint(reader: SqliteReader) -> int:
 def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
     """Yield a message for each kind of fault, with some addresses, and for each text that does not match its digest.
 
-    If SQLite finds that the file is damaged, only that is yielded.
+    There is also one for each of the first `_MAX_LISTED_ADDRESSES` rows that refer to a missing row. If SQLite finds
+    that the file is damaged, only that is yielded.
     """
     with reader.reading() as connection:
         damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -195,7 +196,7 @@ class GenerationRow(NamedTuple):
 
 
 def read_all_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
-    """Yield every version of every page in the order of generations, within one read transaction."""
+    """Yield every version of every address in the order of generations, then of time, within one read transaction."""
     with reader.reading() as connection:
         for row in connection.execute(_SELECT_VERSIONS.format(versions=version_relation(connection))):
             yield GenerationRow(*row)
@@ -227,8 +228,9 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
     """Return the number of generations in `old`, the number in `new`, and how many generations differ.
 
-    `old` and `new` are paths of databases. A generation differs if only one database has it. These generations are
-    counted in each database, and the higher number is returned. Raises StoreError if a database cannot be read.
+    `old` and `new` are paths of databases. A generation differs if the other database has none with the same address,
+    beginning, text, title, description and language. These generations are counted in each database, and the higher
+    number is returned. Raises StoreError if a database cannot be read.
     """
     try:
         with closing(sqlite3.connect(new)) as connection:

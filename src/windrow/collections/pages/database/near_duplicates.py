@@ -145,9 +145,10 @@ class _Comparison:
             self._enqueue((order_hash, id_))
 
     def _join_nearest(self, text: SketchedText) -> None:
-        """Join a generation to the most similar hub of its bands; if none is similar enough, detach it.
+        """Join a generation to the most similar earlier hub of its bands; detach it if none is similar enough.
 
-        A hub that is itself joined to another generation is replaced by that generation.
+        For a hub that is itself joined to another generation, that generation is compared. Generations that may depend
+        on a change are queued.
         """
         own_bands = split_bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
@@ -285,7 +286,11 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: a canonical page, else a former representative, else the best one."""
+    """Return the id of a group's representative: of its candidates, the one with the lowest `preference`.
+
+    Candidates are the former representatives that others name as canonical, else all pages that others name so, else
+    the former representatives, else all.
+    """
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
@@ -317,7 +322,6 @@ class _Groups:
             )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
-        """Add the members whose ids are in `wanted_ids`, and return their ids."""
         added_members = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added_members}
         self._parents |= {member.id: parent_id for member, parent_id in added_members if parent_id is not None}
@@ -402,7 +406,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among generations with these texts.
+    """Update the duplicates among the present generations with these texts.
 
     New duplicates begin and former duplicates end at `now` (UNIX seconds).
     """
@@ -419,10 +423,7 @@ def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], n
 
 
 def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
-    """Return the original of each duplicate: the first generation with the same text on the same origin.
-
-    `rows` are sorted and contain pile id, origin id, address and generation id.
-    """
+    """Return the original of each duplicate by id: the first of the sorted `rows` with the same pile and origin."""
     originals: dict[int, int] = {}
     group: tuple[int, int] | None = None  # pile and origin of the previous row
     original_id = 0

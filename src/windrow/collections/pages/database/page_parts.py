@@ -1,11 +1,11 @@
 """The parts of a generation: its description, file, redirect, present and past links, and past descriptions.
 
 A wording is what a page says about itself: title, headline, description and so on. For each crawl that read a page,
-the column `said` of `windrow_observation` contains a hash of the wording. The last crawl of a generation describes it;
-earlier wordings are versions in `windrow_past`.
+the column `said` of `windrow_observation` contains a hash of the wording. The latest content of a generation describes
+it; earlier wordings are versions in `windrow_past`.
 
 The column `linked` contains a hash of the page's links. A set of links that differs from the generation's present links
-is stored once in `windrow_past_link`.
+is stored once for each address in `windrow_past_link`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TABLES = ("link_summary", "document_description", "file_summary", "redirect_summ
 """The tables with the parts of a generation."""
 
 MAX_LINK_SHAPES = 20_000
-"""The maximum number of entries of `_LinkShapes`. It is emptied before it would have more."""
+"""The maximum number of entries of `_LinkShapes`. The cache is emptied before it would have more."""
 # Positions in a link of `TextSummary.links`; 2 to 9 are the shape, which is a key of `_LinkShapes`.
 _URL: Final = 0
 _FRAGMENT: Final = 1
@@ -109,8 +109,7 @@ class PartsWriter:
 
 
 VERSION_BYTES = 8
-"""The number of leading bytes of a wording hash that identify a version. The other bytes may differ within a version.
-"""
+"""The number of leading bytes of a wording hash that identify a version. Other bytes may differ within a version."""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """
@@ -133,7 +132,7 @@ class PastVersion(NamedTuple):
 class WordingSeen(NamedTuple):
     """One crawl of a generation: the number of its attempt, its time (UNIX seconds), and the hash of the wording.
 
-    The hash is empty if the crawl did not read the page.
+    The hash is empty if the page was not read, or if its summary has no description.
     """
 
     attempt: int
@@ -242,7 +241,10 @@ def hash_links(summary: TextSummary | None) -> bytes:
 
 
 def copy_present_links(connection: sqlite3.Connection, generation_ids: Iterable[int]) -> None:
-    """Copy the present links of generations to `windrow_past_link`, before another reading replaces them."""
+    """Copy the present links of generations to `windrow_past_link`, before another reading replaces them.
+
+    A generation that no reading describes is skipped.
+    """
     for generation_id in generation_ids:
         row = connection.execute(_SELECT_DESCRIBING_CRAWL, (generation_id,)).fetchone()
         if row is None:

@@ -15,7 +15,7 @@ from windrow.stores.sqlite import SqliteReader
 
 
 class PageVersion(NamedTuple):
-    """A version of one address: a text with a description.
+    """A version of one address, with its details.
 
     Times are UNIX seconds; `end` is None until the version ends. `id` is the id of the generation for its latest
     version, and negative for its past versions. `kind` is its media type, `size` is in bytes, `redirect` is the target

@@ -216,10 +216,7 @@ class SummaryReader:
         self._file.close()
 
     def read_findable(self) -> Iterator[IndexedGeneration]:
-        """Yield the versions that have a text or a title, sorted by id, past versions first.
-
-        Their texts are left out.
-        """
+        """Yield the versions that have a text or a title, without their texts, sorted by id: past versions first."""
         with self._file.reading() as connection:
             for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
@@ -261,7 +258,7 @@ class SummaryReader:
         """Return the links to each URL, by URL id.
 
         Only links with a text and without `nofollow` count, and only those on other present pages that are not
-        duplicates.
+        duplicates. At most `MAX_LINKS_READ` links to a URL are read.
         """
         links_by_url = {}
         with self._file.reading() as connection:
@@ -275,7 +272,7 @@ class SummaryReader:
         return links_by_url
 
     def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
-        """Return the ids of the generations that the generations with these ids link to."""
+        """Return the ids of all generations at the addresses to which the generations with these ids link."""
         with self._file.reading() as connection:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}
 
@@ -293,11 +290,11 @@ class SummaryReader:
         return self._query_groups(_SELECT_REPRESENTATIVES, ids)
 
     def count_group_urls(self, representatives: Iterable[int]) -> dict[int, int]:
-        """Count the URLs of groups, by the id of the group's representative."""
+        """Count the URLs of the present generations in groups, by the id of the group's representative."""
         return self._query_groups(_COUNT_GROUPS, representatives)
 
     def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of URLs that were missing or gone at their last attempt up to `as_of` (UNIX seconds)."""
+        """Return the ids of URLs that were missing or gone by their last known result up to `as_of` (UNIX seconds)."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()
@@ -306,7 +303,8 @@ class SummaryReader:
     def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
         """Return the ids of URLs whose links differ between the last crawl before `as_of` and the first one after it.
 
-        `as_of` is in UNIX seconds.
+        `as_of` is in UNIX seconds. Only crawls that found the page count. A URL is left out if it was found at exactly
+        this time, if the first crawl after it got a 304, which means the same links, or if its links are unknown.
         """
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_past_link"):

@@ -1,6 +1,7 @@
-"""Find suspected soft 404s: pages of one origin with the same title and the same short text, but different addresses.
+"""Find suspected soft 404s: pages of one origin with the same title, headline and short text at different addresses.
 
-Such a page is suspected if no word of its address is in the text.
+Such a page is suspected if no long word of its address's name (`name_of`) is in the text. The suspected pages must
+have at least `MIN_NAMES` different names.
 
 A server that answers every address with the same page does not have these documents. A page that several addresses
 show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.
@@ -54,7 +55,7 @@ HAS_TABLE = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_soft_404'"
 
 
 def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> None:
-    """Update which present pages with these texts are suspected, within the open transaction of `connection`."""
+    """Update which present pages with these text piles are suspected, within the open transaction of `connection`."""
     piles = json.dumps(list(pile_ids))
     connection.execute("DELETE FROM windrow_soft_404 WHERE text_pile_id IN (SELECT value FROM json_each(?))", (piles,))
     repeated = [pile_id for (pile_id,) in connection.execute(_SELECT_REPEATED_TEXTS, (piles, MIN_NAMES))]
@@ -75,9 +76,9 @@ def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> 
 def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
     """Return the ids of the suspected pages among `pages`: (address, id) of pages of one origin with the same `text`.
 
-    A page is suspected if no long word of its address's name is in the text. The list is empty if the suspected pages
-    have fewer than `MIN_NAMES` different names, or if they are fewer than half of the pages. An address whose name has
-    no long word, such as `/n/1`, is ignored.
+    A page is suspected if no long word of its address's name is in the text (`_is_mentioned`). An address whose name
+    has no long word, such as `/n/1`, is ignored. The list is empty if the suspected pages have fewer than `MIN_NAMES`
+    different names, or if they are fewer than half of the pages that are not ignored.
 
     >>> pages = [("https://a.example/teas", 1), ("https://a.example/cups/", 2), ("https://a.example/news-2", 3)]
     >>> find_suspects([*pages, ("https://a.example/n/4", 4)], "Welcome to our shop")

@@ -94,7 +94,7 @@ class SummaryStore(DatabaseWriter):
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def adopt_sessions(self, path: Path) -> None:
-        """Copy the recorded sessions from the store at `path`, which this store replaces."""
+        """Copy the sessions of the store at `path`, which this one replaces; of its own, only the last one stays."""
         with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
 
@@ -111,21 +111,25 @@ class SummaryStore(DatabaseWriter):
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the body that `steps.name_payload` calls `payload` was read at the address `url` before."""
+        """Return whether the body that `steps.name_payload` calls `payload` was read at the address `url` before.
+
+        A reading that failed by a fault of windrow (`OWN_FAULTS`) does not count.
+        """
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
         """Return whether the body with the digest `payload` was read at `url`, but may have another summary now.
 
-        That is so if its summary depends on the header, or if searches must not find the page from a certain time on.
+        That is so if its summary depends on header fields, or if searches must not find the page from a certain time
+        on.
         """
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return the results of attempts by address, oldest first.
+        """Return the content checks of attempts by address, oldest first; unknown addresses are left out.
 
-        Attempts up to the first one that found content are not included. Another text or description counts as a
-        change; `ContentCheck(None)` is an attempt that did not find content.
+        Attempts up to the first one that found content are not included. Another text or wording counts as a change;
+        `ContentCheck(None)` is an attempt that did not find content.
         """
         checks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_SELECT_OBSERVATIONS, json.dumps(list(urls))), itemgetter(0)):
@@ -154,7 +158,8 @@ class SummaryStore(DatabaseWriter):
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
         """Describe generations by new readings of their attempts. `readings` has each reading by its attempt's number.
 
-        A generation whose reading is None or has no summary keeps its description.
+        A generation whose reading is None or has no summary keeps its description. None of these attempts must be read
+        again afterwards.
         """
         with self._writing():
             summaries, reading_rows = {}, []
@@ -198,7 +203,7 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update duplicates and suspects of at most `PILES_PER_TRANSACTION` text piles; return the number of piles."""
+        """Update duplicates and suspects of piles in `windrow_regroup`, and remove these there; return their number."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

@@ -53,7 +53,7 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
 MAX_REMEMBERED_IDS = 100_000
-"""The maximum number of cached ids: of addresses, of origins, and of media types."""
+"""The number of cached ids above which a cache is emptied: of addresses, of origins, or of media types."""
 
 _SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
@@ -61,10 +61,7 @@ _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) 
 
 
 class IdFinder:
-    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones.
-
-    Ids of piles are not cached.
-    """
+    """Finds ids of addresses, origins, media types and text piles; inserts new ones. Those of piles are not cached."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -215,8 +212,9 @@ class DatabaseWriter(SqliteStore):
     def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str], *, page_bytes: int = 4096) -> None:
         """Open the database in a file, set `pragmas` of SQLite, and create the tables of `schemas` if the file is new.
 
-        `page_bytes` is the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows
-        that a power failure removes are written again.
+        An existing file that cannot be written is opened for reading; `_writing` then raises the error. `page_bytes` is
+        the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows that a power
+        failure removes are written again.
         """
         self.path = path
         with self._guarded():

@@ -30,7 +30,7 @@ from windrow.model import Finding
 
 
 def parse_unix_time(text: str) -> int | None:
-    """Return the UNIX time of a date in any spelling that `windrow.formats.moment` reads; None if it is not a date.
+    """Return the UNIX time of a date in any form that `windrow.formats.moment.read_page_time` reads, otherwise None.
 
     A date without a zone is in UTC.
 
@@ -86,8 +86,8 @@ def describe(
     """Describe a page; `is_main` has for each block whether it is main content.
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language, which are used if `head` does not
-    have the date of the last change or the language. The title is `title`, `og:title` or the first headline. The
-    description is `description`, `og:description` or the first paragraph of at least 80 characters.
+    have the date of the last change or the language. The title is `title`, `og:title` or the headline. The
+    description is `description`, `og:description` or the main content's first paragraph of at least 80 characters.
     """
     first_headline = find_headline(outline, is_main, head)
     if first_headline[-1:] in _SIGNS:
@@ -124,16 +124,16 @@ _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """A page's text pile. `text` and `secondary_text` contain all its text; the other fields repeat parts of `text`."""
+    """A page's text pile. `text` and `secondary_text` are its visible text; other fields repeat parts of `text`."""
 
     text: str = ""
     """The main content, with about one line for each paragraph."""
     secondary_text: str = ""
     """All other visible text."""
     big_headlines: str = ""
-    """Headlines of levels 1 to 3, one on each line. The first of level 1 is the primary headline and is left out."""
+    """Big headlines, one on each line: in HTML, those of levels 1 to 3 without the first one of level 1."""
     small_headlines: str = ""
-    """Headlines of all further levels, one on each line."""
+    """Headlines of the other levels, one on each line."""
     code_text: str = ""
     quote_text: str = ""
 
@@ -237,6 +237,8 @@ _FRAME_TITLE = re.compile(rb"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)"
 def _show_frames(raw: bytes) -> bytes:
     """Return a page with links in place of its frames, and with the content of `noframes`.
 
+    The page is unchanged if no frameset begins in its first `_MAX_FRAMESET_BYTES`.
+
     >>> _show_frames(b"<frameset><frame src='a.html' name='menu'></frameset>")
     b"<div><a href='a.html'>menu</a></div>"
     """
@@ -258,7 +260,7 @@ def read_html_page(
     raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "",
     ignored: Sequence[str] = (),
 ) -> PageDocument:  # fmt: skip
-    """Read the bytes of an HTML page at the address `url`; raises StepError if it has too many elements.
+    """Read the bytes of an HTML page at the address `url`; raise StepError if it has too many elements.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
     The text of elements that the CSS selectors `ignored` match is left out.

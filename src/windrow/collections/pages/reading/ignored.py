@@ -1,4 +1,4 @@
-"""Leave out of a page the text that its source ignores, so that another time on a clock is not a change of the page."""
+"""Remove the text that a source ignores from its pages, so that another time on a clock is not a change of a page."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class LinkTarget(NamedTuple):
 
 
 class LinkClassifier:
-    """Resolves and classifies the references of one page."""
+    """Resolves the references of one page, and classifies their targets."""
 
     __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
 
@@ -68,8 +68,8 @@ class LinkClassifier:
     def classify_locality(self, url: str) -> int:
         """Return the `Locality` of the normalised address of a target.
 
-        An address with another host or port is OUT, one with another path or query is IN; http and https count as one
-        scheme, and their usual ports as one port.
+        An address with another host or port is OUT, the page's own address is SELF, and any other address is IN; http
+        and https count as one scheme, and their usual ports as one port.
 
         >>> LinkClassifier("http://a.example/x").classify_locality("https://a.example/y")
         1
@@ -131,7 +131,7 @@ class Link(NamedTuple):
     """A bit for each of `LINK_LOCATIONS` that contains the link; the lowest bit is that of the first location."""
     contains_headline: bool
     destination: int | None
-    """A `Destination`; None if the scheme is unknown."""
+    """A `Destination`; None if neither the element nor the scheme shows it."""
     locality: int
     """A `Locality`."""
     html_tag: str
@@ -173,7 +173,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
 
 
 def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
-    """Return the links of the page at `url` with localities relative to `site`; unchanged if the page is not on it."""
+    """Return the links of the page at `url`; if it belongs to `site`, web links get localities relative to `site`."""
     page_url = normalise(url).url
     if not page_url or not site.contains(parts(page_url)):
         return page_links
@@ -224,8 +224,8 @@ class LinkCounts(NamedTuple):
 def count_links(page_links: list[Link], *, has_date: bool) -> LinkCounts:
     """Count the content links of a page: `a` elements with a text, outside of navigation, aside, header and footer.
 
-    Links in a header or footer count if it is in `main` or `article`. A link in both a headline and a list counts as a
-    link in a headline.
+    Links in a header or footer count if they are also in `main` or `article`. A link within the site or to the page
+    itself counts if it is in a headline, contains one, or is in a list; a link in both counts as one in a headline.
     """
     counts = [0, 0, 0, 0, 0]  # in the order of `LinkCounts`
     for _, _, _, _, _, location, contains_headline, _, link_locality, tag, text in page_links:

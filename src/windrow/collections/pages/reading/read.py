@@ -80,7 +80,7 @@ def blank_document(*findings: Finding) -> PageDocument:
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough for a description, cut to a maximum length; None if none is."""
+    """Return the first paragraph of `lines` that is long enough for a description, cut if it is very long, or None."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
@@ -89,7 +89,7 @@ def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> in
 
 
 def make_link(url: str, reference: str, text: str) -> Link | None:
-    """Make a link in a document at `url` that is not HTML; return None if `LinkClassifier` finds no target."""
+    """Make a link in a document at `url` that is not HTML; return None if `LinkClassifier` does not find a target."""
     target = LinkClassifier(url).find_target(reference)
     if target is None:
         return None
@@ -103,7 +103,7 @@ _HTML_TYPE = "text/html; charset=utf-8"
 
 
 def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
-    """Read Markdown at the address `url`; a document that is too long is read as plain text."""
+    """Read Markdown at the address `url`, as plain text if it is too long; raise StepError for too many elements."""
     text = decode(raw, headers.content_type)
     if len(text.text) > markdown_format.MAX_CHARACTERS:
         return read_plain_text(raw, url, headers, limits)
@@ -142,7 +142,7 @@ _MAX_BIG_LEVEL = 1  # the lowest level of big headlines in the table of contents
 
 
 def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
-    """Read a PDF at the address `url`; raise StepError if it is broken, MissingExtra if the extra is not installed."""
+    """Read a PDF at the address `url`; raise the errors of `windrow.formats.pdf.read_pdf`."""
     file = pdf_format.read_pdf(raw, limits)
     lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
@@ -174,13 +174,13 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
 
 
 def _clean_title(metadata: str) -> str:
-    """Clean a title in the metadata of a PDF; return an empty text if it was generated, such as from a file name."""
+    """Clean a title in the metadata of a PDF; return "" if it is very short or was generated, as from a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 
 
 def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -> PageDocument:
-    """Read a feed at the address `url`; return a document without text if it is other XML or JSON."""
+    """Read a feed at the address `url`; raise StepError if it cannot be read. Other XML or JSON has no text."""
     channel = feed_format.read_feed(raw)
     if channel is None:
         return blank_document()
@@ -243,7 +243,7 @@ def read(
     text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
     decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
     paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` has the maximum numbers of
-    pages and characters that are read. Text that is `ignored` is left out.
+    pages of a PDF, and of characters of a PDF or plain text, that are read. Text that is `ignored` is left out.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text

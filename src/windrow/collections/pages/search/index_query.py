@@ -228,7 +228,7 @@ NEVER_ENDED = 2**62
 
 _TITLE_WEIGHT, _HEADLINE_WEIGHT, _LINK_TEXT_WEIGHT, _BIG_HEADLINE_WEIGHT = 4, 3, 3, 3
 _SMALL_HEADLINE_WEIGHT, _DESCRIPTION_WEIGHT, _ADDRESS_WEIGHT = 1, 1, 1
-"""How many times each of these texts is added to the field `main`, which also has the main text once."""
+"""How many times each of these texts is added to the field `main` or `past`, which also has the main text once."""
 
 
 def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
@@ -345,7 +345,7 @@ class Condition(NamedTuple):
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
     """Return a query whose filters for duplicates (and, with past links, for links) refer to the query's past time.
 
-    A query of the present is returned unchanged.
+    In a query of all times, only filters for links are changed. A query of the present is returned unchanged.
 
     >>> from windrow.query import parse
     >>> at_query_time(parse("is:duplicate as-of:1970-01-01")).root

@@ -41,10 +41,7 @@ _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
 
 
 class ScorePart(NamedTuple):
-    """One part of a score, which is `value` times `weight`.
-
-    `value` is from 0 to 1, or from -1 to 0 if it lowers the score.
-    """
+    """One part of a score: `value` times `weight`. `value` is from 0 to 1, or from -1 to 0 if it lowers the score."""
 
     name: str
     value: float
@@ -57,10 +54,7 @@ class ScorePart(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A page that may be a result.
-
-    `score` is its score in the index, `best_score` is the highest score for the query.
-    """
+    """A page that may be a result, with its score in the index, and the highest score for the query (`best_score`)."""
 
     page: IndexedGeneration
     links: IncomingLinks
@@ -89,16 +83,13 @@ def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart,
 def add_proximity(
     query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts with `together` added.
-
-    It is computed from the text, which is slow, so only the best pages get it.
-    """
+    """Return the parts, with `together` added unless it is 0; to compute it is slow, so only the best pages get it."""
     value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
 
 def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; a text that many links have counts more."""
+    """Return the best match of a link text, from 0 to 1; a text in links of many pages counts more."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(query, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -137,8 +128,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""A representative is shown instead of the best page of its group if it has at least this share of that page's score.
-"""
+"""The minimum share of the best page's score with which a representative with another text is shown in its place."""
 
 
 class Ranked(NamedTuple):
@@ -265,7 +255,7 @@ def add_representative(
 
 
 def choose_snippet(text: str, description: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the best snippet of the text, or of the description if only the description has a match.
+    """Return the best snippet of the text, or of the description if only the description has a match or a text.
 
     `hit_pattern` matches the words of the query. For a query without words it is None, and a description is preferred.
     """
