@@ -94,7 +94,7 @@ class RecordAdapter(CountsUnrepaired):
         )
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a service has no valid address, or if another machine is requested without a contact."""
+        """Raise ConfigError if a setting of a service or source is not valid, or a request would need a contact."""
         self._services(workspace)
         for source in workspace.of(self._collection.name):
             if not source.active:
@@ -170,10 +170,7 @@ class RecordAdapter(CountsUnrepaired):
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch, follow and read one address without requests to services.
-
-        Raises UsageError if it is not a web address.
-        """
+        """Fetch, follow and read one address, without asking services. Raises UsageError if it is not a web address."""
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(describe_bad_address(address), hint="windrow try --help")
@@ -244,7 +241,7 @@ class RecordAdapter(CountsUnrepaired):
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Count changes as `record_changes.count_changes` does. A source without changes gets an empty counter."""
+        """Count changes as `record_changes.count_changes` does, for all configured sources and for no other ones."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
@@ -402,7 +399,7 @@ class RecordAdapter(CountsUnrepaired):
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the current records that a search finds, by facet. Without a store, all counts are empty."""
+        """Count the current records that a search finds, by facet. Without a store, nothing is found."""
         del ledger
         with self._store(workspace) as store:
             return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
@@ -476,7 +473,7 @@ class RecordAdapter(CountsUnrepaired):
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source for an address; a new one may request the host of `first_url` even if it is private."""
+        """Return the source for an address. A new source may request the host of `first_url` even if it is private."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]
