@@ -94,7 +94,7 @@ class RecordAdapter(CountsUnrepaired):
         )
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a setting of a service or source is not valid, or a request would need a contact."""
+        """Raise ConfigError if a setting of a service or source is not valid, or a necessary contact is missing."""
         self._services(workspace)
         for source in workspace.of(self._collection.name):
             if not source.active:
@@ -437,7 +437,7 @@ class RecordAdapter(CountsUnrepaired):
             return store.forget(attempts) if store else 0
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase removed data from the files of the store. Return a message for each file in which it remains."""
+        """Erase removed data from the store and its index. Return a message for each file in which some remains."""
         path = self._path(workspace)
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:

@@ -155,7 +155,8 @@ class FileFrontier:
     def find_undone(self, act: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[Chosen]:
         """Return the files to which `act` (RETRY or CANCEL) can be applied, except those that only `excluded` list.
 
-        A `source` selects the files that it lists or listed, a `reason` the files with it or with a document with it.
+        If `source` is not empty, only files that it lists or listed are returned. If `reason` is not empty, only files
+        that have this reason, or a document with it, are returned.
         """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
@@ -326,7 +327,7 @@ class AddressFrontier:
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Make the addresses of these sources that are due later due now. Return their number."""
+        """Make those addresses of these sources due now that are due later. Return their number."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
@@ -444,7 +445,10 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Return the seconds to fetch `count` files (0: 0) of `size` bytes in all, or None if nothing was sent before."""
+    """Return the estimated time to fetch `count` files of `size` bytes in all, in seconds.
+
+    The result is 0 if there are no files, and otherwise None if the source has not sent anything yet.
+    """
     if not count:
         return 0.0
     if counts is None or not counts.received:
@@ -476,7 +480,10 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
 
 @contextmanager
 def decision_session(ledger: Ledger, command: str) -> Iterator[tuple[LedgerWriter, int]]:
-    """Take the lease, open a session for a decision that the block writes, and yield its writer and its number."""
+    """Take the lease, and open a session. Yield its writer and its number to the block, which writes a decision.
+
+    The session is closed, and the lease is released, when the block ends.
+    """
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:

@@ -303,7 +303,7 @@ def _make_maker(module: str, class_name: str) -> _Maker:
 
 
 def _make_checking(kind: type) -> _Maker:
-    """Return a function that makes a value of `kind` or refuses its fields; its `make_rows` makes a tuple of values."""
+    """Return a function that checks fields and makes a value of `kind`; its `make_rows` makes a tuple of values."""
     types = FieldTypes(kind)
     size, find_wrong = len(types.names), types.find_wrong
     make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)

@@ -59,7 +59,8 @@ class VersionStore(Protocol):
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
         """If the store has no session yet, record how far earlier sessions settled.
 
-        `read_last_attempts` returns, by session, a number that is not below that of the last attempt that it settled.
+        `read_last_attempts` returns a number by session: all attempts that a session settled have this or a lower
+        number.
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
@@ -259,9 +260,9 @@ class HarvestRun:
         return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection if it is due, and show progress, once a second unless `force`.
+        """Renew the lease, update the projection if it is due, and show progress.
 
-        Raises Stopped if the run must stop at once.
+        Without `force`, this is done at most once a second. Raises Stopped if the run must stop at once.
         """
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run continues from here")

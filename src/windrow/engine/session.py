@@ -134,7 +134,7 @@ class Session:
     def __init__(self, settings: SessionSettings, command: str, progress: Progress | None = None) -> None:
         """Take the lease, repair what a crash left in the archive, and record the session with its `command`.
 
-        If the clock went back since an earlier session, record a task that says so.
+        If an earlier session was under way at a later time than now, a task that says so is recorded.
         """
         self.settings = settings
         self.progress = progress or Progress(quiet=True)
@@ -251,11 +251,11 @@ class Session:
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
-        """Record the end, release the lease, and return the exit code: `outcome`, or by default the session's own.
+        """Index the archive, record the end, update and close the projections, and release the lease.
 
-        Before that, the archive is indexed; after that, the projections are updated and closed. The ledger stays open
-        for reading. All of this is done even if a part of it fails. The first error is raised at the end, or added as a
-        note to `error`, the error that is being handled.
+        Return the exit code: `outcome`, or by default the session's own. The ledger stays open for reading. All of this
+        is done even if a part of it fails. The first error is raised at the end, or added as a note to `error`, the
+        error that is being handled.
         """
         self._closed = True
         exit_code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
@@ -278,7 +278,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the ledger, and first the session if it is open: with 130 after a stop, with 1 after another error."""
+        """Close the ledger, and before it an open session: with exit code 130 after a stop, 1 after another error."""
         closers: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)

@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
 BLOCK_BYTES = 1 << 18
-"""The number of bytes of a body that are read at a time."""
+"""The maximum number of bytes of a body that are read at a time."""
 
 
 class _Segment(NamedTuple):
@@ -343,7 +343,7 @@ _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are reme
 
 
 class RedirectChains:
-    """Counts redirects in a row over all hosts of a run. An `OriginCrawler` only knows its own origin."""
+    """Counts redirects in a row over all hosts of a crawl. An `OriginCrawler` only knows its own origin."""
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads

@@ -34,10 +34,10 @@ MAX_PER_HOST = 128
 """The maximum number of addresses of a host that a fetcher has at a time."""
 
 MAX_IN_HAND = 32_768
-"""The approximate maximum number of addresses of all fetchers together. If there are many hosts, each gets fewer."""
+"""The approximate maximum number of addresses that fetchers have in all. With many hosts, each host gets fewer."""
 
 MIN_PER_HOST = 8
-"""The number below which the maximum for one host is not lowered, however many hosts there are."""
+"""The lowest number to which MAX_PER_HOST is reduced, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
 """The longest time that a run waits for a busy service, in seconds. Later requests are left to the next run."""
@@ -68,7 +68,10 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers, host by host, and records the attempts."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Open a task for each active one of `sources` (None: the sources of the harvest that have an address)."""
+        """Crawl the active sources among `sources` (None: those sources of the harvest that have an address).
+
+        A task is opened for each source.
+        """
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources

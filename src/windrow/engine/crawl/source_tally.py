@@ -18,7 +18,7 @@ from windrow.model import Attempt, Source
 from windrow.reasons import Reason
 
 MAX_FAULTS_NAMED = 5
-"""The maximum number of failed requests that the comment of a source's task names."""
+"""The maximum number of failed requests and unusable responses that the comment of a source's task names."""
 
 ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 """The name of the rule under which addresses of an endless origin are counted as left out; `{}` becomes the origin."""

@@ -47,7 +47,7 @@ MAX_ROBOTS_WAIT = 60.0
 """The longest wait for a robots.txt that could not be fetched, in seconds, if the option `patience` is not set."""
 
 MAX_HARMFUL = 5
-"""The number of responses of a walk over the limits of time or memory after which its host is given up for the run."""
+"""The number of responses that exceed a limit of time or memory after which a walk gives up its host for the run."""
 
 WITHOUT_CONTENT = frozenset({204, 205})
 """The HTTP statuses of successful responses that have no content."""

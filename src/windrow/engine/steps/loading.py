@@ -27,7 +27,7 @@ Page = list[tuple[Due, Reading]]
 def gather_pages(
     results: Iterator[tuple[Due, Any]], max_documents: int, max_rows: float
 ) -> Iterator[list[tuple[Due, Any]]]:
-    """Yield pages of documents with their results. It ends at `max_documents` documents or at least `max_rows` rows."""
+    """Yield pages of documents with results. A page ends with `max_documents` documents or at least `max_rows` rows."""
     page: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:

@@ -73,8 +73,8 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
     """Let this process only read `readable` (files and folders), Python's own files and some files of the system.
 
-    Its output goes to /dev/null, and its temporary files are in memory. Return what restricts the process; that is
-    nothing on other systems than Linux.
+    Its output goes to /dev/null, and its temporary files are in memory. Return what restricts the process: mechanisms
+    that the system lacks are left out.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):

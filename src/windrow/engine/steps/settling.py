@@ -234,7 +234,7 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and ask services, until nothing changes; drop used answers."""
+        """Repeat the step for attempts with new answers, and ask services, until nothing changes; drop read answers."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
