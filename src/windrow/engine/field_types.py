@@ -113,7 +113,7 @@ def result_type(job: type) -> Callable[[object], bool]:
 def _annotations_of(kind: type) -> dict[str, Any]:
     """Return the annotations of a class and its bases, by field.
 
-    Any replaces those that cannot be evaluated, for example since a class is imported for type checkers only.
+    Those that cannot be evaluated become Any, for example if a class in them is imported for type checkers only.
     """
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):

@@ -199,7 +199,7 @@ class Harvest:
     projection: Projection | None = None
     version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
-    listers: int = 4  # the number of sources that are listed in parallel
+    listers: int = 4  # the maximum number of sources that are listed in parallel
     downloaders: int = 4  # the maximum number of batches of one source in parallel
     attempts: int = 3  # the maximum number of attempts at a file in one run, at one source
     listing_deadline: float = 0.0  # seconds after which unfinished listings are left to the next run; 0: never
@@ -241,7 +241,7 @@ class HarvestRun:
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
-    _last_tick: float = 0.0  # both by time.monotonic
+    _last_tick: float = 0.0  # as the next one, by time.monotonic
     _projection_due: float = 0.0
     _last_batch: int = 0  # its number
 

@@ -89,7 +89,7 @@ def restrict_fetcher(archive: Path) -> Sandbox:
     """Let this process write only below the folder `archive` and to /dev/null, and run no program.
 
     It may read every file that its user may read, such as secrets, certificates and sources that are folders. Return
-    what restricts it. This needs version 2 of Landlock.
+    what restricts it. Before version 2 of Landlock, it can write and run programs as before.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):

@@ -234,7 +234,10 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and ask services, until nothing changes; drop read answers."""
+        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes.
+
+        Then the bytes of unarchived answers are deleted, unless an attempt waits for the answer.
+        """
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
@@ -260,7 +263,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts. It fails without their bytes, or if all its requests were answered before."""
+        """Repeat the step with answers. It fails if there are no bytes, or if it repeats only answered requests."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)
@@ -276,10 +279,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return the answers that steps get if services must not be asked about an attempt's records.
-
-        These answers only have a reason. Attempts about which services may be asked are left out.
-        """
+        """Return answers that only have a reason for attempts about whose records services must not be asked."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
