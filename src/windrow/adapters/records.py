@@ -431,7 +431,7 @@ class RecordAdapter(CountsUnrepaired):
             yield TakedownTarget(target, 0, origin.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the observations of these attempts, and return the number of observations removed."""
+        """Remove what was read from these attempts, and return the number of observations removed."""
         del target
         with self._store(workspace) as store:
             return store.forget(attempts) if store else 0

@@ -335,7 +335,10 @@ class AddressFrontier:
             return writer.addresses.make_due_again(host.seq for host in hosts if host.source in names)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
-        """Return what a run would request: new seeds, and known addresses that are due (`bounds.again`: also later)."""
+        """Return what a run would request of these sources: known addresses that are due, and new seeds.
+
+        If `bounds.again`, known addresses that are due later are included.
+        """
         del phases  # which documents steps read is recorded in the version store only
         if not sources:
             return Preview((), (), ())

@@ -105,8 +105,8 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
     """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy.
 
     `states` returns, by the item's number, the state that the collection's projection shows for each item of a ledger.
-    Yield the documents whose states changed, each after its new reading was written to the ledger `real`. If the run is
-    stopped while captures are read, no reading is written there.
+    Yield the documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped
+    while captures are read, no reading is written there.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):

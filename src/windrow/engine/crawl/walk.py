@@ -63,7 +63,7 @@ class OriginCrawler:
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules, with up to `parallel` requests at a time. All origins of the host share `queue`."""
+        """Walk by the crawl rules, with up to `parallel` requests at a time. A host or a service has one `queue`."""
         self._walk = walk
         self._parallel = parallel
         self._end: BatchBroken | None = None  # why the walk ends
