@@ -381,7 +381,7 @@ class CountsFacets(Protocol):
     """Can count the documents that its search finds."""
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the documents that a query finds, and by facet (source, language, type, year). Any text is a query."""
+        """Count the documents that a query finds, in all and for each value of a facet. Any text is a valid query."""
 
 
 class ChecksTree(Protocol):

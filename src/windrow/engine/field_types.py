@@ -180,7 +180,7 @@ def _join(alternatives: Iterable[_Accepted | None]) -> _Accepted | None:
 
 
 def _elements_accepted(container: type, arguments: tuple[Any, ...]) -> Callable[[Any], bool] | None:
-    """Return a function that checks the elements of a container (a dict: its values), or None if all are accepted."""
+    """Return a function that checks a container's elements (a dict's values), or None if all are accepted."""
     if container is not tuple or len(arguments) == 1 or arguments[1:] == (...,):
         accepts = _accepted_by(arguments[container is dict]) if arguments else None
         if accepts is None:

@@ -171,4 +171,4 @@ def limit_memory(max_bytes: int) -> None:
         current = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024
     except (OSError, IndexError, ValueError):
         current = 1 << 30
-    lower_limit(resource.RLIMIT_DATA, current + max_bytes)  # without address space that threads only reserve
+    lower_limit(resource.RLIMIT_DATA, current + max_bytes)

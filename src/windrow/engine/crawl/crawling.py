@@ -166,7 +166,7 @@ class CrawlDispatcher:
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
-        """Store the seeds of all sources, except those that are taken down, which are counted. Give up such hosts."""
+        """Store the seeds of all sources. Count those that are taken down. Give up the hosts that are taken down."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True

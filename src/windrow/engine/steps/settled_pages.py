@@ -34,7 +34,7 @@ class SettledAttempt(NamedTuple):
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
         A failed reading is not usable, and None is not usable. If the step makes records (`has_records`), a result that
-        is empty or has only Skips is not usable either; its reason is the first one that is not in BY_RULE.
+        is empty or has only Skips is not usable either; the reason is the first of these that is not in BY_RULE.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
