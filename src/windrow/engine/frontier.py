@@ -52,10 +52,11 @@ class FetchBounds(NamedTuple):
 class PlannedSource(NamedTuple):
     """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
-    `folders` is `ROBOTS` or empty if addresses are requested. `asked` is false for an inactive source, and `why_not`
-    says why. `waiting` is the number of known files, or of known addresses and new seeds (of an inactive source too),
-    that it would fetch; new files are found only when the source is listed. `bytes` is the size of the files, and 0 for
-    addresses. `seconds` is an estimate, or None if files wait and the source has not sent any file yet.
+    If addresses are requested, `folders` only has `robots.txt`, or is empty. `asked` is false for an inactive source,
+    and `why_not` says why. `waiting` is the number of known files, or of known addresses and new seeds (of an inactive
+    source too), that it would fetch; new files are found only when the source is listed. `bytes` is the size of the
+    files, and 0 for addresses. `seconds` is an estimate, or None if files wait and the source has not sent any file
+    yet.
     """
 
     source: str
