@@ -304,7 +304,7 @@ class AsksAgain(Protocol):
     ) -> list[str]:
         """Let the next run ask a service again about these records, or about all records if `names` is empty.
 
-        If `reason` is not empty, only the records are chosen whose last answer had this reason, in the service's words.
+        If `reason` is not empty, only records whose last answer had this reason, in the service's words, are chosen.
         Returns the keys of the chosen records. If `dry_run`, nothing else is done.
         """
 
@@ -328,7 +328,7 @@ class ImportsWarc(Protocol):
 
 
 class Exports(Protocol):
-    """Can export its records in standard formats."""
+    """Can export its records."""
 
     EXPORTS: tuple[Export, ...]
 
@@ -338,9 +338,9 @@ class Comparison(NamedTuple):
 
     `changes` has the changes of short texts (title, description, ...). `lines` has the changed lines of the long texts,
     each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
-    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page was
-    gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version has no
-    text and, if it is of a page, has the name of the version before it.
+    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page or
+    record was gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version
+    has no text and, if it is of a page, has the name of the version before it.
     """
 
     url: str
@@ -381,7 +381,7 @@ class CountsFacets(Protocol):
     """Can count the documents that its search finds."""
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the documents that a query finds, by source, language, type and year. Any text is a valid query."""
+        """Count the documents that a query finds, in all and for each value of a facet. Any text is a valid query."""
 
 
 class ChecksTree(Protocol):
@@ -400,7 +400,7 @@ class Forgets(Protocol):
     """Can remove all data of a taken-down target from its stores."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a store is in a folder that is not windrow's own. Then nothing can be taken down."""
+        """Raise ConfigError if a search index is in a folder with other files. Then nothing can be taken down."""
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
         """Return the targets with this name. The result is empty if the name is not known."""
@@ -414,5 +414,5 @@ class Forgets(Protocol):
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Overwrite removed data in the files of the stores. Return a message for each file in which some data remains.
 
-        `pulse` is called often, so that the caller can show progress.
+        `pulse` is called often, so that the caller can renew the lease.
         """

@@ -44,7 +44,7 @@ def changes(
     window: Window,
     describe_removal: DescribeRemoval = lambda _: "",
 ) -> Iterator[SourceChange]:
-    """Yield the changes in a window, unordered, each with the time of its attempt.
+    """Yield the changes in a window, unordered, each with the time of its attempt, or of its session if that is later.
 
     If the window has a `since`, the changes from that time on that the session before the window wrote are included.
     """
@@ -152,7 +152,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    The versions that only one of the stores has are counted in each store, and the greater number is returned.
+    The versions that only one of the stores has are counted in each store, and the third number is the greater count.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (
@@ -164,7 +164,7 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
 
 
 def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
-    """Return the attempts of which the old store has a record that the new store does not have."""
+    """Return those of the `attempts` from which the old store has a record that the new store does not have."""
     poorer_attempts = []
     for attempt in attempts:
         old_keys, new_keys = (

@@ -34,7 +34,7 @@ from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
-    """An address of a collection of records. `via_url` is the address of the page on which it was found.
+    """An address of a collection of records. `via_url` is where it was found; None for a seed.
 
     `due` is when it is requested next, or None if it is never requested again. A time in the past, even in 1970, means
     now.
@@ -123,7 +123,7 @@ def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why sources did not take captures of an address so far, or return None if there are no such captures.
+    """Explain why sources did not take captures of a web address so far; return None if there are no such captures.
 
     If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
     """

@@ -94,7 +94,7 @@ class RecordAdapter(CountsUnrepaired):
         )
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a service has no valid address, or if another machine is requested without a contact."""
+        """Raise ConfigError if a setting of a service or source is not valid, or a necessary contact is missing."""
         self._services(workspace)
         for source in workspace.of(self._collection.name):
             if not source.active:
@@ -170,10 +170,7 @@ class RecordAdapter(CountsUnrepaired):
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch, follow and read one address without requests to services.
-
-        Raises UsageError if it is not a web address.
-        """
+        """Fetch, follow and read one address, without asking services. Raises UsageError if it is not a web address."""
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(describe_bad_address(address), hint="windrow try --help")
@@ -244,7 +241,7 @@ class RecordAdapter(CountsUnrepaired):
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Count changes as `record_changes.count_changes` does. A source without changes gets an empty counter."""
+        """Count changes as `record_changes.count_changes` does, for all configured sources and for no other ones."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
@@ -402,7 +399,7 @@ class RecordAdapter(CountsUnrepaired):
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the current records that a search finds, by facet. Without a store, all counts are empty."""
+        """Count the current records that a search finds, by facet. Without a store, nothing is found."""
         del ledger
         with self._store(workspace) as store:
             return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
@@ -434,13 +431,13 @@ class RecordAdapter(CountsUnrepaired):
             yield TakedownTarget(target, 0, origin.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the observations of these attempts, and return the number of observations removed."""
+        """Remove what was read from these attempts, and return the number of observations removed."""
         del target
         with self._store(workspace) as store:
             return store.forget(attempts) if store else 0
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase removed data from the files of the store. Return a message for each file in which it remains."""
+        """Erase removed data from the store and its index. Return a message for each file in which some remains."""
         path = self._path(workspace)
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
@@ -476,7 +473,7 @@ class RecordAdapter(CountsUnrepaired):
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source for an address; a new one may request the host of `first_url` even if it is private."""
+        """Return the source for an address. A new source may request the host of `first_url` even if it is private."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]

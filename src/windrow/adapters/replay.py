@@ -31,7 +31,8 @@ class VersionFile(NamedTuple):
 def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild a file of versions from the captures, or return None if the file does not exist yet.
 
-    The old file is replaced once all captures have been read. If the replay is stopped earlier, it stays unchanged.
+    The old file is replaced once all captures have been read. If the replay is stopped earlier, Stopped is raised, and
+    the old file stays unchanged.
     """
     old_path = file.path
     if not old_path.is_file():

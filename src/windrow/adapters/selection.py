@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from windrow.stores.skipped_counts import SkippedCounts
 
 REPORTED_ELSEWHERE = BY_RULE | OWN_FAULTS
-"""Reasons that are not counted as those of unreadable documents: rules, and failures that are no fault of theirs.
-
-After such a failure, a document is read again.
-"""
+"""Reasons that are not counted as those of unreadable documents: rules, and failures with causes outside documents."""
 
 
 class ExportSelection(NamedTuple):

@@ -1,1 +1,1 @@
-"""Runs harvests: session, lease, ledger, fetchers, pool. It does not contain the name of any collection."""
+"""Runs harvests: sessions, discoveries, fetchers, steps, the pool. The code does not name any collection."""

@@ -1,4 +1,4 @@
-"""Check whether the archive, its CDXJ indexes and the ledger agree, and write these indexes."""
+"""Check the archive, its CDXJ indexes and the ledger, and write these indexes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from windrow.model import ArchivePlace, Status
 from windrow.reasons import Reason
 
 INDEX_VERSION = "2"
-"""The version of the rules for index lines. Indexes that follow older rules are replaced."""
+"""The version of the rules for index lines. Indexes that follow another version are replaced."""
 
 _VERSION_FILE = ".index-rules"
 
 
 def index_name(session: int) -> str:
-    """Return the file name of a session's index. The index is beside the WARC files of the session."""
+    """Return the name of the file with a session's index, in the folder of the archive."""
     return f"windrow-{session:06}.cdxj"
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write an index for every session that has captures but no index, or has an index that follows older rules.
+    """Write an index for each session with captures that has no index, or one that follows other rules.
 
-    After an error, a later session tries again.
+    If a file cannot be written or removed, no error is raised, and the next call tries again.
     """
     with suppress(OSError):
         _remove_outdated(folder)
@@ -62,9 +62,10 @@ def _remove_outdated(folder: Path) -> None:
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield the index lines of sessions, sorted.
+    """Yield the index lines of the captures of sessions, sorted.
 
-    Responses with status 304 have no line, since viewers would show empty pages.
+    These have no line: responses with status 304 from addresses, since viewers would show empty pages; bytes that are
+    not archived; and captures that were taken from another collection.
     """
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
@@ -85,11 +86,11 @@ def _unsorted_lines(ledger: Ledger, session: int) -> Iterator[str]:
 
 
 BLOCK_BYTES = 1 << 20
-"""The number of bytes of a capture that are read at a time."""
+"""The maximum number of bytes of a capture that are read at a time."""
 
 
 class Fault(NamedTuple):
-    """Something wrong in the stored data: where it is, what is wrong, and how to repair it ("" if not known)."""
+    """Something wrong in stored data or files: where it is, what is wrong, and how to repair it ("" if not known)."""
 
     location: str
     problem: str
@@ -103,9 +104,10 @@ def check_values(ledger: Ledger) -> list[Fault]:
 
 
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
-    """Compare the digest and size of every capture with the ledger.
+    """Compare the bytes of the captures in the archive with the digests and sizes on the ledger.
 
-    Yield for each a fault, or its size in bytes if both agree.
+    Yield for each capture a fault, or its size in bytes if both agree. Captures without bytes of their own (revisits)
+    are left out, and so are captures of failed attempts at listed files.
     """
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
@@ -125,7 +127,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
 
 
 def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
-    """Yield a fault for each ended session whose index is missing or differs from the captures on the ledger."""
+    """Yield a fault for each ended session with captures whose index is missing or differs from the ledger."""
     for session in ledger.captures.sessions():
         path = folder / index_name(session)
         if not ledger.sessions.has_ended(session):
@@ -148,6 +150,7 @@ def check_states(ledger: Ledger) -> Iterator[Fault]:
     """Yield a fault for each mirror or address whose recorded state is wrong.
 
     The state of a mirror must follow from its listings, and the state of an address from its attempts.
+    Addresses that are never due are not checked.
     """
     for mirror in ledger.mirrors.inconsistent():
         recorded = "listed" if mirror.present else "not listed"
@@ -166,12 +169,12 @@ ITEMS_PER_QUERY = 1_000
 PendingState = tuple[str, Status] | None
 """The step that an item waits for, failed at or was cancelled before, and the item's status; None if it is done.
 
-The step is "" if the item was refused for its name.
+The step is "" if the item was refused for its name, or was done when it was cancelled.
 """
 
 
 def check_steps(ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each item whose recorded pending step differs from the step that follows from its facts."""
+    """Yield a fault for each item of an installed collection whose pending step does not follow from its facts."""
     for name, collection in sorted(installed().items()):
         numbers = ledger.items.numbers(name)
         for start in range(0, len(numbers), ITEMS_PER_QUERY):

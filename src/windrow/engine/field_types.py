@@ -1,7 +1,8 @@
 """Check that the fields of a value have the types of their annotations.
 
 A process that was taken over can send values of the right classes with wrong fields, such as a text in place of a time.
-Types that an annotation does not say are not checked. Neither are mappings: stores take other JSON in their place too.
+What an annotation leaves open is not checked, such as the elements of a bare `tuple`. Nor are fields that are annotated
+as Mapping: stores accept other JSON in place of a mapping too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, is_typeddict
 
 from windrow.model import ListingEntry
 
-_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1  # what databases can store
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1  # the integers that databases can store
 _CONTAINERS: dict[type, tuple[type, ...]] = {
     tuple: (tuple, list),
     list: (list,),
@@ -28,9 +29,10 @@ _CONTAINERS: dict[type, tuple[type, ...]] = {
 
 
 class _Accepted(NamedTuple):
-    """What an annotation accepts: values of `kinds` whose elements, if `elements` has the class, are accepted too.
+    """What an annotation accepts: values of the classes `kinds` or of subclasses, if their elements are accepted.
 
-    `elements` has a function for each class of containers. It returns whether all elements of a container are accepted.
+    `elements` has, for each class of containers whose elements are checked, a function that returns whether all
+    elements of a container are accepted.
     """
 
     kinds: tuple[type, ...]
@@ -57,12 +59,12 @@ class FieldTypes:
         has_bounds = kind is not ListingEntry  # the collection judges the sizes that a server lists
         self._numbers = [index for index, accepts in self._accepted if has_bounds and int in accepts.kinds]
         self._kinds = [object if accepts is None else accepts.kinds for accepts in accepted]
-        # By the types of the fields of accepted values: the indexes of integers, and of containers to look into.
+        # By the types of the fields of accepted values: the indexes of integers, and of containers to check.
         self._known: dict[tuple[type, ...], tuple[list[int], list[tuple[int, _Accepted]]]] = {}
         self._known_in_column: list[set[type]] = [set() for _ in self.names]
 
     def find_wrong(self, values: Sequence[Any]) -> str:
-        """Return the name of the first field whose value does not have its type, or "" if all have."""
+        """Return the name of a field whose value has a wrong type or is an integer out of range, or "" if none is."""
         types = tuple(map(type, values))
         known = self._known.get(types)
         if known is None:
@@ -84,7 +86,7 @@ class FieldTypes:
     def find_wrong_column(self, rows: Iterable[Iterable[Any]], atoms: AbstractSet[type]) -> str:
         """Return the name of the first field that has a wrong value in one of the `rows`, or "" if there is none.
 
-        All rows have a value for each field. Each value must be of one of the classes `atoms`.
+        Each row must have a value for each field. A value is wrong, too, if its class is not one of `atoms`.
         """
         for index, column in enumerate(zip(*rows, strict=True)):
             types, known = set(map(type, column)), self._known_in_column[index]
@@ -109,9 +111,9 @@ def result_type(job: type) -> Callable[[object], bool]:
 
 
 def _annotations_of(kind: type) -> dict[str, Any]:
-    """Return the annotations of a class by field.
+    """Return the annotations of a class and its bases, by field.
 
-    One that cannot be evaluated is Any, such as one of a class that is imported for type checkers only.
+    Those that cannot be evaluated become Any, for example if a class in them is imported for type checkers only.
     """
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
@@ -130,7 +132,7 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
 
 
 def _accepted_by(annotation: Any) -> _Accepted | None:
-    """Return what an annotation accepts, or None if it accepts everything or is not understood."""
+    """Return what an annotation accepts, or None if it accepts everything or windrow cannot check it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation is None:
         return _Accepted((NoneType,), {})
@@ -160,7 +162,7 @@ def _accepted_by_class(annotation: Any) -> _Accepted | None:
 
 
 def _container_of(origin: Any) -> type | None:
-    """Return the class of containers that a generic class stands for, or None if it is another class."""
+    """Return the key of `_CONTAINERS` that a class stands for, such as tuple for Sequence, or None if there is none."""
     if origin in _CONTAINERS:
         return origin  # type: ignore[no-any-return]
     return {Sequence: tuple, Iterable: tuple, AbstractSet: frozenset}.get(origin)
@@ -178,7 +180,7 @@ def _join(alternatives: Iterable[_Accepted | None]) -> _Accepted | None:
 
 
 def _elements_accepted(container: type, arguments: tuple[Any, ...]) -> Callable[[Any], bool] | None:
-    """Return a function that returns whether all elements of a container are accepted, or None if all are."""
+    """Return a function that checks a container's elements (a dict's values), or None if all are accepted."""
     if container is not tuple or len(arguments) == 1 or arguments[1:] == (...,):
         accepts = _accepted_by(arguments[container is dict]) if arguments else None
         if accepts is None:

@@ -37,7 +37,7 @@ class FetchBounds(NamedTuple):
     """What to fetch: which items, and how many.
 
     At most `limit` items are fetched (None: all). Unless `since` is None, files with an earlier date are not fetched.
-    If `again` is true, items that are done are fetched too.
+    If `again` is true, items that are not due are fetched too, as after `fetch_again`.
     """
 
     limit: int | None = None
@@ -52,9 +52,11 @@ class FetchBounds(NamedTuple):
 class PlannedSource(NamedTuple):
     """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
-    `asked` is false for an inactive source, and `why_not` says why. `waiting` is the number of known files, or of known
-    addresses and new seeds, that it would fetch; new files are found only when the source is listed. `bytes` is the
-    size of the files, and 0 for addresses. `seconds` is an estimate, or None if the source has not sent any file yet.
+    If addresses are requested, `folders` only has `robots.txt`, or is empty. `asked` is false for an inactive source,
+    and `why_not` says why. `waiting` is the number of known files, or of known addresses and new seeds (of an inactive
+    source too), that it would fetch; new files are found only when the source is listed. `bytes` is the size of the
+    files, and 0 for addresses. `seconds` is an estimate, or None if files wait and the source has not sent any file
+    yet.
     """
 
     source: str
@@ -69,7 +71,7 @@ class PlannedSource(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An item that waits to be fetched, and the source from which a run would request it first."""
+    """An item that a run would fetch, and the source from which it is requested first. `path` is its address there."""
 
     key: str
     source: str
@@ -78,7 +80,7 @@ class Waiting(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """The number of items that are due for a phase now."""
+    """The number of items that wait for the step of a phase now."""
 
     phase: str
     items: int
@@ -89,8 +91,8 @@ class Preview:
     """What a run would do. Making a preview does not open a connection, and writes nothing to the ledger."""
 
     sources: tuple[PlannedSource, ...]
-    waiting: tuple[Waiting, ...]
-    documents: tuple[Reads, ...]
+    waiting: tuple[Waiting, ...]  # all files, or up to MAX_PREVIEWED addresses
+    documents: tuple[Reads, ...]  # empty if addresses are requested
 
 
 def why_not_requested(source: Source) -> str:
@@ -106,7 +108,7 @@ MAX_PREVIEWED = 50
 """The maximum number of addresses that a preview names one by one."""
 
 ROBOTS = ("robots.txt",)
-"""The name of the file that is requested from a host before any other address."""
+"""What `PlannedSource.folders` has if addresses are requested: the name of the file that is requested first."""
 
 FAR_FUTURE = 2**62
 """A UNIX time that is later than the due time of every address."""
@@ -115,10 +117,10 @@ FAR_FUTURE = 2**62
 class Chosen(NamedTuple):
     """A listed file or an address that a decision is about.
 
-    `state` is the number of its phase and its status there. `children` are documents with their states: for a file, the
-    members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for a
-    cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `is_done`
-    is true if a file and all of its documents are done.
+    `number` is the number of the file or the digest of the address. `state` is the number of its phase and its status
+    there. `children` are documents with their states: for a file, the members of its latest attempt that wait for a
+    step; for an address, its attempts that a step could not read for a cause other than their bytes. An address chosen
+    only for these has the phase of the first step. `is_done`: a file and all members of its latest attempt are done.
     """
 
     number: int
@@ -154,7 +156,8 @@ class FileFrontier:
     def find_undone(self, act: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[Chosen]:
         """Return the files to which `act` (RETRY or CANCEL) can be applied, except those that only `excluded` list.
 
-        If `source` is not empty, only its files are returned; if `reason` is not empty, only files that failed for it.
+        If `source` is not empty, only files that it lists or listed are returned. If `reason` is not empty, only files
+        that have this reason, or a document with it, are returned.
         """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
@@ -162,7 +165,7 @@ class FileFrontier:
         )
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Let files be fetched again (`act` is RETRY) or cancel them, and end their unfinished documents."""
+        """Let files be fetched again (`act` is RETRY) or cancel them, and end their documents that wait for a step."""
         reason = Reason.RETRIED if act == RETRY else Reason.CANCELLED
         message = "" if act == RETRY else reason.meaning
         for file in chosen:
@@ -177,10 +180,7 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Let the files that these sources list be fetched again, except refused and waiting files.
-
-        Return the number of files.
-        """
+        """Let files that these sources list, except refused and waiting ones, be fetched again. Return their number."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -209,7 +209,7 @@ class FileFrontier:
         return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return what was left out of a source's last listing, and of the files that were read last."""
+        """Return what was left out of a source, in each phase in the last session whose task did not fail there."""
         return self._ledger.sessions.left_out_in_last(source)
 
     def activity(self, phase: int) -> str:
@@ -242,10 +242,7 @@ class FileFrontier:
         return Chosen(file.file, file.key, done_state, children, is_done)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
-        """Return the files that a run would fetch at the `active` sources (by name).
-
-        Each is returned with the source to request first.
-        """
+        """Return the files that a run would fetch at the `active` sources (by name), each with its preferred source."""
         if not active:
             return ()
         phase = self._listing.fetch_phase
@@ -304,7 +301,7 @@ class AddressFrontier:
         return (url,) if url else ()
 
     def find_named(self, names: Iterable[str]) -> list[Chosen]:
-        """Return the addresses with these names. Addresses that are unknown or were taken down are left out."""
+        """Return the addresses with these names. Addresses that are unknown or taken down are left out."""
         digests = [hash64(url) for name in names for url in self.spellings(name)]
         rows = self._ledger.addresses.chosen(self._collection.name, digests)
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
@@ -313,7 +310,7 @@ class AddressFrontier:
         """Return the addresses to which `act` (RETRY or CANCEL) can be applied, except those of the sources `excluded`.
 
         If `source` is not empty, only its addresses are returned; if `reason` is not empty, only what failed for it.
-        Attempts that a step could not read are returned for all sources, because they are not requested again.
+        Unread attempts of the sources `excluded` are returned too, because reading them sends no request.
         """
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
@@ -322,7 +319,7 @@ class AddressFrontier:
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """If `act` is RETRY, let the next run request addresses again and read their unread attempts again.
 
-        If it is CANCEL, these addresses are not requested any more, and these attempts are not read any more.
+        If it is CANCEL, neither is done any more. An address chosen only for its unread attempts stays due as it was.
         """
         del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
@@ -331,7 +328,7 @@ class AddressFrontier:
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Let all addresses of these sources be requested again. Return the number of addresses."""
+        """Make those addresses of these sources due now that are due later. Return their number."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
@@ -339,7 +336,10 @@ class AddressFrontier:
             return writer.addresses.make_due_again(host.seq for host in hosts if host.source in names)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
-        """Return what a run would request of these sources: known addresses that are due, and new seeds."""
+        """Return what a run would request of these sources: known addresses that are due, and new seeds.
+
+        If `bounds.again`, known addresses that are due later are included.
+        """
         del phases  # which documents steps read is recorded in the version store only
         if not sources:
             return Preview((), (), ())
@@ -379,7 +379,7 @@ class AddressFrontier:
         return []
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return how many links of a source each rule left out, in the last session in which links were left out."""
+        """Return how much of a source each rule or cap left out, in the last session in which one left anything out."""
         counts = self._ledger.sessions.rule_counts(source)
         return [count for task, count in counts if task.session == counts[-1][0].session]
 
@@ -451,7 +451,7 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
     """Return the estimated time to fetch `count` files of `size` bytes in all, in seconds.
 
-    Return None if the source has not sent anything yet.
+    The result is 0 if there are no files, and otherwise None if the source has not sent anything yet.
     """
     if not count:
         return 0.0
@@ -484,7 +484,10 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
 
 @contextmanager
 def decision_session(ledger: Ledger, command: str) -> Iterator[tuple[LedgerWriter, int]]:
-    """Take the lease, and record an operator's decision as a session. Yield the session's writer and number."""
+    """Take the lease, and open a session. Yield its writer and its number to the block, which writes a decision.
+
+    The session is closed, and the lease is released, when the block ends.
+    """
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:

@@ -1,9 +1,9 @@
 """Heartbeats: measure how long a process has been reading one document, and find a process that hangs.
 
-A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine whose response it reads: the
-numbers of the batch and of the address. A reading that takes too long is ended by a signal if Python code or `re` is
-running. A library cannot be interrupted like this: the beats of the process stop, and the engine ends the process,
-which loses only the jobs in progress. CPU time is measured, so that a busy or suspended machine does not end a reading.
+A fetcher reads untrusted bytes in the event loop of its main thread. While it reads, it shows the engine whose response
+it reads: the numbers of the batch and of the address. A reading that takes too long is ended by a signal if Python code
+or `re` is running. A library cannot be interrupted like this: the beats of the process stop, and the engine ends the
+process, which loses only the jobs in progress. CPU time is measured, so a busy or suspended machine ends no reading.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ReadingClock:
     """Measures for how long a process has shown the same number, which changes at least when it begins a document.
 
     `look` is called about once a second or more often. `wall_seconds` grows by at most a second between two calls,
-    since the machine or the engine may have been suspended. `asleep_seconds` is the part of this time in which the
-    process used hardly any CPU time.
+    since the machine or the engine may have been suspended. `cpu_seconds` is the CPU time that the process used since
+    it showed the number, and `asleep_seconds` the time in which it used hardly any.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Heartbeat:
         self._board[_BEATS] += 1
 
     def reading(self, batch: int, target: int) -> Self:
-        """Show what the `with` block reads: the number of the batch, and that of the target (0: a robots.txt)."""
+        """Count a beat, and show what the `with` block reads: the numbers of batch and target (0: a robots.txt)."""
         self._board[_BEATS] += 1
         self._board[_BATCH], self._board[_TARGET] = batch, target
         return self
@@ -162,7 +162,10 @@ class FetcherWatch:
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Let this process allocate at most `max_bytes` more bytes. Address space that threads only reserve is left out."""
+    """Let this process allocate at most `max_bytes` more bytes. Address space that threads only reserve is left out.
+
+    If the number of bytes that it has now cannot be read, 1 GiB is assumed.
+    """
     try:
         status = Path("/proc/self/status").read_text()
         current = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024

@@ -20,7 +20,7 @@ _READ_BYTES = 1 << 16
 _PAUSE = 0.1  # seconds
 
 SEND_SECONDS = 10.0
-"""The time that a process has to read a message, in seconds. It hardly passes while the machine is suspended."""
+"""The longest time to wait for a process to read a message, in seconds. It hardly passes while the machine sleeps."""
 
 
 class MessagePipe:
@@ -43,9 +43,10 @@ class MessagePipe:
         return bool(self._unread)
 
     def receive(self) -> Iterator[bytes]:
-        """Read what has arrived, and yield the messages that are complete. It does not wait for the remainder.
+        """Read up to _READ_BYTES bytes of what has arrived, and yield the messages that are complete, without waiting.
 
-        Raises EOFError or OSError if the other end is closed, and MessageRefused if a message is too long.
+        Raises EOFError or OSError if the other end is closed, and MessageRefused if the length of a message
+        is negative or too great.
         """
         try:
             arrived = self._socket.recv(_READ_BYTES, socket.MSG_DONTWAIT)
@@ -58,7 +59,6 @@ class MessagePipe:
             yield message
 
     def _take_message(self) -> bytes | None:
-        """Return the next message if it is complete, otherwise None."""
         if len(self._unread) < _LENGTH.size:
             return None
         (length,), start = _LENGTH.unpack_from(self._unread), _LENGTH.size

@@ -1,12 +1,12 @@
-"""Send values between processes in a format that can contain values only.
+"""Pack values for another process, and unpack values from it, in a format that can contain values only.
 
 A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. A message is
-made of packets. Each packet is two lengths, a JSON text with the values, and the long texts and bytes of these values:
+made of packets. Each packet is two lengths, a JSON text with the values, and the bytes and long texts of these values:
 
 - None, booleans, numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the empty
   tuple is an empty array.
 - Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[5, 2]`
-  is the third of the long texts and bytes. Numbers from 6 on are those of the classes that the packet names. These are
+  is the third of the bytes and long texts. Numbers from 6 on are those of the classes that the packet names. These are
   a few of Python's own classes, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's
   collections.
 
@@ -45,7 +45,7 @@ Unpacked, a value takes about 100 bytes.
 """
 
 _LENGTHS = struct.Struct("!QQ")  # of the JSON text, and of the long texts and bytes
-_SHORT_TEXT = 200  # characters of a text that is part of the JSON text
+_SHORT_TEXT = 200  # the maximum number of characters of a text that is part of the JSON text
 _TUPLE, _LIST, _SET, _FROZENSET, _ROWS, _LONG, _FIRST_CLASS = range(7)  # the numbers of kinds
 _NUMBERS = frozenset({type(None), bool, int, float})
 _ATOMS = _NUMBERS | {str}
@@ -84,7 +84,8 @@ def package_names(modules: Iterable[str]) -> frozenset[str]:
 def pack_values(values: list[Any]) -> bytes:
     """Return a list of values as a packet.
 
-    Raises NotValues if the list contains anything else, and MemoryError if the process has too little memory.
+    Raises NotValues if the list contains anything else, RecursionError if values are nested too deeply, and MemoryError
+    if the process has too little memory.
     """
     packer = _Packer()
     nodes = packer.pack_all(values)
@@ -128,7 +129,7 @@ class _Packer:
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
     def _pack_tuple(self, values: tuple[Any, ...]) -> list[Any]:
-        """Pack a tuple. If it consists of tuples of one class that have only numbers and texts, it is packed as _ROWS.
+        """Pack a tuple. If it consists of tuples of one class whose fields are all of _ATOMS, it is packed as _ROWS.
 
         The JSON encoder then converts the inner tuples, which is faster.
         """
@@ -157,10 +158,7 @@ class _Packer:
 
 @cache
 def _field_reader(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """Return a function that returns the fields of a value of a class.
-
-    Raises NotValues if it is not a class of values.
-    """
+    """Return a function that returns the fields of a value of `kind`. Raises NotValues unless that is a value class."""
     if kind in _PLAIN_CLASSES:
         return _PLAIN_CLASSES[kind][0]
     if not _is_value_class(kind):
@@ -182,7 +180,7 @@ def unpack_values(message: bytes, packages: AbstractSet[str], max_bytes: int = 1
     """Yield the values of the packets of a message. Raises MessageRefused if it contains anything else.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`. `max_bytes`
-    is how long a message may be; the maximum number of values follows from it.
+    is how long a message may be, which the caller checks; the maximum number of values in a packet follows from it.
     """
     view, position = memoryview(message), 0
     while position < len(message):
@@ -278,7 +276,7 @@ _MAKERS: list[_Maker] = [
 
 
 def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
-    """Return the function that makes values of a class. Raises MessageRefused if it is not a class of values."""
+    """Return the function that makes values of a class; raise MessageRefused for any class that is not allowed."""
     module, _, class_name = name.partition(":")
     maker = _plain_makers.get(name)
     if maker is None and module.partition(".")[0] in packages:
@@ -289,7 +287,7 @@ def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
 
 
 def _make_maker(module: str, class_name: str) -> _Maker:
-    """Return the function that makes values of a class. Raises MessageRefused if it is not a class of values."""
+    """Import a class, and return the function that makes its values. Raises MessageRefused for other classes."""
     kind: Any = None
     if not module.endswith(".__main__"):
         kind = sys.modules.get(module) or import_module(module)
@@ -305,7 +303,7 @@ def _make_maker(module: str, class_name: str) -> _Maker:
 
 
 def _make_checking(kind: type) -> _Maker:
-    """Return the function that makes values of a NamedTuple or a dataclass, and refuses wrong fields."""
+    """Return a function that checks fields and makes a value of `kind`; its `make_rows` makes a tuple of values."""
     types = FieldTypes(kind)
     size, find_wrong = len(types.names), types.find_wrong
     make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)

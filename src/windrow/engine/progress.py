@@ -36,7 +36,7 @@ class Progress:
         self._failed += failed
 
     def line(self) -> str:
-        """Return the counts as one line: done of total, rate, failed, and minutes and seconds left."""
+        """Return the counts as one line: done, rate and failed, and if it is known, the total and the time left."""
         seconds_spent = max(time.monotonic() - self._began_at, 1e-6)
         rate = self._done / seconds_spent
         parts = [f"{self._phase}: {self._done:,}"]
@@ -50,7 +50,7 @@ class Progress:
         return ", ".join(parts)
 
     def show(self) -> None:
-        """Write the line: on a terminal always, otherwise if the last line was written at least a minute ago."""
+        """Write the line if a phase has begun: on a terminal at each call, otherwise once a minute; if quiet, never."""
         if self._quiet or not self._phase:
             return
         if self._live:
@@ -78,13 +78,13 @@ class ProgressLines(Progress):
         super().__init__(quiet=True)
 
     def show(self) -> None:
-        """Send the counts if the last ones were sent at least a second ago."""
+        """Send the counts if a phase has begun and this method did not send any in the last second."""
         if self._phase and time.monotonic() - self._shown_at >= 1:
             self._shown_at = time.monotonic()
             self._send_counts()
 
     def end(self) -> None:
-        """Send the final counts of the phase, and end it."""
+        """Send the final counts of the phase, if one has begun, and end it."""
         if getattr(self, "_phase", ""):
             self._send_counts()
         super().end()

@@ -57,10 +57,7 @@ class RenumberingStore:
     """A store that replaces the numbers of documents on the scratch ledger with their numbers on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`.
-
-        A document that is not in `real` is added there, in `session`, and waits for `step`.
-        """
+        """Pass calls on to `inner`. A document not in `real` is added there in `session`, and waits for `step`."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -105,10 +102,11 @@ class RenumberingStore:
 
 
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
-    """Read every capture again, and yield the documents whose states changed. `run.ledger` is the scratch copy.
+    """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy.
 
     `states` returns, by the item's number, the state that the collection's projection shows for each item of a ledger.
-    If the run is stopped, no reading is written to the real ledger.
+    Yield the documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped
+    while captures are read, no reading is written there.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):
@@ -149,7 +147,7 @@ def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
 
 
 def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -> None:
-    """Write the last reading of `scratch_item` to the real ledger as the reading of `item`, with its findings."""
+    """Write the result of the last step of `scratch_item`, and its findings, to the real ledger for `item`."""
     new_pending, old_pending = run.ledger.items.pending(scratch_item), real.items.pending(item)
     if new_pending is None and old_pending is None:
         return
@@ -175,8 +173,8 @@ def rebuild(
 
     Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
     files that `build` makes in it. Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises
-    Stopped if the run is stopped. If `build` does not make the file `new`, because the database is on a server, nothing
-    is replaced.
+    Stopped if the run is stopped, and StoreError if another process keeps reading `old`. If `build` does not make the
+    file `new`, because the database is on a server, nothing is replaced.
     """
     names = [*scratch, new.name]
 
@@ -203,8 +201,9 @@ def settle_unread(
 ) -> None:
     """Record on the ledger the attempts that a replay could not read (`unread`), so that later runs read them again.
 
-    `lost` has the attempts whose records are in the store `old` but not in the new one. If there are any, ReaderFailed
-    is raised, `old` is not replaced, and nothing is recorded.
+    Attempts that are recorded there already stay as they are. `lost` has the attempts whose records are in the store
+    `old` but not in the new one. If there are any, ReaderFailed is raised, `old` is not replaced, and nothing is
+    recorded.
     """
     if lost:
         reasons = Counter(str(unread[number]) for number in lost)
@@ -223,7 +222,7 @@ def settle_unread(
 
 
 def _remove_log(old: Path) -> None:
-    """Remove the log of a database that is replaced. Raises StoreError if another process keeps reading it."""
+    """Remove the log of a database that will be replaced. Raises StoreError if another process keeps reading `old`."""
     if old.is_file():
         with store_errors(old), closing(sqlite3.connect(old)) as database:
             if not empty_wal(database):

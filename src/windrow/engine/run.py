@@ -26,9 +26,9 @@ MAX_COMMENT_LENGTH = 2000
 """The maximum number of characters of a task's comment that are stored. A projection may store fewer."""
 
 TICK_SECONDS = 1.0
-"""The time between two updates of the lease, the projection and the progress line, in seconds."""
+"""The minimum time between two updates of the lease, the projection and the progress line, in seconds."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""The pause after an update of a projection, as a multiple of its duration, and the longest pause in seconds.
+"""The pause after an update of a projection, as a multiple of the update's duration, and the longest pause in seconds.
 
 While transfers are in progress, there is no pause.
 """
@@ -51,15 +51,16 @@ class Store(Protocol):
 
 
 class VersionStore(Protocol):
-    """A store of the histories of records or pages, built from results of attempts. Each call is one transaction."""
+    """A store of the histories of records or pages, built from results of attempts. `settle` is one transaction."""
 
     def checkpoint(self) -> int:
         """Return the number of the last attempt that was settled, or 0."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """If the store has no session yet, record the last attempt of each earlier session.
+        """If the store has no session yet, record how far earlier sessions settled.
 
-        `read_last_attempts` returns the numbers of these attempts, by session.
+        `read_last_attempts` returns a number by session: all attempts that a session settled have this or a lower
+        number.
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
@@ -69,9 +70,10 @@ class VersionStore(Protocol):
         """
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do the work that needs all attempts, at the UNIX time `at`, and return the number of changes.
+        """Do the work at the end of a run, for example find duplicates. Return how many things were processed.
 
-        It ends early if `pulse` returns False.
+        Changes begin at the UNIX time `at`. The work may end early if `pulse` returns False; the next call continues
+        it.
         """
 
     def close(self) -> None:
@@ -80,19 +82,16 @@ class VersionStore(Protocol):
 
 @runtime_checkable
 class ContentStore(VersionStore, Protocol):
-    """A version store that remembers content by digest (`payload`), so that the same bytes are not read again."""
+    """A version store that remembers content, so that the same bytes are not read again."""
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the content of these bytes at this address is known."""
+        """Return whether the content of the bytes called `payload` (`Settle.name_payload`) at this address is known."""
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Return whether the content of these bytes at this address was valid for a limited time only."""
+        """Return whether the bytes with the digest `payload` at this address may have other content now."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return the content checks of each address, the oldest first.
-
-        The first attempt with content at an address has no check.
-        """
+        """Return each address's content checks, oldest first. Attempts up to the first with content have no check."""
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return up to `limit` attempts whose bytes must be read again."""
@@ -200,7 +199,7 @@ class Harvest:
     projection: Projection | None = None
     version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
-    listers: int = 4  # the number of sources that are listed in parallel
+    listers: int = 4  # the maximum number of sources that are listed in parallel
     downloaders: int = 4  # the maximum number of batches of one source in parallel
     attempts: int = 3  # the maximum number of attempts at a file in one run, at one source
     listing_deadline: float = 0.0  # seconds after which unfinished listings are left to the next run; 0: never
@@ -242,7 +241,7 @@ class HarvestRun:
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
-    _last_tick: float = 0.0  # both by time.monotonic
+    _last_tick: float = 0.0  # as the next one, by time.monotonic
     _projection_due: float = 0.0
     _last_batch: int = 0  # its number
 
@@ -261,9 +260,9 @@ class HarvestRun:
         return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection and show progress, at most once a second unless `force`.
+        """Renew the lease, update the projection if it is due, and show progress.
 
-        Raises Stopped if the run must stop at once.
+        Without `force`, this is done at most once a second. Raises Stopped if the run must stop at once.
         """
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run continues from here")
@@ -290,7 +289,7 @@ class HarvestRun:
         self, task: int, comment: str, reason: Reason | None = None, *, failed: bool = False,
         writer: LedgerWriter | None = None,
     ) -> None:  # fmt: skip
-        """Record the end of a task in the transaction of `writer`, or by default in a transaction of its own."""
+        """Count a task if it failed, and record its end in the transaction of `writer` (None: one of its own)."""
         self.failed += failed
         if writer is not None:
             writer.sessions.close_task(task, reason, comment[:MAX_COMMENT_LENGTH], failed=failed)

@@ -1,4 +1,4 @@
-"""Signals, limits and garbage collection of a process, and the server from which child processes are forked."""
+"""Signals, limits, shared memory and garbage collection of processes, and the server from which they are forked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 
 
 GC_THRESHOLD = 100_000
-"""The number of new objects after which the garbage collector runs. Python's default is 700, from 3.13 on 2,000."""
+"""The number of new objects after which the garbage collector runs in `rare_gc`. Python's default is 700 or 2,000."""
 
 
 class SharedNumbers:
@@ -92,7 +92,7 @@ def rare_gc() -> Iterator[None]:
 
 
 def lower_limit(kind: int, limit: int) -> int:
-    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already. Return the new limit."""
+    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already. Return the present limit."""
     limits = resource.getrlimit(kind)
     allowed = min([limit, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (allowed, limits[1]))
@@ -123,10 +123,7 @@ CONTEXT.set_forkserver_preload([*PRELOADED_MODULES])
 
 
 _needed_modules: set[str] = set()
-"""The names of the modules of the collections' functions.
-
-`__main__` is one of them if a script defines these functions.
-"""
+"""The names of the modules of the collections' functions: `__main__` too if a script defines such functions."""
 
 _start_lock = threading.Lock()
 
@@ -160,7 +157,10 @@ START_RETRY_SECONDS = 10.0
 
 
 def start_process(process: BaseProcess) -> None:
-    """Start a process that does not run the main script again. Raises WindrowError if the fork server stays dead."""
+    """Start a process. It does not run the main script again, unless the script defines functions of a collection.
+
+    Raises WindrowError if the fork server has not answered for START_RETRY_SECONDS.
+    """
     deadline = time.monotonic() + START_RETRY_SECONDS
     with nullcontext() if "__main__" in _needed_modules else _without_main_script():
         while process.pid is None:

@@ -29,9 +29,9 @@ PAGE = 1
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch a file. Return its capture and the seconds that the transfer took.
+    """Fetch a file into an archive in `folder`. Return its capture and the seconds that the transfer took.
 
-    Raises TerminalFailure if the file was not received. The message of the error calls it `name`.
+    Raises TransportError if the file was not received. The error of a failed transfer calls the file `name`.
     """
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
@@ -48,11 +48,10 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address, with the source's secrets if it has the source's origin.
+    """Request an address; send the source's secrets if the address has the source's origin.
 
-    Return its capture and the seconds that the request took.
-
-    Raises TerminalFailure if there was no response, or none with a status from 200 to 299.
+    Return the capture of the response, and the seconds that the request took. Raises TerminalFailure if no response was
+    kept, or if its status is not from 200 to 299.
     """
     origin = parts(url).origin
 
@@ -89,10 +88,10 @@ class SampledAnswer(NamedTuple):
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
     """Request an address, follow up to `HOPS` redirects, and return the last response. Nothing is kept.
 
-    `access` returns for each address the source whose connection settings are used. Its login and secrets are only sent
-    to its own origin. Raises TransportError
-    if a request fails. Its reason is REDIRECTED if a target is not a valid address or was requested before, or if
-    there were too many redirects.
+    `access` returns for each address the source whose connection settings are used. The login and the secrets of a
+    source are only sent to its own origin. Raises TransportError if a request fails, or if its response cannot be used.
+    The reason of the error is REDIRECTED if the target of a redirect is not a valid address or was requested before, or
+    if there were too many redirects.
     """
     requested: set[str] = set()
     while True:

@@ -116,7 +116,7 @@ class SessionSettings:
     ledger: Path
     archive: Path
     limits: Limits
-    rollover_size: int = 1 << 30  # bytes after which a WARC file is closed and the next one begun
+    rollover_size: int = 1 << 30  # bytes after which a WARC file is closed and the next one is begun
     fetchers: int = 2
     workers: int = 2
     agent: str = "windrow"  # the User-Agent of requests
@@ -132,7 +132,10 @@ class Session:
     """
 
     def __init__(self, settings: SessionSettings, command: str, progress: Progress | None = None) -> None:
-        """Take the lease, repair what a crash left in the archive, and record the session with its `command`."""
+        """Take the lease, repair what a crash left in the archive, and record the session with its `command`.
+
+        If an earlier session was under way at a later time than now, a task that says so is recorded.
+        """
         self.settings = settings
         self.progress = progress or Progress(quiet=True)
         self.ledger = Ledger(settings.ledger)
@@ -173,10 +176,11 @@ class Session:
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip
-        """Run a harvest's phases in order. Each begins when the phase before it is done for every item.
+        """Run a harvest's phases in order, each after the one before has ended, and close the harvest's stores.
 
         Only the steps of `phases` are run (None: all). At most `limit` items are fetched (None: all). Files that their
-        source dates before `since` are not fetched. Nothing is fetched if `fetch` is false.
+        source dates before `since` are not fetched. If `fetch` is false, the discoveries are not run; but WARC files
+        are imported, and steps may ask services.
         """
         settings = replace(self.settings, limits=harvest.limits or self.settings.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
@@ -247,10 +251,11 @@ class Session:
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
-        """Record the end, release the lease, and return the exit code: `outcome`, or by default the session's own.
+        """Index the archive, record the end, update and close the projections, and release the lease.
 
-        The ledger stays open for reading. All of this is done even if a part of it fails. The first error is raised at
-        the end, or added as a note to `error`, the error that is being handled.
+        Return the exit code: `outcome`, or by default the session's own. The ledger stays open for reading. All of this
+        is done even if a part of it fails. The first error is raised at the end, or added as a note to `error`, the
+        error that is being handled.
         """
         self._closed = True
         exit_code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
@@ -273,7 +278,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the session and the ledger. The exit code is 130 after a stop, and 1 after any other error."""
+        """Close the ledger, and before it an open session: with exit code 130 after a stop, 1 after another error."""
         closers: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)
@@ -297,7 +302,11 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return what workers may read outside the archive: WARC files, folders of CDX files, and the targets of links."""
+    """Return what workers may read outside the archive: the captures of others, and the targets of links.
+
+    That is WARC files, folders of WARC files, folders with CDX files, and files to which links in them or the archive
+    lead.
+    """
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

@@ -25,7 +25,7 @@ NOT_REQUESTED = frozenset(
         Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
     )
 )  # fmt: skip
-"""Reasons for which an address is not requested. All other reasons mean that a request failed."""
+"""Reasons for which an address is not requested. All other reasons mean that an attempt failed."""
 
 GONE = frozenset({404, 410})
 """HTTP statuses which mean that an address has no content any more."""
@@ -35,8 +35,8 @@ class FrontierCount(NamedTuple):
     """Counts of the files or addresses of a source that are known now.
 
     `had` is the number of files that the source lists, or of addresses that were fetched at their last attempt.
-    `failing` and `due` are numbers of addresses. If `by_address`, each address is due at its own time, the next one at
-    `next` (None: not known). Otherwise the source is due as a whole.
+    `failing` and `due` are numbers of addresses. If `by_address`, each address is due at its own time; `next` is the
+    earliest time at which one that was requested before is due (None: never). Otherwise the source is due as a whole.
     """
 
     known: int = 0
@@ -58,7 +58,7 @@ class FrontierCount(NamedTuple):
 
 
 class OutcomeCount(NamedTuple):
-    """How many requests of a crawl had one outcome, which is named by the crawl's collection."""
+    """How many attempts at addresses of a collection had one outcome, in the collection's word for the outcome."""
 
     collection: str
     outcome: str
@@ -70,7 +70,7 @@ class SessionCounts:
     """The results of a session's attempts: counts by source, and for addresses also the outcomes and the reasons.
 
     The counts are named by the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason of a
-    failure or refusal occurred, the most frequent first.
+    failure or refusal occurred at addresses (without sitemaps and the like), the most frequent first.
     """
 
     sources: dict[str, Counter[str]]
@@ -86,7 +86,7 @@ def _cached_attempt_counts(ledger: Ledger, first_fact: int, last_fact: int) -> t
 
 
 def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
-    """Count the results of the attempts between two facts. `facts` has the numbers of the first and the last fact."""
+    """Count the results of the attempts that ended from the first to the last fact, whose numbers are in `facts`."""
     sources: dict[str, Counter[str]] = {}
     outcome_counts: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()

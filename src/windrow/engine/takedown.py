@@ -1,7 +1,8 @@
 """Take down an address or an origin: first a tombstone on the ledger, then the removal of all its bytes.
 
-The tombstone is written before anything is removed, and closed when no file contains any of the target's bytes. If the
-run is killed in between, the next run repeats the whole removal, which does no harm.
+The tombstone is written before anything is removed, and closed when no file contains any of the target's bytes, except
+those that captures of other targets use. If the run is killed in between, the next `windrow forget` repeats the whole
+removal, which does no harm.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from windrow.model import ArchivePlace
 
 
 class TakedownTarget(NamedTuple):
-    """An address or a host to take down: its name, and its number on the ledger.
+    """An address or a host to take down: its name, and the digest of the address or the number of the host.
 
-    The number is in `address` or in `host`; the other one is 0. A host whose name is its origin is taken down for
+    One of `address` and `host` is 0. A host whose name is its origin is taken down for
     all sources. A host with another name is taken down only for the source that has it. If `shared`, the address has
     other content too: its captures are removed, and it is requested again.
     """
@@ -44,10 +45,11 @@ class TakedownTarget(NamedTuple):
 
 
 class TakedownResult(NamedTuple):
-    """The number of captures removed, the number of their bytes, and the number of records removed.
+    """The numbers of captures removed, of bytes overwritten in the archive, and of records removed from stores.
 
-    `errors` say what remains. `done` is false if some bytes remain, for example because another process reads a
-    database. The tombstone then stays open, and `windrow forget` continues the takedown.
+    `errors` say what remains. Bytes that other captures use remain. `done` is false if other bytes remain too, for
+    example because another process reads a database. The tombstone then stays open, and `windrow forget` continues the
+    takedown.
     """
 
     target: str
@@ -128,9 +130,10 @@ def take_down_targets(
 
 
 def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[TargetCount]:
-    """Count what the takedown of each target would remove, as `TakedownResult` counts it. Nothing is changed.
+    """Count the addresses and attempts of each target, and the captures that its takedown would remove.
 
-    `bytes` is the size of the captures. A takedown also overwrites the other WARC records about its target.
+    Nothing is changed. `bytes` is the size of the records of these captures. Captures whose bytes other captures use
+    are left out. A takedown also overwrites other WARC records about its target.
     """
     takedowns = [_with_attempts(ledger, 0, target) for target in targets]
     removed_attempts = {attempt for takedown in takedowns for attempt in takedown.all_attempts}
@@ -185,7 +188,7 @@ def kept_by_reader(path: Path) -> str:
 
 
 def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
-    """Allow requests for targets again. Return the number of tombstones lifted. Nothing is restored."""
+    """Allow requests for targets again, and make them due. Return the number of tombstones lifted."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
         for target in targets:
@@ -200,9 +203,10 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 def _remove_target(
     session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from archive, stores and ledger. `removed` has the attempts that any takedown removes.
+    """Remove a target from archive, stores and ledger. `removed` has the attempts of all takedowns under way.
 
-    If some bytes cannot be erased, its captures stay on the ledger, and the result is not `done`.
+    If some bytes cannot be erased, the captures stay on the ledger, and the result is not `done`. The indexes of the
+    archive that list the captures are deleted.
     """
     ledger, target = session.ledger, takedown.target
     captures = ledger.takedowns.captures(takedown.all_attempts)
@@ -245,7 +249,7 @@ def _remove_target(
 def _find_shared_bytes(
     ledger: Ledger, attempts: Sequence[int], removed_attempts: set[int], captures: Iterable[TargetCapture]
 ) -> tuple[set[int], list[str]]:
-    """Return the attempts whose bytes must stay, since other attempts refer to them, and messages that say so."""
+    """Return the attempts whose bytes must stay, since attempts that stay refer to them, and messages that say so."""
     shared_digests = ledger.takedowns.lent(attempts, removed_attempts)
     shared_captures = ledger.takedowns.shared(attempts, removed_attempts)
     kept_attempts = {capture.attempt for capture in captures if capture.digest in shared_digests} | {
@@ -296,9 +300,10 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
 def _find_related(
     session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown, broken_offsets: list[int]
 ) -> Iterator[ErasedSpan]:
-    """Yield the spans of other records in a WARC file that are about the target, or about asks for its attempts.
+    """Yield the spans of records in a WARC file that are about the target, or about asks for its attempts.
 
-    Add the offsets of broken parts among them, whose addresses are not known, to `broken_offsets`.
+    Records of attempts that stay are left out. An imported file is searched completely, another file only between each
+    of `target_spans` and the record before it. Add the offsets of broken parts in what is searched to `broken_offsets`.
     """
     path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)

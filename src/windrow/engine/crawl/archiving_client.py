@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
 BLOCK_BYTES = 1 << 18
-"""The number of bytes of a body that are read at a time."""
+"""The maximum number of bytes of a body that are read at a time."""
 
 
 class _Segment(NamedTuple):
@@ -174,7 +174,7 @@ class ArchivingClient:
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive its response. Errors of the transfer are stored in the attempt."""
+        """Make one request, and archive its response. The attempt has the errors of the transfer or of what is sent."""
         request = job.request or GET
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()
@@ -303,10 +303,7 @@ class ArchivingClient:
 def _find_fault(
     status: int, fields: Mapping[str, str], job: FetchJob, *, is_robots: bool = False
 ) -> tuple[Reason, str] | None:
-    """Return the reason and a message if a response cannot be used because of its status or its transfer coding.
-
-    Otherwise return None.
-    """
+    """Return the reason and a message if a response's status or transfer coding makes it unusable, otherwise None."""
     if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
         sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()
         if status == PARTIAL_CONTENT and "range" not in sent_names:
@@ -346,7 +343,7 @@ _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are reme
 
 
 class RedirectChains:
-    """Counts redirects in a row over all hosts of a run. An `OriginCrawler` only knows its own origin."""
+    """Counts redirects in a row over all hosts of a crawl. An `OriginCrawler` only knows its own origin."""
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads

@@ -34,26 +34,20 @@ MAX_PER_HOST = 128
 """The maximum number of addresses of a host that a fetcher has at a time."""
 
 MAX_IN_HAND = 32_768
-"""The approximate maximum number of addresses that all fetchers have together.
-
-If there are many hosts, each gets fewer.
-"""
+"""The approximate maximum number of addresses that fetchers have in all. With many hosts, each host gets fewer."""
 
 MIN_PER_HOST = 8
-"""The minimum number of addresses that a host gets at a time, however many hosts there are."""
+"""The lowest number to which MAX_PER_HOST is reduced, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time that a run waits for a busy service, in seconds.
-
-Requests that are due later than that are left to the next run.
-"""
+"""The longest time that a run waits for a busy service, in seconds. Later requests are left to the next run."""
 
 _NEVER_CAPTURED = KnownCapture()
 
 
 @dataclass(slots=True)
 class _Host:
-    """An origin in this run.
+    """A host in this run.
 
     `handed_out` has the addresses that fetchers have: for each digest, (interval in seconds, failures in a row, kind).
     """
@@ -74,7 +68,10 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers, host by host, and records the attempts."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active sources among `sources` (None: those sources of the harvest that have an address)."""
+        """Crawl the active sources among `sources` (None: those sources of the harvest that have an address).
+
+        A task is opened for each source.
+        """
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
@@ -169,7 +166,7 @@ class CrawlDispatcher:
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
-        """Store the seeds of all sources. Count the seeds that were taken down, and give up the hosts that were."""
+        """Store the seeds of all sources. Count those that are taken down. Give up the hosts that are taken down."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True
@@ -191,7 +188,6 @@ class CrawlDispatcher:
         return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
-        """Close the task of each source with its counts. `error` is the error that ended the crawl, or None."""
         endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
         close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
@@ -332,7 +328,7 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source with their new hosts, except those that were taken down.
+        """Store addresses of a source with their new hosts, except those that are taken down, and apply their hints.
 
         `via` is the address at which they were found, or 0 for seeds.
         """
@@ -358,8 +354,7 @@ class CrawlDispatcher:
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         """Return the number of an origin as a host of a source. A new host is added.
 
-        A host that was known only from captures of other crawlers is assigned to the source. In a crawl, it may have
-        belonged to any source.
+        In a crawl by links, a host of any source that is known only from captures of others is assigned to this source.
         """
         run, addresses = self._run, self._run.ledger.addresses
         find_host = addresses.host if self._crawl.by_request else addresses.own_or_captured_host

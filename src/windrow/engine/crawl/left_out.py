@@ -8,17 +8,17 @@ from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.reasons import Reason
 
 MAX_RULES = COUNTED_RULES.number
-"""The maximum number of rules of a source that are counted one by one. Further rules are counted together."""
+"""The maximum number of rules of a source that are counted one by one. Further ones are counted together by reason."""
 
 
 class LeftOutCounter:
-    """Counts for each rule the addresses of a source that it leaves out, and remembers the first one."""
+    """Counts what each rule or cap leaves out of a source, and remembers the address of the first case."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}
 
     def add(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Add `number` to the addresses that a rule leaves out; `example` is one of them."""
+        """Add `number` to the count of a rule or cap; `example` is an address that it left out, or where it did so."""
         key = (reason, rule)
         if key not in self._counts and len(self._counts) >= MAX_RULES:
             key = (reason, OTHER_RULES)
@@ -26,7 +26,7 @@ class LeftOutCounter:
         self._counts[key] = (count + number, first_example)
 
     def replace(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Set the number of addresses that a rule leaves out, instead of adding to it."""
+        """Set the count and the example of a rule, instead of adding to the count."""
         self._counts[reason, rule] = (number, example)
 
     def record(self, writer: LedgerWriter, session: int, collection: str, source: str, phase: int) -> None:

@@ -18,7 +18,7 @@ from windrow.model import Attempt, Source
 from windrow.reasons import Reason
 
 MAX_FAULTS_NAMED = 5
-"""The maximum number of failed requests that the comment of a source's task names."""
+"""The maximum number of failed requests and unusable responses that the comment of a source's task names."""
 
 ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 """The name of the rule under which addresses of an endless origin are counted as left out; `{}` becomes the origin."""
@@ -43,7 +43,7 @@ class SourceTally:
     seed_origins: set[str] = field(default_factory=set)
     discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
-    responses: int = 0  # to own requests for pages
+    responses: int = 0  # for pages, also those of another collection
     usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
     more_faults: int = 0  # further ones, only counted
@@ -53,7 +53,7 @@ class SourceTally:
     failure_reason: Reason | None = None
 
     def count_attempt(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count an attempt and its reason, the addresses that it found, and the addresses that rules left out."""
+        """Count an attempt with its reason, what it found and what rules left out; check whether a page is usable."""
         attempt = event.attempt
         self.shared += bool(event.held and attempt.kept)
         self.attempts += attempt.status is not None and not event.held
@@ -66,7 +66,7 @@ class SourceTally:
             self._check_usable(crawl, event)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count a response and whether it is usable, and note why a required response is not.
+        """Count a response and, in a crawl by links, whether it is usable. Note why a required response is not usable.
 
         Required are the responses to seeds and to the targets of their redirects; in a discovery by requests, all are.
         """
@@ -85,7 +85,7 @@ class SourceTally:
             self.seeds.update(url.digest for url in event.found)
 
     def count_outcome(self, outcome: FollowOutcome) -> None:
-        """Count the result of following a response."""
+        """Count the result of following a response. After drift or an endless list, the source has failed."""
         self.found += outcome.found
         self.discovery_end = outcome.end or self.discovery_end
         self.usable += outcome.is_usable
@@ -131,7 +131,8 @@ def close_tallies(
 ) -> None:  # fmt: skip
     """Close the task of each source with its counts. A task has failed if there was an `error` or its tally says so.
 
-    `endless` has the source, the origin and the number of each host whose new pages only repeat earlier texts.
+    Unless there was an `error`, record what rules left out of each source. `endless` has the source, the origin and the
+    number of each host whose new pages only repeat earlier texts.
     """
     if error is None:
         for name, origin, host in endless:
@@ -166,7 +167,7 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source as failed if far fewer of its responses than usual have a page, as when the site blocks windrow."""
+    """In a crawl by links, mark a source as failed if far fewer of its responses than usual have a page."""
     if crawl.by_request or tally.is_failed or tally.responses < MIN_RESPONSES:
         return
     share = 100 * tally.usable // tally.responses

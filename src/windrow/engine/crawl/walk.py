@@ -47,7 +47,7 @@ MAX_ROBOTS_WAIT = 60.0
 """The longest wait for a robots.txt that could not be fetched, in seconds, if the option `patience` is not set."""
 
 MAX_HARMFUL = 5
-"""The number of responses over the limits of time or memory after which a host is given up for the run."""
+"""The number of responses that exceed a limit of time or memory after which a walk gives up its host for the run."""
 
 WITHOUT_CONTENT = frozenset({204, 205})
 """The HTTP statuses of successful responses that have no content."""
@@ -57,16 +57,13 @@ REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
 class OriginCrawler:
-    """Walks an origin.
-
-    Methods that can end the walk return a BatchBroken that says why it ends, or None if it goes on.
-    """
+    """Walks an origin. Methods that can end the walk return a BatchBroken with the reason, or None if it goes on."""
 
     def __init__(
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules, with up to `parallel` requests at a time. All origins of the host share `queue`."""
+        """Walk by the crawl rules, with up to `parallel` requests at a time. A host or a service has one `queue`."""
         self._walk = walk
         self._parallel = parallel
         self._end: BatchBroken | None = None  # why the walk ends
@@ -255,7 +252,7 @@ class OriginCrawler:
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
-        """Apply a robots.txt, and return its attempt and sitemaps. If it cannot be read, it counts as unavailable."""
+        """Apply a robots.txt. Return its attempt and new sitemaps. If it cannot be read, it counts as unavailable."""
         attempt, rules = reply.attempt, self._rules
         if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
@@ -303,7 +300,7 @@ class OriginCrawler:
         return self._stop_reason()
 
     def _read_links(self, job: FetchJob, reply: CrawlResult) -> AttemptEnded:
-        """Return the attempt with the links of its page, or as failed if reading the page raises an error."""
+        """Return the attempt with the links of its page and those left out; or as failed if reading raises an error."""
         try:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)

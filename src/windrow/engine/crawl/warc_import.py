@@ -34,7 +34,7 @@ BATCH_SIZE = 256
 """The approximate number of records that are stored in one transaction."""
 
 MAX_FINDINGS = STORED_FINDINGS.number
-"""The maximum number of findings of one file that are stored. Further findings are only counted."""
+"""The maximum number of findings of one file that a run stores. Further findings are only counted."""
 
 _MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers are remembered
 
@@ -56,7 +56,7 @@ class _File(NamedTuple):
 
 @dataclass(slots=True)
 class _Tally:
-    """The counts of one file, or of all files of a source."""
+    """The counts of one file, or of all files of a source, in this run."""
 
     task: int  # the number of the source's task
     files: int = 0

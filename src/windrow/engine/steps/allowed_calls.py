@@ -2,8 +2,8 @@
 
 They are those that Python needs for its memory, its threads and its clocks, to open files, and to read and write open
 files; Landlock (`sandbox`) lets files be opened only for reading. No call that acts on another process, the network or
-a terminal is among them. A refused call fails with EPERM and does not end the process, so that a library which tries a
-newer call first can go on.
+a terminal is among them. A refused call fails and does not end the process, so that a library which tries a newer call
+first can go on; only a call for another architecture ends it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _DEVICE_COMMANDS = (0x5401, 0x5450, 0x5451)  # TCGETS, FIONCLEX, FIOCLEX: no inp
 _CLONE_THREAD, _NEW_SPACES = 0x10000, 0x7E020080  # flags of clone: a thread, and all CLONE_NEW...
 
 _CLONE3 = (435, 435)
-"""The call with which newer libraries start threads. They use `clone` if the kernel does not know this one."""
+"""The numbers of clone3, with which newer libraries start threads. They use `clone` if the kernel does not know it."""
 
 
 def _conditional_calls(process: int) -> dict[str, tuple[tuple[int, int], tuple[_Condition, ...]]]:

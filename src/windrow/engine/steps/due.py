@@ -26,11 +26,11 @@ class Due(NamedTuple):
     """An item that waits for a step, failed at it or ended before it, with its data from the ledger."""
 
     item: Item
-    owner: str  # who made the document, according to its key
-    reason: Reason | None  # why it failed or ended, None if it waits
+    owner: str  # who made a listed file, according to its key; empty for a member
+    reason: Reason | None  # why it failed or ended; if it waits, RETRIED or None
     since: int  # the number of the fact that gave it this status
     capture: str  # the digest of the capture that contains it, empty if it was not fetched yet
-    size: int | None  # in bytes, if that is known
+    size: int | None  # the size of this capture in bytes, None if it was not fetched yet
     source: str  # the name of the source that it was fetched from, empty if it was not fetched yet
 
 

@@ -27,7 +27,7 @@ Page = list[tuple[Due, Reading]]
 def gather_pages(
     results: Iterator[tuple[Due, Any]], max_documents: int, max_rows: float
 ) -> Iterator[list[tuple[Due, Any]]]:
-    """Yield pages of documents with their results. A page ends after `max_documents` documents or `max_rows` rows."""
+    """Yield pages of documents with results. A page ends with `max_documents` documents or at least `max_rows` rows."""
     page: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:
@@ -41,7 +41,7 @@ def gather_pages(
 
 
 def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], now: datetime) -> Page:
-    """Write a page of results to the store if the step is Load or Judge. Return the readings to record."""
+    """Write a page of results to the store if the step is Load or Judge. Return the page with readings to record."""
     match step:
         case Load():
             documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]

@@ -170,7 +170,7 @@ class _Worker:
         return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send the `jobs` (indexes) of a batch, which are pickled in `message`. `receive` notices a dead worker."""
+        """Send the `jobs` (indexes) of a batch, pickled in `message`. Kill the worker if it does not read them."""
         if not self.in_hand:
             self._clock = ReadingClock()  # the time while the worker was idle does not count
             self._busy_since = time.monotonic()
@@ -181,13 +181,13 @@ class _Worker:
         except TimeoutError as error:
             self._kill_since(str(error))
         except OSError:
-            pass
+            pass  # `receive` will notice that the worker is dead
 
     def watch(self, cpu_limit: float) -> None:
         """Kill a worker that works or sleeps too long, or that does not complete a message.
 
-        Its own timer limits its CPU time to `cpu_limit` seconds. But the timer does not end a worker that sleeps, and a
-        worker that was taken over can stop the timer and show the number of another job.
+        Its own timer limits the CPU time of each job to `cpu_limit` seconds. But the timer does not end a worker that
+        sleeps, and a worker that was taken over can stop the timer and show the number of another job.
         """
         pid = self.process.pid or 0
         self._clock.look(pid, self._find_current_job())
@@ -244,7 +244,7 @@ class _Worker:
             yield batch
 
     def take_batches_after_death(self, cpu_limit: float, problem: str) -> list[_Batch]:
-        """Record at which job the worker died, and return its batches.
+        """End a worker that is dead or sent a refused message. Record at which job it died, and return its batches.
 
         `problem` says why a message of the worker was refused; it is empty if none was. Raises ReaderFailed if the
         worker had jobs but was not ready to read documents.
@@ -284,9 +284,9 @@ class Pool:
         self._is_running = False
 
     def submit(self, job: AnyJob) -> int:
-        """Send a job to the next idle worker. Return its number, which `collect` returns with the result.
+        """Queue a job for the next idle worker. Return its number, which `collect` returns with the result.
 
-        If every worker is at a long job, up to MAX_EXTRA_WORKERS further workers are started.
+        If every worker is at a long job, another one is started, up to MAX_EXTRA_WORKERS beyond the pool's size.
         """
         assert not self._is_running, RUN_IN_PROGRESS
         number = self._add_batch([job], may_queue=False)
@@ -408,9 +408,10 @@ class Pool:
         return self._size + MAX_EXTRA_WORKERS if would_wait else self._size
 
     def _receive(self, timeout: float) -> Iterator[_Batch]:
-        """Wait for results for up to `timeout` seconds.
+        """Kill workers that hang, and wait for results for up to `timeout` seconds.
 
-        Yield complete batches, and put incomplete ones at the front of the queue.
+        Yield complete batches. Put the incomplete batches of workers at the front of the queue, and remove dead
+        workers.
         """
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
@@ -449,6 +450,6 @@ class Pool:
             del self._workers[reader.pipe]
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the workers, or kill them if `at_once`."""
+        """Give up all jobs, and end the workers, or kill them if `at_once`."""
         self._give_up_jobs()
         self._end_workers([*self._workers.values()], at_once=at_once)

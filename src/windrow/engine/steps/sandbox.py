@@ -71,7 +71,11 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
-    """Let this process only read `readable` (files and folders) and Python's own files. Return what restricts it."""
+    """Let this process only read `readable` (files and folders), Python's own files and some files of the system.
+
+    Its output goes to /dev/null, and its temporary files are in memory. Return what restricts the process: mechanisms
+    that the system lacks are left out.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()
@@ -82,9 +86,10 @@ def restrict_process(readable: Iterable[Path]) -> Sandbox:
 
 
 def restrict_fetcher(archive: Path) -> Sandbox:
-    """Let this process write only below the folder `archive`, and run no program. Return what restricts it.
+    """Let this process write only below the folder `archive` and to /dev/null, and run no program.
 
-    It may read every file that its user may read, such as secrets, certificates and sources that are folders.
+    It may read every file that its user may read, such as secrets, certificates and sources that are folders. Return
+    what restricts it. Before version 2 of Landlock, it can write and run programs as before.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
@@ -187,7 +192,7 @@ class SandboxTrial(NamedTuple):
 
 
 def try_sandbox(*, is_fetcher: bool = False) -> SandboxTrial:
-    """Restrict a child process like a worker or a fetcher, let it try what that must not do, and return the result.
+    """Restrict a child process like a worker or a fetcher, let it try forbidden acts, and return the result.
 
     If the process ends without an answer, the result is that nothing restricts it and every act is allowed.
     """

@@ -1,4 +1,4 @@
-"""Gather attempts and their results into pages. Each page is written to the version store in one transaction."""
+"""Gather attempts and their results into pages, which are written to the version store together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_GATHER_SECONDS = 5.0
 
 
 WRONG_VALUES = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Errors that the result of a step raises if it does not have the values that the collection or its store expects."""
+"""Errors that are raised if the result of a step lacks the values that the collection or its store expects."""
 
 
 class SettledAttempt(NamedTuple):
@@ -33,8 +33,8 @@ class SettledAttempt(NamedTuple):
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading is not usable, and None is not usable. If the step makes records (`has_records`), a result with
-        nothing but Skips is not usable either.
+        A failed reading is not usable, and None is not usable. If the step makes records (`has_records`), a result that
+        is empty or has only Skips is not usable either; the reason is the first of these that is not in BY_RULE.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
@@ -51,10 +51,7 @@ class SettledAttempt(NamedTuple):
 
     @property
     def record_keys(self) -> set[str]:
-        """The keys of the records that the result observes, except records that are gone.
-
-        The step must make records.
-        """
+        """The keys of the records that the result observes, except those that are gone. The step must make records."""
         observations = (output for output in results_of(self.result) if isinstance(output, Observation))
         return {observation.key for observation in observations if observation.value is not None}
 

@@ -85,7 +85,7 @@ class Settling:
                 self._finish()
 
     def _finish(self) -> None:
-        """Finish the store. If documents wait for services, record a task that says so.
+        """Finish the store, and update its index except in a replay. If documents wait for services, record a task.
 
         The task fails if a service has no address. It also fails if requests were made, but a service was given up, or
         no document got all the answers that it waited for.
@@ -172,10 +172,7 @@ class Settling:
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield the attempts after the checkpoint until the run is stopped.
-
-        If the step takes answers of services, requests to services are left out.
-        """
+        """Yield the attempts after the checkpoint until the run is stopped, without asks if the step takes answers."""
         run = self._run
         for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -237,7 +234,10 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes."""
+        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes.
+
+        Then the bytes of unarchived answers are deleted, unless an attempt waits for the answer.
+        """
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
@@ -263,7 +263,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts with their answers. The step fails if all its requests were answered before."""
+        """Repeat the step with answers. It fails if there are no bytes, or if it repeats only answered requests."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)
@@ -279,10 +279,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return the answers that steps get if services must not be asked about an attempt's records.
-
-        These answers only have a reason. Attempts about which services may be asked are left out.
-        """
+        """Return answers that only have a reason for attempts about whose records services must not be asked."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
@@ -302,9 +299,10 @@ class Settling:
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Store a page's requests to services on the ledger, and return the attempts' entries for the version store.
+        """Store a page's requests to services on the ledger, and return the attempts' entries (None: no entry).
 
-        An attempt with an invalid request gets a failed reading, also in `page`.
+        An attempt with an invalid request gets a failed reading, also in `page`. A replay notes as unread the attempts
+        that ask services without an address.
         """
         if not self._step.takes_answers:
             return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
@@ -381,7 +379,7 @@ class Settling:
             self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
 
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
-        """Write a page of attempts. If that fails because of a wrong value, each is written alone, or has failed."""
+        """Write a page of attempts; after a wrong value, write each alone, or as failed if its own value is wrong."""
         if self._step.missing:
             page = [skip_listed_earlier(self._run.ledger, self._run.collection.name, settled) for settled in page]
         try:
@@ -403,7 +401,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update the due times of addresses from all checks of their content, and from how long results are valid."""
+        """Update the due times of addresses of a crawl with intervals, from content checks and the ends of validity."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return

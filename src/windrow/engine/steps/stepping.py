@@ -74,7 +74,7 @@ class PhaseTasks:
     def working(self, total: int) -> Iterator[None]:
         """Show the progress while a block of code processes `total` documents, then end every task.
 
-        If the block raises StoreError or ReaderFailed, all tasks have failed.
+        If the block raises StoreError or ReaderFailed, all tasks have failed. After other errors, they are not ended.
         """
         self.run.progress.begin(self.name, total)
         try:
@@ -148,7 +148,7 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
     """Run a step for every item that is due, including items that earlier runs could not read.
 
     A page is written to the store first, then to the ledger: after a crash between the two, its items are due again.
-    Without a store, only a Read step is run.
+    Without a store, only Read and Check steps are run. If the run is stopped, the other items stay due.
     """
     unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
     total = run.ledger.items.count_due(run.collection.name).get(step.phase, 0) + len(unread)
@@ -240,10 +240,7 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return the step's earlier reading of the same bytes, if the item is a member.
-
-    Return None if there is none, or if windrow was at fault.
-    """
+    """Return the step's earlier reading of a member's bytes, or None if there is none or windrow was at fault."""
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))
@@ -279,7 +276,7 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Run the harvest's derivation for the step's phase as a task. Without a derivation, nothing is done."""
+    """Run the harvest's derivation for the step's phase, if it has one, and record its results and errors as tasks."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:
         return

@@ -30,7 +30,7 @@ def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedel
 
 
 def next_try(document: UnreadDocument) -> datetime | None:
-    """Return when a document is read again, or None if that needs another version of its step, or a retry."""
+    """Return when a document is read again, or None if that needs another version of its step or `windrow retry`."""
     return (
         document.at + pause_after(document.times)
         if document.reason in TRANSIENT_REASONS or not document.version
@@ -82,10 +82,7 @@ class UnreadAttempts:
     """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the attempts that earlier runs could not read in a phase.
-
-        `version` is the version of its step in this run.
-        """
+        """Load the attempts that earlier runs could not read in a phase. `version` is that of its step in this run."""
         self._collection = collection
         self._phase = phase
         self._version = version

@@ -41,9 +41,10 @@ def find_missing_offers(
 
 
 def skip_listed_earlier(ledger: Ledger, collection: str, settled: SettledAttempt) -> SettledAttempt:
-    """Return an attempt whose result has a Skip in place of each record that an earlier answer of its listing offered.
+    """Return an attempt with a Skip in place of each record that an earlier answer of its listing offered.
 
-    Otherwise the record would change twice in each run.
+    The source has offered the key of such a record, but this attempt has no offer with the key. Without the Skip, the
+    record would change twice in each run.
     """
     followed = ledger.requests.followed(settled.recorded.seq) if settled.record_keys else None
     if followed is None or not followed.offers:

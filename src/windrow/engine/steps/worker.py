@@ -29,10 +29,7 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """A job about captures, such as to run rules on index lines.
-
-    The worker loads the job's module when the job arrives.
-    """
+    """A job about captures, such as rules to run on index lines. A worker loads its module when the job arrives."""
 
     def run(self, limits: Limits) -> Any:
         """Run the job, and return its result."""
