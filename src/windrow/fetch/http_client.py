@@ -296,8 +296,8 @@ def target_prefix(site: Site) -> str:
 
     Source: RFC 9112, section 3.2.2.
 
-    >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
-    ('http://a.example', '')
+    >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example",
+    proxy="http://p")) ('http://a.example', '')
     """
     return site.origin if site.proxy and site.scheme == "http" else ""
 

@@ -50,7 +50,10 @@ class SelectJob(NamedTuple):
 
 
 class LeftOutLines(NamedTuple):
-    """Lines that a rule left out: the rule, the number of lines, and the address of the first one."""
+    """Lines that a rule left out: the reason and the rule, the number of lines, and the address of the first one.
+
+    For a line that cannot be parsed, `url` has the text of the line instead; for a record without an address, it is "".
+    """
 
     reason: Reason
     rule: str  # its name
@@ -59,7 +62,7 @@ class LeftOutLines(NamedTuple):
 
 
 def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
-    """Return the count of one line that is left out because the rules failed at it. `url` is the line's address."""
+    """Return the count of one line that is left out because the rules failed at it. `url` is its address or text."""
     reason = failure.reason or Reason.STEP_FAILED
     message = failure.findings[0].message if failure.findings else reason.meaning
     return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
@@ -68,10 +71,10 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the outcome of running rules on `lines` or, if it is a failed reading, the outcomes of parts of `lines`.
+    """Yield `outcome`, the result of running rules on `lines`. If it is a failed reading, run them on parts instead.
 
-    `run` takes a list of parts and returns an outcome for each. A part at which it fails is divided again, down to
-    single lines. Each outcome is yielded with the index of its first line in `lines`.
+    `run` takes a list of parts and returns an outcome for each. A part whose outcome is a failed reading is divided
+    again, down to single lines. Each outcome is yielded with the index of its first line in `lines`.
     """
     if len(lines) == 1 or not isinstance(outcome, Reading):
         yield 0, outcome
@@ -170,7 +173,7 @@ def select_lines(job: SelectJob) -> Selection:
 
 
 def rule_name(skip: Skip) -> str:
-    """Return the name of the rule that returned a Skip: the Skip's message, or the meaning of its reason."""
+    """Return the name of the rule that returned a Skip: its message, or if that is empty the meaning of its reason."""
     return (skip.message or skip.reason.meaning)[:_MAX_RULE_LENGTH]
 
 
@@ -198,7 +201,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on those captures of an address that the source may take, and return the results.
+    """Run a source's rules again on the captures of an address among the source's inputs, and return the results.
 
     `address` is the digest of the address.
     """

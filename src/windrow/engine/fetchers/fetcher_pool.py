@@ -123,7 +123,7 @@ class FetcherPool:
         A batch with a pace is sent to the only process that requests its host. Any other batch is sent to a process
         with an idle connection to the site, or to the least loaded process. If the process with the idle connection has
         at least two batches more than the least loaded process, the connection is closed, and the least loaded process
-        gets the batch. So a site never has more connections than batches.
+        gets the batch. So a site does not get a new connection beside an idle one.
         """
         member = least_loaded = self._find_least_loaded()
         with_idle_connection = [

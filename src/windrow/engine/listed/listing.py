@@ -1,4 +1,4 @@
-"""List the folders of all sources in parallel, and record the files that the sources offer."""
+"""List the folders of all active sources in parallel, and record the files that the sources offer."""
 
 from __future__ import annotations
 
@@ -83,7 +83,11 @@ class _Listings:
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List every active source. Return the names of sources that failed or were not listed before the deadline."""
+    """List the active sources. Return the names of those that could not be listed completely.
+
+    Their listing broke off, they asked for a long pause, or the deadline had passed. Sources that were not listed
+    because the run is stopped are not among them.
+    """
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
         _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
@@ -202,7 +206,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 
 
 def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
-    """Count the entries of which the collection has made no offer, and which are not checksum files that it uses."""
+    """Count the entries that are neither the file nor the checksum file of an offer, by the endings of their names."""
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:
@@ -238,7 +242,7 @@ def _record_gone(
 def _retry_renewed(
     run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
 ) -> None:
-    """Retry failed files if they, or their checksum files, were changed after the failure."""
+    """Order a retry of each file that could not be fetched if it or its checksum file was changed after the failure."""
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}

@@ -29,7 +29,7 @@ PAGE_SIZE = 500
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The maximum number of files in a batch, and the minimum if enough files wait.
+"""The maximum number of files in a batch, and the minimum unless fewer wait or they reach MAX_BATCH_BYTES.
 
 A connection is idle between two batches.
 """
@@ -82,7 +82,10 @@ class FetchQueue:
     _open: dict[int, OpenAttempt] = field(default_factory=dict)
 
     def fill(self) -> None:
-        """Queue delayed files that are due again. Then read files from the ledger until MAX_IN_MEMORY are in memory."""
+        """Queue delayed files that are due again. Then read files from the ledger until MAX_IN_MEMORY are in memory.
+
+        Fewer are read if the ledger has no more, or if the run's limit of items is reached.
+        """
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._due_items is None:
@@ -137,14 +140,15 @@ class FetchQueue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file is left to fetch, in memory or on the ledger."""
+        """Whether no file is left to fetch, in memory or (up to the run's limit of items) on the ledger."""
         return self._ended and not self.in_memory
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files that are due: new files, then those that failed in an earlier session and are tried again.
+    """Yield the files that are due: first those that are new or whose retry was ordered, then those that failed before.
 
-    Files that rest are added to `resting`.
+    The latter failed in an earlier session for one of RETRIED_REASONS. Those of them that rest are added to `resting`
+    instead.
     """
     collection = run.collection
     phase = collection.listing.fetch_phase
@@ -162,7 +166,10 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
 
 
 def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
-    """Return the files with their jobs, the job at the best source first."""
+    """Return the files with their jobs, the job at the best source first.
+
+    A file does not get a job at a source that lists it with a time before `run.since`.
+    """
     sources = {source.name: source for source in run.harvest.sources if source.active}
     counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])

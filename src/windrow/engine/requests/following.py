@@ -45,13 +45,13 @@ MAX_FRUITLESS = 50
 """The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
-"""The maximum number of offers of a source that are remembered in a run. All further offers count as new."""
+"""The number of offers of a source in a run after which no more are remembered. All later offers count as new."""
 
 PAGE_SIZE = 64
 """The maximum number of responses of a source that are read from the ledger at a time."""
 
 AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
-"""A function that stores addresses of a source. Its third argument is the address where they were found."""
+"""A function that stores addresses of a source. Its third argument is the digest of the address that led to them."""
 
 
 class FollowOutcome(NamedTuple):
@@ -139,7 +139,10 @@ class AnswerFollower:
         return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """If the address of a source was edited, make its first requests (`seeds`) due instead of the former ones."""
+        """Store the address of a source. If it was edited, make its first requests due instead of the former ones.
+
+        `seeds` has the first requests. Those of addresses that are taken down do not become due.
+        """
         run, name = self._run, self._run.collection.name
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
@@ -178,7 +181,7 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool. If it has a request that no discovery can have made, return a failed reading."""
+        """Return a result of the pool, or a failed reading if the discovery cannot have returned this result."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)
@@ -276,7 +279,7 @@ class AnswerFollower:
         )  # fmt: skip
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, or a skip after MAX_FRUITLESS answers in a row that offered nothing new."""
+        """Return `followed`, or the same as a skip without requests after MAX_FRUITLESS answers without new offers."""
         source, result, offered_keys = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:
@@ -296,9 +299,9 @@ class AnswerFollower:
         return FollowedAnswer(result)
 
     def _compare_with_listing(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed` without the offers that an earlier answer of its complete listing has.
+        """Return `followed` without the offers that an earlier answer of the same complete listing has.
 
-        If it names an earlier answer as the next one, it is a skip without this request.
+        If it names the address of an earlier answer as the next one, it becomes a skip without this request.
         """
         source, result, attempt = recorded.source, followed.result, recorded.attempt
         if result.begins_listing:
