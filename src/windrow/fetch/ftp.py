@@ -158,7 +158,10 @@ class FtpConnection(Connection):
         return TransferEnd(code)
 
     def expect(self, path: str) -> None:
-        """Request the next file, so that the server sends it while the present one is still being written."""
+        """Request the next file, so that the server sends it while the present one is still being written.
+
+        Does nothing if no session is open or a file was requested in this way and not fetched yet.
+        """
         session, size = self._session, None
         if session is None or self._expected is not None:
             return
@@ -209,7 +212,8 @@ class FtpConnection(Connection):
 
         The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
         unknown format, NLST follows: some servers send an empty list when their program for lists fails. MLSD returns
-        times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
+        times. After LIST and NLST, the times are requested by MDTM, if the server has it. All commands together are
+        limited to the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -305,7 +309,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP on port 21 with AUTH TLS."""
+    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP with AUTH TLS, also on port 21."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

@@ -71,7 +71,7 @@ class HttpClient:
     """A client of one origin, with one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare for a site. The first request opens the connection."""
+        """Prepare for a site; the first request opens the connection. Raises what `request_fields` raises."""
         self._site = site
         self._origin = site.origin
         self._target_prefix = target_prefix(site)
@@ -100,7 +100,8 @@ class HttpClient:
 
         A request other than GET is sent over a new connection, so that it is sent only once. A `body` replaces the body
         in `request` and is not written into the sink. The `secrets` are not written either, and are overwritten in the
-        response. `headers` are added to the headers of the site. Raises a TransportError or an error of the sink.
+        response. `headers` are added to the headers of the site, whose Accept an Accept in `headers` replaces. Raises a
+        TransportError or an error of the sink.
         """
         address = printable(url, 1000)
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
@@ -147,7 +148,10 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or over a new one if none is usable. Errors name `address`."""
+        """Send a request over the open connection, or over a new one if none is usable. Errors name `address`.
+
+        If the server had closed the connection, the request is repeated over a new one.
+        """
         self.stale = 0
         while True:
             connection = self._connection
@@ -228,7 +232,7 @@ def field_lines(fields: Mapping[str, str]) -> str:
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that may be archived: all fields without secrets."""
+    """Return the header fields that may be archived: all except Authorization, Proxy-Authorization and Cookie."""
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
@@ -248,7 +252,8 @@ def kept_head(head: ResponseHead) -> bytes:
 def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
     """Return whether a Content-Range covers a file from `start` to its end, and the size of the file.
 
-    The size is None if it is not stated; the end is then not checked. Source: RFC 9110, section 14.4.
+    The size is None if it is not stated; the end is then not checked. If the Content-Range is not valid or missing, the
+    result is (False, None). Source: RFC 9110, section 14.4.
 
     >>> match_range("bytes 100-199/200", 100), match_range("bytes 0-199/200", 100), match_range("", 100)
     ((True, 200), (False, 200), (False, None))
@@ -296,8 +301,8 @@ def target_prefix(site: Site) -> str:
 
     Source: RFC 9112, section 3.2.2.
 
-    >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example",
-    proxy="http://p")) ('http://a.example', '')
+    >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
+    ('http://a.example', '')
     """
     return site.origin if site.proxy and site.scheme == "http" else ""
 
@@ -305,8 +310,8 @@ def target_prefix(site: Site) -> str:
 def request_fields(site: Site) -> dict[str, str]:
     """Return the header fields that all requests to a site have in common.
 
-    Raises TerminalFailure if the site's password is missing or would be sent unencrypted to another machine, or if the
-    address of its proxy is not valid.
+    Raises TerminalFailure if the site's password cannot be read, or would be sent unencrypted to another machine or
+    through a proxy. For an http site with a proxy, it also raises what `HttpProxy.of` raises.
     """
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):

@@ -24,7 +24,10 @@ _REQUEST_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable ch
 
 @dataclass(frozen=True, slots=True)
 class TransferEnd:
-    """The result of a transfer: the protocol's status (None: unknown), and the response's ETag and Last-Modified."""
+    """The result of a transfer: the protocol's status (None: unknown), and the ETag and Last-Modified of the response.
+
+    The last two are "" if they are missing, as in protocols other than HTTP.
+    """
 
     status: int | None = None
     etag: str = ""
@@ -72,9 +75,9 @@ class Connection(Protocol):
     """
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """Return a folder's entries, without those of its subfolders, or None if the folder does not exist.
+        """Return a folder's entries, or None if the folder does not exist. `folder` is a path below the site's base.
 
-        `folder` is a path below the site's base.
+        Only the entries that are read from a manifest include those of its subfolders.
         """
         ...
 

@@ -21,9 +21,10 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports, "" if it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection that is logged in. Raises a TransportError, or MissingExtra if a library is missing.
+        """Return a connection to a site, which is logged in if its protocol has a login.
 
-        The secret of a site does not appear in errors and listings.
+        `Site.secret` does not appear in errors and listings. Raises a TransportError, or MissingExtra if the extra is
+        not installed.
         """
         try:
             module = import_module(self.module)

@@ -72,7 +72,7 @@ class Fetching:
     def run(self) -> None:
         """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` seconds have passed.
 
-        A deadline of 0 or None means that there is none.
+        A deadline of 0 means that there is none.
         """
         run, queue = self._run, self._queue
         queue.fill()
