@@ -309,7 +309,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP with AUTH TLS, also on port 21."""
+    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP with AUTH TLS."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

@@ -240,7 +240,7 @@ class FtpSession(ftplib.FTP):
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Limit the time of the commands in the block to the site's listing timeout."""
+        """Limit the time of `lines` and `ask_all` in the block to the site's listing timeout."""
         self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield

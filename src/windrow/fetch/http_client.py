@@ -100,7 +100,7 @@ class HttpClient:
 
         A request other than GET is sent over a new connection, so that it is sent only once. A `body` replaces the body
         in `request` and is not written into the sink. The `secrets` are not written either, and are overwritten in the
-        response. `headers` are added to the headers of the site, whose Accept an Accept in `headers` replaces. Raises a
+        response. `headers` are added to the headers of the site; an Accept among them replaces the site's. Raises a
         TransportError or an error of the sink.
         """
         address = printable(url, 1000)
@@ -252,7 +252,7 @@ def kept_head(head: ResponseHead) -> bytes:
 def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
     """Return whether a Content-Range covers a file from `start` to its end, and the size of the file.
 
-    The size is None if it is not stated; the end is then not checked. If the Content-Range is not valid or missing, the
+    The size is None if it is not stated; the end is then not checked. If the Content-Range is missing or not valid, the
     result is (False, None). Source: RFC 9110, section 14.4.
 
     >>> match_range("bytes 100-199/200", 100), match_range("bytes 0-199/200", 100), match_range("", 100)

@@ -88,7 +88,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return _RECEIVE_BUFFER
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass received bytes to the reader of the response."""
+        """Pass received bytes to the reader of the response. Without an open request, close the connection instead."""
         reader = self._reader
         if reader is None:
             self.close()  # the server sent data without a request

@@ -128,7 +128,7 @@ class HttpFiles(Connection):
     ) -> None:
         """Send a request, and call `begin` with the head of the response.
 
-        If it returns an error, that error is raised; otherwise the body is passed to `write` block by block.
+        If `begin` returns an error, that error is raised; otherwise the body is passed to `write` block by block.
         """
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()

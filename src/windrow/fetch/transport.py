@@ -77,7 +77,7 @@ class Connection(Protocol):
     async def list(self, folder: str) -> list[ListingEntry] | None:
         """Return a folder's entries, or None if the folder does not exist. `folder` is a path below the site's base.
 
-        Only the entries that are read from a manifest include those of its subfolders.
+        The entries of a manifest include files of subfolders; in other listings, subfolders are not entered.
         """
         ...
 

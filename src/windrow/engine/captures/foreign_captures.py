@@ -116,7 +116,7 @@ class ForeignCapturing:
         self._remote: RemoteRecords | None = None
 
     def close(self) -> None:
-        """Close the WARC file into which records were copied, if any were."""
+        """Close the WARC files into which records were copied, if there are any."""
         if self._archive is not None:
             self._archive.close()
 

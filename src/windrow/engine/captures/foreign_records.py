@@ -173,7 +173,7 @@ def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedR
 
 
 SCAN_RECORDS = 256
-"""The number of records of a WARC file after which a job ends, except just after a request."""
+"""The number of records of a WARC file after which a job ends, though not between a request and its response."""
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 

@@ -36,7 +36,7 @@ def explain_all(
 ) -> list[ExplainedCapture | IndexedCapture]:
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
-    They are run on the captures of this ledger that are inputs of the source, and on the first _MAX_LINES lines about
+    They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
     the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. The indexes are
     read until these lines are found, which takes about a second for a gigabyte. Raises ArchiveError if an index cannot
     be read.

@@ -116,7 +116,7 @@ class GrowingRecord:
 
 
 PARALLEL_RECORDS = 8
-"""The number of records that are fetched in parallel."""
+"""The maximum number of records that are fetched in parallel."""
 
 MAX_ATTEMPTS = 4
 """The maximum number of attempts to fetch a record from a remote folder, if the server is busy or a transfer breaks."""

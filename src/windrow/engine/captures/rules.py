@@ -71,7 +71,7 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield `outcome`, the result of running rules on `lines`. If it is a failed reading, run them on parts instead.
+    """Yield `outcome`, the result for `lines`, or, if it is a failed reading, the outcomes of running rules on parts.
 
     `run` takes a list of parts and returns an outcome for each. A part whose outcome is a failed reading is divided
     again, down to single lines. Each outcome is yielded with the index of its first line in `lines`.
@@ -201,9 +201,10 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on the captures of an address among the source's inputs, and return the results.
+    """Run a source's rules again on the captures that this ledger has of an address, and return the results.
 
-    `address` is the digest of the address.
+    Only captures of the collections and sources that are inputs of the source count. `address` is the digest of the
+    address.
     """
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:

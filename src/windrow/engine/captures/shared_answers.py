@@ -71,10 +71,10 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the latest response that other collections received from each address in this session, by its digest.
+        """Return, by the digest of each address, the latest response that other collections received in this session.
 
-        `requests` has the stored requests of addresses, by the same digest. Addresses that are not requested by a plain
-        GET are left out, and so are responses that this source may not use.
+        `requests` has the stored requests of addresses, by the same digests. Addresses that are not requested by a
+        plain GET are left out, and so are responses that this source may not use.
         """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:

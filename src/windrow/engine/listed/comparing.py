@@ -1,9 +1,9 @@
-"""Compare archived files with the files that other sources list under the same key with the same or an unknown size.
+"""Compare archived files with the files of the same key at other sources, if the sizes are equal or one is unknown.
 
 The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
 zip has its table of contents there, with a checksum of each member, so zips that differ in a member differ there too,
-unless the table is longer. A difference is recorded as a finding. `listing` records that sizes are different. A pair is
-compared again only if the file was fetched again, or if the other source's listing of the file changed.
+unless the table is longer. A difference is recorded as a finding. `listing` records different sizes. A mirror that was
+compared is compared again only if the file was fetched again, or if the mirror's source lists it differently.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class _ComparedSource:
 
 
 def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
-    """Compare archived files with mirrors that were not compared yet, at most MAX_COMPARED of them.
+    """Compare archived files with those mirrors of equal or unknown size that must still be compared.
 
-    Sources that are named in `down`, not active, or whose origin pauses are not requested.
+    At most MAX_COMPARED mirrors are compared. A source is not requested if its name is in `down`, if it is not active,
+    or if its origin pauses.
     """
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]

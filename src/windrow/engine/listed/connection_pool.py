@@ -44,11 +44,11 @@ class HostQueue:
         self._until = 0.0
 
     def remaining(self) -> float:
-        """Return the seconds until these origins may be requested again, or 0 if they may be requested now."""
+        """Return the seconds until the origins may be requested again, or 0 if they may be requested now."""
         return max(0.0, self._until - time.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Let no walk request these origins for `seconds` from now on. A longer pause is not shortened."""
+        """Pause all walks of the origins for `seconds` from now on. A longer pause is not shortened."""
         self._until = max(self._until, time.monotonic() + seconds)
 
 
@@ -60,7 +60,7 @@ class RequestPacer:
         self._lock = threading.Lock()
 
     async def wait_turn(self, name: str, pace: float) -> None:
-        """Wait until the host called `name` may be requested, and let its next request begin `pace` seconds later.
+        """Wait until the host called `name` may be requested; let the next request to it wait `pace` seconds longer.
 
         If `pace` is 0, do neither.
         """

@@ -1,4 +1,4 @@
-"""Fetch the files that are due, each from the best source that lists it, then from the next ones, with retries."""
+"""Fetch the files that are due, with retries: each from the best source that lists it and, if it fails, the next."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ class Fetching:
             self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
     def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
-        """Record that the attempt under way at a file failed for the reason that `broken` has."""
+        """Record that the attempt under way at a file failed, with the reason and the message of `broken`."""
         run, file = self._run, wanted_file.due.item.id
         job = wanted_file.source_jobs[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
@@ -322,7 +322,7 @@ class Fetching:
     def _end_batch(self, writer: LedgerWriter, state: _SourceState, event: BatchEnded, breaks: int) -> None:
         """Record the end of a batch, and queue its untried files for the same source or for their next source.
 
-        `breaks` is what `state.breaks` was when the batch began.
+        A file without a next source is given up for this run. `breaks` is what `state.breaks` was when the batch began.
         """
         state.batches -= 1
         untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]

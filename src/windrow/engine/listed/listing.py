@@ -83,10 +83,10 @@ class _Listings:
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List the active sources. Return the names of those that could not be listed completely.
+    """List the active sources. Return the names of those that were given up.
 
-    Their listing broke off, they asked for a long pause, or the deadline had passed. Sources that were not listed
-    because the run is stopped are not among them.
+    A source is given up if its listing breaks off and is not repeated, if it asked for a long pause, or if it is not
+    listed before the deadline. A stopped run lists no further sources and does not count them as given up.
     """
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
@@ -206,7 +206,10 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 
 
 def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
-    """Count the entries that are neither the file nor the checksum file of an offer, by the endings of their names."""
+    """Count the entries that are neither the file nor the checksum file of an offer.
+
+    Files are counted by the ending of their names; folders, links and devices are counted together.
+    """
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:
@@ -271,7 +274,10 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file. `known` is the source's last offer of it, or None."""
+    """Record a source's offer of a known file, unless it equals the last one. `known` is the last one, or None.
+
+    If the file is archived, a change of its size or time is recorded as a finding.
+    """
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.

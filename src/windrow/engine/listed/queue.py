@@ -25,7 +25,7 @@ MAX_IN_MEMORY = 4096
 """While fewer files than this are in memory, a further page of files is read from the ledger."""
 
 PAGE_SIZE = 500
-"""The number of files that are read from the ledger at a time."""
+"""The maximum number of files that are read from the ledger at a time."""
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8

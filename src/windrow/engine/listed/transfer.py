@@ -285,7 +285,7 @@ def _ignore_event(_event: Event) -> None:
 
 
 class _TailSink:
-    """A sink for the end of a file that is compared with the archive. It digests the last bytes, and keeps nothing."""
+    """A sink for the end of a file that is compared with the archive. It digests the last bytes without archiving."""
 
     validator = ""
 

@@ -30,11 +30,11 @@ _REFUSAL_SECONDS = 90  # the pause before a refused request is repeated: longer 
 _REFUSED = frozenset({401, 403, 407})  # statuses
 _UNANSWERED = _REFUSED | {408, 425, 429}  # statuses below 500 that do not answer a request to a service
 _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses that a repeated request would probably get again. Such a request is not repeated before `every` seconds."""
+"""Statuses that a repeated request would probably get again. Such a failure does not make it due sooner."""
 
 
 class OriginRules:
-    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows."""
+    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows, or of a service."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""
@@ -54,9 +54,9 @@ class OriginRules:
         return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply the response for robots.txt, received by the UNIX time `at`. `status` is None if there was no response.
+        """Apply the response for robots.txt. Return an empty list, since sitemaps are not requested.
 
-        Return an empty list, since the sitemaps that it names are not requested.
+        `at` is the present UNIX time. `status` is None if there was no response.
         """
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
