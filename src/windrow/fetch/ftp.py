@@ -198,7 +198,10 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Return the offset at which to start, and the size, or None if it is unknown or stated in a later reply."""
+        """Let the server begin at `sink.start` (REST) if it can and the file is unchanged; otherwise restart the sink.
+
+        Return the offset at which the server begins, and the size, or None if it is unknown or stated in a later reply.
+        """
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size

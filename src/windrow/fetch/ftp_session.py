@@ -248,7 +248,7 @@ class FtpSession(ftplib.FTP):
             self.deadline = 0.0
 
     def lines(self, command: str, address: str) -> list[str]:
-        """Send a listing command, and return the lines of its data. Errors name `address`."""
+        """Send a listing command, and return the lines of its data. Errors about these lines name `address`."""
         splitter = LineSplitter(address)
         connection, _ = self.open_data(command)
         with connection:

@@ -372,7 +372,7 @@ def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[Resolv
 async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
     """Open a tunnel to a port of the site through its proxy (RFC 9110, section 9.3.6).
 
-    Raises a TransportError if the proxy refuses, and what `exchange` raises.
+    Raises a TransportError if the proxy refuses or sends data too early, and what `exchange` raises.
     """
     proxy_address = f"{public_address(site)}: its proxy"
     host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"

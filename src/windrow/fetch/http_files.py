@@ -97,7 +97,11 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Request a file from `start` on, and write it into the sink. Raises StopReading if other bytes are sent."""
+        """Request a file from `start` on, and write it into the sink.
+
+        If the server sends the whole file instead, the sink is restarted. Raises StopReading if the server cannot send
+        the file from `start` on, or sends another range or version.
+        """
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()

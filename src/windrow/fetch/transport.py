@@ -82,7 +82,7 @@ class Connection(Protocol):
         ...
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Write one file below the site's base into the sink, from `sink.start` on."""
+        """Write one file below the site's base into the sink, from `sink.start` on if its version is still the same."""
         ...
 
     def expect(self, path: str) -> None:

@@ -176,7 +176,8 @@ class FetcherPool:
     def events(self, timeout: float, others: Sequence[MessagePipe] = ()) -> list[Event]:
         """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
-        It returns as soon as an event arrives or one of the pipes `others`, which lead to other processes, can be read.
+        The call returns as soon as an event arrives or one of the pipes `others`, which lead to other processes, can be
+        read. If a process has died, the ends of its batches are among the events.
         """
         received: list[Event] = []
         for member in self._members.values():

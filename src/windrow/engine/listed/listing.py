@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 @dataclass(slots=True)
 class _SourceListing:
-    """A source while it is listed."""
+    """A source while it is listed, with what its listing has so far."""
 
     source: Source
     task: int

@@ -400,7 +400,7 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the normalised address of a source, or "". The URLs of its first requests may be relative to it."""
+    """Return the normalised address of a source, or "" if none is valid. URLs of first requests may be relative to it."""
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 

@@ -59,8 +59,8 @@ class FollowOutcome(NamedTuple):
 
     `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
     `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
-    `left_out` counts the addresses of the response that are not requested. `drift` says what the response lacks that
-    earlier ones had, or is empty.
+    `left_out` counts what the response names and is left out. `drift` is the message of its finding of the class Drift,
+    or empty.
     """
 
     source: str
@@ -93,7 +93,7 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue for each source where the last run stopped, and repeat what earlier runs could not follow."""
+        """Continue for each source where the last run stopped; first follow what earlier runs could not and is due again."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -206,7 +206,10 @@ class AnswerFollower:
         return waiting.popleft() if waiting else None
 
     def _begin_follow(self, recorded: RecordedAttempt) -> None:
-        """Run the discovery in the pool on a kept response. A redirect or a failed attempt is complete at once."""
+        """Run the discovery in the pool on a kept response.
+
+        A failed attempt, or a redirect of a source that makes requests, is complete at once.
+        """
         attempt, source = recorded.attempt, self._sources[recorded.source]
         if attempt.kept is None or attempt.status is None or attempt.reason is not None:
             self._complete.append(_Follow(recorded))
