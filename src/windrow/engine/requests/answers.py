@@ -400,7 +400,10 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the normalised address of a source, or "" if none is valid. URLs of first requests may be relative to it."""
+    """Return the normalised address of a source, to which the URLs of its first requests may be relative.
+
+    Return "" if the source has no address or its address is not valid.
+    """
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 

@@ -59,8 +59,8 @@ class FollowOutcome(NamedTuple):
 
     `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
     `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
-    `left_out` counts what the response names and is left out. `drift` is the message of its finding of the class Drift,
-    or empty.
+    `left_out` counts the addresses of the response that are left out. `drift` is the message of its finding of the
+    class Drift, or empty.
     """
 
     source: str
@@ -93,7 +93,10 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue for each source where the last run stopped; first follow what earlier runs could not and is due again."""
+        """Continue for each source where the last run stopped.
+
+        Responses that earlier runs could not follow, and that are due again, come first.
+        """
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)

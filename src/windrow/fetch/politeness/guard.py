@@ -26,7 +26,7 @@ _SPECIAL_IPV4 = tuple(map(IPv4Network, (
 """Blocks of IANA's registry of special-purpose IPv4 addresses. The few public addresses in them have no documents."""
 
 _ASSIGNED_IPV6 = IPv6Network("2000::/3")
-"""The block from which IANA assigns public addresses. All others are loopback, local, multicast or unassigned."""
+"""The block from which IANA assigns public addresses. All others have a special purpose or are not assigned."""
 
 _SPECIAL_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 """Special blocks within `_ASSIGNED_IPV6`: for protocols such as Teredo and ORCHID, and for documentation."""
