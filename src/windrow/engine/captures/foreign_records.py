@@ -108,7 +108,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Describe a record that is ignored for its method, kind or scheme, such as "answer to POST"; "" for others."""
+    """Return why a record is ignored for its method, kind or scheme, such as "answer to POST", or "" if it is not."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):

@@ -52,7 +52,8 @@ class SelectJob(NamedTuple):
 class LeftOutLines(NamedTuple):
     """Lines that a rule left out: the reason and the rule, the number of lines, and the address of the first one.
 
-    For a line that cannot be parsed, `url` has the text of the line instead; for a record without an address, it is "".
+    For a line that cannot be parsed, `url` has the text of the line instead. For WARC records that are ignored or
+    faulty, it is "".
     """
 
     reason: Reason

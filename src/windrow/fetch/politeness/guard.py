@@ -41,7 +41,7 @@ _IPV4_NETWORKS = (
 """IPv6 networks whose addresses contain an IPv4 address, and the number of bits that follow the IPv4 address."""
 
 _DELIMITERS = frozenset("/?#@\\")
-"""Characters that end the host name in a URL, so that a host name cannot contain them."""
+"""Characters that delimit parts of a URL, so that a host name cannot contain them."""
 
 _NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
