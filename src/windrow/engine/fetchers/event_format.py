@@ -42,7 +42,7 @@ def encode_events(events: Iterable[Event]) -> bytes:
 
 
 def decode_events(message: bytes) -> list[Event]:
-    """Return the events of a message. Raises MessageRefused if it contains anything else, or a number out of range."""
+    """Return the events of a message. Raises MessageRefused for anything else, and for numbers out of range."""
     try:
         events = [
             _convert_names(_DECODERS[number].decode(event), _read_name) for number, event in _PAIRS.decode(message)

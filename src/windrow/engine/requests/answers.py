@@ -113,7 +113,10 @@ def context_of(stored: HttpRequest | None) -> dict[str, Any]:
 
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
-    """Return a request to `url` with everything that `stored` has of it. If that is None, it is a plain GET."""
+    """Return a stored request to `url` as the discovery gets it back. If `stored` is None, it is a plain GET.
+
+    Its priority, its service, and whether it is `only_if_new` or `when_named` are not stored.
+    """
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
