@@ -158,10 +158,7 @@ class FtpConnection(Connection):
         return TransferEnd(code)
 
     def expect(self, path: str) -> None:
-        """Request the next file, so that the server sends it while the present one is still being written.
-
-        Does nothing if no session is open or a file was requested in this way and not fetched yet.
-        """
+        """Request the next file, so that the server sends it while the present one is still being written."""
         session, size = self._session, None
         if session is None or self._expected is not None:
             return
@@ -198,10 +195,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Let the server begin at `sink.start` (REST) if it can and the file is unchanged; otherwise restart the sink.
-
-        Return the offset at which the server begins, and the size, or None if it is unknown or stated in a later reply.
-        """
+        """Send REST or restart the sink. Return the start offset, and the size (None: unknown or in a later reply)."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size

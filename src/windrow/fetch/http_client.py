@@ -100,8 +100,7 @@ class HttpClient:
 
         A request other than GET is sent over a new connection, so that it is sent only once. A `body` replaces the body
         in `request` and is not written into the sink. The `secrets` are not written either, and are overwritten in the
-        response. `headers` are added to the headers of the site; an Accept among them replaces the site's. Raises a
-        TransportError or an error of the sink.
+        response. `headers` are added to the headers of the site. Raises a TransportError or an error of the sink.
         """
         address = printable(url, 1000)
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
@@ -148,10 +147,7 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or over a new one if none is usable. Errors name `address`.
-
-        If the server had closed the connection, the request is repeated over a new one.
-        """
+        """Send a request over the open connection or, if that is closed, over a new one. Errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
@@ -252,8 +248,7 @@ def kept_head(head: ResponseHead) -> bytes:
 def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
     """Return whether a Content-Range covers a file from `start` to its end, and the size of the file.
 
-    The size is None if it is not stated; the end is then not checked. If the Content-Range is missing or not valid, the
-    result is (False, None). Source: RFC 9110, section 14.4.
+    The size is None if it is not stated; the end is then not checked. Source: RFC 9110, section 14.4.
 
     >>> match_range("bytes 100-199/200", 100), match_range("bytes 0-199/200", 100), match_range("", 100)
     ((True, 200), (False, 200), (False, None))

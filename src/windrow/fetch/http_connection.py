@@ -148,8 +148,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
         Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent,
-        StaleConnection if the server had closed the idle connection, another of NETWORK_ERRORS if the connection
-        breaks, and what `reader` raises.
+        StaleConnection if the server had closed the idle connection, OSError if it breaks, and what `reader` raises.
         """
         assert self._transport is not None
         self._reader = reader
@@ -370,10 +369,7 @@ def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[Resolv
 
 
 async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
-    """Open a tunnel to a port of the site through its proxy (RFC 9110, section 9.3.6).
-
-    Raises a TransportError if the proxy refuses or sends data too early, and what `exchange` raises.
-    """
+    """Open a tunnel to a port of the site through its proxy (RFC 9110, section 9.3.6), or raise an error."""
     proxy_address = f"{public_address(site)}: its proxy"
     host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 

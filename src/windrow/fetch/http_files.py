@@ -61,10 +61,7 @@ class HttpFiles(Connection):
     """A session with one server. Each of several simultaneous calls of `get` has its own connection."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare a session. Requests open connections, which later requests use again.
-
-        Raises TerminalFailure if a secret of the site cannot be used, as `request_fields` and `SentSecrets` do.
-        """
+        """Prepare a session, without a connection. Raises TerminalFailure if a secret of the site cannot be used."""
         self._site = site
         self._ascii_site = replace(site, host=_ascii_host_name(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
@@ -97,11 +94,7 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Request a file from `start` on, and write it into the sink.
-
-        If the server sends the whole file instead, the sink is restarted. Raises StopReading if the server cannot send
-        the file from `start` on, or sends another range or version.
-        """
+        """Write a file into the sink, from `start` on or as a whole. Raises StopReading if any other range is sent."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()

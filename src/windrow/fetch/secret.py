@@ -1,8 +1,7 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
 The archived request does not contain secrets. They are overwritten where a response, an error or a listing repeats
-them, unless they are shorter than MIN_HIDDEN_LENGTH. botocore (the extra `s3`) signs requests to S3-compatible stores
-with a secret (AWS Signature Version 4).
+them, except short ones. botocore (the extra `s3`) signs requests to S3-compatible stores (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -80,11 +79,7 @@ class SentSecrets:
     """
 
     def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
-        """Read the secrets for a site.
-
-        Raises TerminalFailure if one cannot be used, or if a credential would be sent unencrypted to another machine or
-        through a proxy.
-        """
+        """Read the secrets. Raises TerminalFailure if one is not usable or would be sent unencrypted over a network."""
         if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
@@ -152,10 +147,7 @@ class SentSecrets:
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text. Return its bytes that can be written, and the last ones.
-
-        The last ones may be the beginning of a secret, which the following text continues.
-        """
+        """Overwrite the secrets in a text. Return what can be written, and the last bytes, which may begin a secret."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
@@ -248,10 +240,9 @@ class HidingConnection(Connection):
         self._connection, self._secrets = inner, secrets
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """List a folder.
+        """List a folder, with secrets overwritten in names.
 
-        In a name that contains a secret, the secret is overwritten. Since this entry then cannot be requested, it gets
-        the reason UNSAFE_NAME, unless it has a reason.
+        Such an entry gets the reason UNSAFE_NAME, unless it has another, since it cannot be requested any more.
         """
         with _hide_in_errors(self._secrets):
             entries = await self._connection.list(folder)

@@ -24,10 +24,7 @@ _REQUEST_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable ch
 
 @dataclass(frozen=True, slots=True)
 class TransferEnd:
-    """The result of a transfer: the protocol's status (None: unknown), and the ETag and Last-Modified of the response.
-
-    The last two are "" if they are missing, as in protocols other than HTTP.
-    """
+    """The result of a transfer: the protocol's status (None: unknown), and ETag and Last-Modified ("": not stated)."""
 
     status: int | None = None
     etag: str = ""

@@ -23,8 +23,7 @@ class Transport:
     async def connect(self, site: Site) -> Connection:
         """Return a connection to a site, which is logged in if its protocol has a login.
 
-        `Site.secret` does not appear in errors and listings. Raises a TransportError, or MissingExtra if the extra is
-        not installed.
+        `Site.secret` does not appear in errors and listings. Raises TransportError, or MissingExtra without the extra.
         """
         try:
             module = import_module(self.module)

@@ -78,7 +78,7 @@ class CaptureTally:
     known: int = 0  # captures that were taken, or failed, before
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines and records
-    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # lines left out, and files not read, not by a rule
+    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # lines left out for damage and errors; unread files
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
     fall: str = ""  # a message if far fewer captures were taken than usual, otherwise empty
 
@@ -145,10 +145,7 @@ class CaptureLedger:
         tally.seen += progress.lines
 
     def forget_missing(self, source: Source) -> None:
-        """Delete the counts of lines left out, for indexes and WARC files that are not in their folders any more.
-
-        If the folder does not exist either, the counts stay.
-        """
+        """Delete the counts of left-out lines of files that were removed from their folders, if the folders exist."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
             path = Path(row.name)
             if path.is_absolute() and path.parent.is_dir() and not path.exists():
@@ -156,10 +153,7 @@ class CaptureLedger:
                     writer.captures.forget_counts(row.id)
 
     def note_unusable(self, index: IndexRow, tally: CaptureTally) -> None:
-        """Note an error in `tally` if an index that was read to its end has lines, and none of them could be read.
-
-        These are lines that were left out for a reason that is not a rule, such as damage.
-        """
+        """Note an error in `tally` if an index, read to its end, has lines and all were left out, but not by rules."""
         captures = self.run.ledger.captures
         row = captures.index(index.collection, index.source, index.name)
         if row is None or row.taken or not row.seen:

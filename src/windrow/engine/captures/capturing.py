@@ -1,8 +1,7 @@
 """Capturing: run a collection's rules on existing captures, and store an attempt for each capture that it wants.
 
 For each page of captures of this ledger, one transaction stores the captures taken, the counts of the captures left
-out, and how far the source has read. So the next run continues there, even if this one is killed. Captures of other
-programs are taken by `foreign_captures`.
+out, and how far the source has read. So the next run continues there, even if this one is killed.
 """
 
 from __future__ import annotations
@@ -80,10 +79,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Read the inputs of the sources, each from where the last run stopped, and follow captures (`_follow_taken`).
-
-        Reading ends early if the run is stopped or has taken as many captures as its limit allows.
-        """
+        """Take captures from the inputs of the sources, from where the last run stopped; then follow captures."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:

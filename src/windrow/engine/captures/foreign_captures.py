@@ -80,9 +80,9 @@ class _WantedRecord:
 
     `warc_path` is the WARC file that the line names, or None if it is not in a folder of the source or if several files
     may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
-    this record only that was fetched from another machine, or None if there is neither. `key` identifies the record in
-    the ledger; if `warc_path` is None, `key` has `elsewhere` instead of the path. `failed_key` is the (file, offset)
-    under which the ledger has the failure that is retried, or None if the record is not retried.
+    this record only that was fetched from another machine, or None. `key` identifies the record in the ledger, with
+    `elsewhere` as its file if `warc_path` is None. `failed_key` is the (file, offset) under which the ledger has the
+    failure that is retried, or None if the record is not retried.
     """
 
     __slots__ = ("failed_key", "key", "line", "offset", "source_path", "warc_path")

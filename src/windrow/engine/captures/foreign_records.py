@@ -34,9 +34,8 @@ class ImportedRecord(NamedTuple):
 
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
     be imported; `finding` explains it. An import sets both for an attempt too, if its bytes do not have their stated
-    digest or cannot be read. `payload` is the digest of the body that the record states, in the form of
-    `normalise_digest`, or "". `url` is the address as the record states it. `refers` is true for a revisit whose bytes
-    are in another record.
+    digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record states
+    them. `refers` is true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -282,9 +281,8 @@ class RecordJob(NamedTuple):
     def run(self, limits: Limits) -> VerifiedRecord:
         """Read a record, and compare it with its index line.
 
-        Raises ArchiveError if the record is missing, broken or too large, if it contradicts its index line or its own
-        digest, or if the digest in the index line has an unknown algorithm. Unless the record is a revisit, the digest
-        `payload` of the result was verified.
+        Raises ArchiveError if the record is missing, broken, too large or cannot be verified, or if it contradicts its
+        index line or its own digest. Unless it is a revisit, the digest `payload` of the result was verified.
         """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest

@@ -37,9 +37,8 @@ def explain_all(
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
     They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
-    the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. The indexes are
-    read until these lines are found, which takes about a second for a gigabyte. Raises ArchiveError if an index cannot
-    be read.
+    the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. Indexes are
+    read until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
         *explain_captures(ledger, collection, source, options, hash64(url))
@@ -56,8 +55,7 @@ def explain_all(
 def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> list[RuleRow]:
     """Return how many records in the WARC files of a source were left out, by reason and rule.
 
-    Records that are not captures, such as requests, are not counted. Return [] if the source has indexes, or has no
-    WARC files.
+    Records that are not captures are not counted. Return [] if the source has indexes, or no WARC files.
     """
     inputs = collection.captures.inputs(source) if collection.captures else None
     if inputs is None or inputs.cdx or not inputs.warc:

@@ -128,10 +128,7 @@ LONGEST_WAIT = 60.0
 """The longest pause, in seconds. If the server asks for a longer one, only the next run requests the record again."""
 
 MAX_FAILURES = 16
-"""The number of failed attempts in a row after which the run makes no further requests for the source.
-
-An attempt does not count if the server answers that a file does not exist or ends before the record does.
-"""
+"""After so many failures in a row, the run requests no more of the source. Missing and short files do not count."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
 """The bytes of the first part of a record of unknown length, and the factor by which each next part is larger."""

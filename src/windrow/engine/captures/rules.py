@@ -50,11 +50,7 @@ class SelectJob(NamedTuple):
 
 
 class LeftOutLines(NamedTuple):
-    """Lines that a rule left out: the reason and the rule, the number of lines, and the address of the first one.
-
-    For a line that cannot be parsed, `url` has the text of the line instead. For WARC records that are ignored or
-    faulty, it is "".
-    """
+    """Lines that a rule left out: the rule, their number, and the address of the first one (or its text, or "")."""
 
     reason: Reason
     rule: str  # its name
@@ -202,10 +198,9 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on the captures that this ledger has of an address, and return the results.
+    """Run a source's rules again on captures of an address, and return the results.
 
-    Only captures of the collections and sources that are inputs of the source count. `address` is the digest of the
-    address.
+    These are the captures that are in the source's inputs. `address` is the digest of the address.
     """
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:

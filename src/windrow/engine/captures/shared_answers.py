@@ -41,10 +41,7 @@ class SharedAnswers:
             )
 
     def remaining_pause(self, source: Source, origin: str) -> float:
-        """Return the seconds that a source must still wait after another collection's last request to an origin.
-
-        They are 0 if there was no such request.
-        """
+        """Return the seconds that a source must still wait since another collection requested an origin, or 0."""
         last_request = self.last_request(origin)
         if not last_request:
             return 0.0

@@ -37,11 +37,10 @@ def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object])
 def files_below(
     folder: Path, endings: tuple[str, ...], report: Callable[[OSError], object] = raise_unread
 ) -> list[Path]:
-    """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path.
+    """Return the regular files below a folder whose names have one of the `endings` (in any case), sorted by path.
 
-    Pipes, sockets and devices are left out. Links are followed, to each folder once. `report` is called with the error
-    of each folder that cannot be read and, among the names with these endings, of each file in a folder that may be
-    listed but not entered, and of each link whose file does not exist.
+    Links are followed, to each folder once. `report` is called with the error of each folder that cannot be read, and
+    of each name with these endings that is a broken link or in a folder that may be listed but not entered.
     """
     files: list[Path] = []
     known_folders: set[str] = set()

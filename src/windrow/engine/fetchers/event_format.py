@@ -1,8 +1,7 @@
 """The format in which fetchers send events to the engine: MessagePack, read by the declarations of the events' classes.
 
 A fetcher process may have been taken over, so its messages can have any bytes. What is decoded is always an event whose
-fields have their declared types, numbers that the ledger can store, and texts that can be encoded as UTF-8. Only names
-of listed files and folders may contain lone surrogates.
+fields have their declared types, numbers that the ledger can store, and (except names in listings) UTF-8 texts.
 """
 
 from __future__ import annotations

@@ -176,8 +176,7 @@ class FetcherPool:
     def events(self, timeout: float, others: Sequence[MessagePipe] = ()) -> list[Event]:
         """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
-        The call returns as soon as an event arrives or one of the pipes `others`, which lead to other processes, can be
-        read. If a process has died, the ends of its batches are among the events.
+        The call also returns if one of the pipes `others` can be read. Batches of a dead process end with an event.
         """
         received: list[Event] = []
         for member in self._members.values():

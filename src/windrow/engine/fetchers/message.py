@@ -117,10 +117,9 @@ class BatchBroken(NamedTuple):
 class BatchEnded(NamedTuple):
     """A batch is done, or the walk of an origin has ended. `untouched` has the targets of jobs that were not tried.
 
-    When a walk ends, `untouched` may also have the last jobs that were tried. `broken` says why the batch or the walk
-    ended; it is None if the batch is done or was halted. If the fetcher died while it read a response of this batch,
-    `culprit` is the target of that response, or 0 for a robots.txt. If it died while it read a response of another
-    batch, `spared` is true.
+    When a walk ends, `untouched` may also have the last jobs that were tried. `broken` is None if the batch is done or
+    halted. If the fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0
+    for a robots.txt. If it died while it read a response of another batch, `spared` is true.
     """
 
     batch: int

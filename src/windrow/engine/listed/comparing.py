@@ -1,9 +1,8 @@
 """Compare archived files with the files of the same key at other sources, if the sizes are equal or one is unknown.
 
 The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
-zip has its table of contents there, with a checksum of each member, so zips that differ in a member differ there too,
-unless the table is longer. A difference is recorded as a finding. `listing` records different sizes. A mirror that was
-compared is compared again only if the file was fetched again, or if the mirror's source lists it differently.
+zip has its table of contents there, with a checksum of each member, so zips that differ usually differ there too. A
+difference is recorded as a finding; `listing` records different sizes. A mirror is compared again only after a change.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ BATCH_SIZE = 64
 
 @dataclass(slots=True)
 class _ComparedSource:
-    """A source whose mirrors are compared, and the counts of the results."""
-
     source: Source
     task: int
     waiting: deque[UncomparedMirror] = field(default_factory=deque)
@@ -51,11 +48,7 @@ class _ComparedSource:
 
 
 def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
-    """Compare archived files with those mirrors of equal or unknown size that must still be compared.
-
-    At most MAX_COMPARED mirrors are compared. A source is not requested if its name is in `down`, if it is not active,
-    or if its origin pauses.
-    """
+    """Compare at most MAX_COMPARED mirrors with archived files, except at sources in `down` and those that pause."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}
@@ -126,11 +119,7 @@ class _Comparison:
     def _record_comparison(
         self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, attempt: Attempt
     ) -> None:
-        """Record the outcome of a comparison.
-
-        If it failed for a transient reason, or if the archived file cannot be read, it is only counted as failed, and
-        the next run tries again.
-        """
+        """Record the outcome of a comparison. A failure that may pass is only counted, and the next run tries again."""
         compared.received += attempt.received or 0
         held_digest = self._held_digest(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):

@@ -60,10 +60,7 @@ class RequestPacer:
         self._lock = threading.Lock()
 
     async def wait_turn(self, name: str, pace: float) -> None:
-        """Wait until the host called `name` may be requested; let the next request to it wait `pace` seconds longer.
-
-        If `pace` is 0, do neither.
-        """
+        """Wait for the turn of the host `name`. Its next turn is `pace` seconds later. If `pace` is 0, do not wait."""
         if pace <= 0:
             return
         with self._lock:

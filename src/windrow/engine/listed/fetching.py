@@ -1,4 +1,4 @@
-"""Fetch the files that are due, with retries: each from the best source that lists it and, if it fails, the next."""
+"""Fetch the files that are due, with retries: each from the best source that lists it and, if that fails, the next."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ MAX_NAMED = 5
 
 @dataclass(slots=True)
 class _SourceState:
-    """A source and its state in this run."""
-
     source: Source
     task: int
     number: int  # the number of its origin on the ledger
@@ -70,10 +68,7 @@ class Fetching:
         self._recorded_at = 0.0  # when events were last recorded, by time.monotonic
 
     def run(self) -> None:
-        """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` seconds have passed.
-
-        A deadline of 0 means that there is none.
-        """
+        """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` seconds have passed."""
         run, queue = self._run, self._queue
         queue.fill()
         run.progress.begin("fetching")
@@ -198,10 +193,7 @@ class Fetching:
     def _close_source(
         self, state: _SourceState, broken: BatchBroken | None = None, writer: LedgerWriter | None = None
     ) -> None:
-        """Close the task of a source with its counts, unless it is closed already.
-
-        `broken` says why the source was left, or is None.
-        """
+        """Close a source's task, if it is open, with its counts. `broken` says why the source was left, or is None."""
         if state.is_closed:
             return
         state.is_closed = True
@@ -301,10 +293,7 @@ class Fetching:
             self._leave_source(writer, state, broken)
 
     def _leave_source(self, writer: LedgerWriter, state: _SourceState, broken: BatchBroken) -> None:
-        """Stop requesting a source in this run, and queue its waiting files for the next sources that list them.
-
-        A file that no other source lists stays failed or untried.
-        """
+        """Stop requesting a source in this run, and queue its waiting files for the next sources that list them."""
         self._close_source(state, broken, writer)
         for file in self._queue.remove_source(state.source.name):
             if file.attempt:
@@ -320,10 +309,7 @@ class Fetching:
             self._queue.in_memory -= 1
 
     def _end_batch(self, writer: LedgerWriter, state: _SourceState, event: BatchEnded, breaks: int) -> None:
-        """Record the end of a batch, and queue its untried files for the same source or for their next source.
-
-        A file without a next source is given up for this run. `breaks` is what `state.breaks` was when the batch began.
-        """
+        """Record the end of a batch; queue or give up its untried files. `breaks` is `state.breaks` at its start."""
         state.batches -= 1
         untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         broken = event.broken
@@ -340,7 +326,7 @@ class Fetching:
         is_down = state.source.name in self._queue.down
         failure = broken or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for file in untried:
-            # Unless the source is down, an attempt that an earlier session left open stays open; ours is closed as cut.
+            # An attempt that an earlier session left open stays open unless the source is down; ours is closed as cut.
             if file.attempt and (is_down or file.attempt in self._run.received_bytes):
                 self._record_cut(writer, file, failure)
             if is_down:

@@ -27,8 +27,6 @@ from windrow.reasons import Reason
 
 @dataclass(slots=True)
 class _SourceListing:
-    """A source while it is listed, with what its listing has so far."""
-
     source: Source
     task: int
     entries: list[ListingEntry] = field(default_factory=list)
@@ -83,11 +81,7 @@ class _Listings:
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List the active sources. Return the names of those that were given up.
-
-    A source is given up if its listing breaks off and is not repeated, if it asked for a long pause, or if it is not
-    listed before the deadline. A stopped run lists no further sources and does not count them as given up.
-    """
+    """List the active sources. Return the names of those that failed, asked for a long pause, or took too long."""
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
         _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
@@ -206,10 +200,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 
 
 def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
-    """Count the entries that are neither the file nor the checksum file of an offer.
-
-    Files are counted by the ending of their names; folders, links and devices are counted together.
-    """
+    """Count the entries that are neither the file nor the checksum file of an offer."""
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:
@@ -274,10 +265,7 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file, unless it equals the last one. `known` is the last one, or None.
-
-    If the file is archived, a change of its size or time is recorded as a finding.
-    """
+    """Record a source's offer of a known file if it is new or has changed. `known` is the last one, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.

@@ -82,10 +82,7 @@ class FetchQueue:
     _open: dict[int, OpenAttempt] = field(default_factory=dict)
 
     def fill(self) -> None:
-        """Queue delayed files that are due again. Then read files from the ledger until MAX_IN_MEMORY are in memory.
-
-        Fewer are read if the ledger has no more, or if the run's limit of items is reached.
-        """
+        """Queue delayed files that are due again. Then read files from the ledger until MAX_IN_MEMORY are in memory."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._due_items is None:
@@ -166,10 +163,7 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
 
 
 def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
-    """Return the files with their jobs, the job at the best source first.
-
-    A file does not get a job at a source that lists it with a time before `run.since`.
-    """
+    """Return the files with jobs, the best source first. A file older than `run.since` at a source gets none there."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])

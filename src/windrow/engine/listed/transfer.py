@@ -71,8 +71,6 @@ async def run_batch(
 
 
 class _ConnectionEnd(Enum):
-    """The state of a connection after a batch."""
-
     SOUND = auto()  # it may be kept and used again
     BROKEN = auto()  # its state is unknown
     STALE = auto()  # the server had closed it while it was idle; nothing was received
@@ -238,10 +236,7 @@ class _Rate:
         self.is_slow = False
 
     def check_rate(self, before: int) -> None:
-        """Raise TransientFailure if too few bytes were received since the count was `before`, one window ago.
-
-        After that, each later call raises it too.
-        """
+        """Raise TransientFailure if too few bytes came since the count was `before`, or in an earlier window."""
         self.is_slow = self.is_slow or self.received - before < self._min_bytes
         if self.is_slow:
             rate = f"{self._min_bytes / self.window:g} bytes a second"

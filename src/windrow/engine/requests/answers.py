@@ -113,10 +113,7 @@ def context_of(stored: HttpRequest | None) -> dict[str, Any]:
 
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
-    """Return a stored request to `url` as the discovery gets it back. If `stored` is None, it is a plain GET.
-
-    Its priority, its service, and whether it is `only_if_new` or `when_named` are not stored.
-    """
+    """Return a stored request to `url` as the discovery gets it back. If `stored` is None, it is a plain GET."""
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
@@ -403,10 +400,7 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the normalised address of a source, to which the URLs of its first requests may be relative.
-
-    Return "" if the source has no address or its address is not valid.
-    """
+    """Return the normalised address of a source, to which its first requests may be relative, or "" if it has none."""
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 

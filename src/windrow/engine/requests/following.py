@@ -93,10 +93,7 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue for each source where the last run stopped.
-
-        Responses that earlier runs could not follow, and that are due again, come first.
-        """
+        """Continue where the last run stopped, and repeat what earlier runs could not follow if it is due again."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -142,10 +139,7 @@ class AnswerFollower:
         return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """Store the address of a source. If it was edited, make its first requests due instead of the former ones.
-
-        `seeds` has the first requests. Those of addresses that are taken down do not become due.
-        """
+        """Store a source's address. If it was edited, make its `seeds` due instead of the former first requests."""
         run, name = self._run, self._run.collection.name
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
@@ -209,10 +203,7 @@ class AnswerFollower:
         return waiting.popleft() if waiting else None
 
     def _begin_follow(self, recorded: RecordedAttempt) -> None:
-        """Run the discovery in the pool on a kept response.
-
-        A failed attempt, or a redirect of a source that makes requests, is complete at once.
-        """
+        """Run the discovery in the pool on a response. A failed attempt or a redirect to follow is complete at once."""
         attempt, source = recorded.attempt, self._sources[recorded.source]
         if attempt.kept is None or attempt.status is None or attempt.reason is not None:
             self._complete.append(_Follow(recorded))

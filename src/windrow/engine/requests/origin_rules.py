@@ -30,7 +30,7 @@ _REFUSAL_SECONDS = 90  # the pause before a refused request is repeated: longer 
 _REFUSED = frozenset({401, 403, 407})  # statuses
 _UNANSWERED = _REFUSED | {408, 425, 429}  # statuses below 500 that do not answer a request to a service
 _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses that a repeated request would probably get again. Such a failure does not make it due sooner."""
+"""Statuses that a repeated request would probably get again. Such a failure does not make the request due sooner."""
 
 
 class OriginRules:
@@ -54,10 +54,7 @@ class OriginRules:
         return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply the response for robots.txt. Return an empty list, since sitemaps are not requested.
-
-        `at` is the present UNIX time. `status` is None if there was no response.
-        """
+        """Apply the response for robots.txt at the UNIX time `at`; return []. `status` is None without a response."""
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
@@ -68,7 +65,7 @@ class OriginRules:
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is requested again if only it may be requested, otherwise 0."""
+        """Return the seconds until robots.txt is requested again if nothing else may be requested yet, otherwise 0."""
         if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
         return max(self._robots_state.due - at, 0.001)
