@@ -101,7 +101,7 @@ def refuse_proxy(site: Site) -> None:
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""The errors that sockets, resolvers and TLS raise. `map_network_error` maps all of them."""
+"""The errors that sockets, resolvers and TLS raise, except UnicodeError for a host name that IDNA cannot encode."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:

@@ -195,7 +195,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Return the offset at which to start, and the size, or None if it is unknown or stated in a later reply."""
+        """Send REST or restart the sink. Return the start offset, and the size (None: unknown or in a later reply)."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
@@ -209,7 +209,8 @@ class FtpConnection(Connection):
 
         The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
         unknown format, NLST follows: some servers send an empty list when their program for lists fails. MLSD returns
-        times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
+        times. After LIST and NLST, the times are requested by MDTM, if the server has it. All commands together are
+        limited to the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -305,7 +306,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP on port 21 with AUTH TLS."""
+    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP with AUTH TLS."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

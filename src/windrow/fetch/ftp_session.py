@@ -240,7 +240,7 @@ class FtpSession(ftplib.FTP):
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Limit the time of the commands in the block to the site's listing timeout."""
+        """Limit the time of `lines` and `ask_all` in the block to the site's listing timeout."""
         self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield
@@ -248,7 +248,7 @@ class FtpSession(ftplib.FTP):
             self.deadline = 0.0
 
     def lines(self, command: str, address: str) -> list[str]:
-        """Send a listing command, and return the lines of its data. Errors name `address`."""
+        """Send a listing command, and return the lines of its data. Errors about these lines name `address`."""
         splitter = LineSplitter(address)
         connection, _ = self.open_data(command)
         with connection:

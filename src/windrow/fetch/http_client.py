@@ -71,7 +71,7 @@ class HttpClient:
     """A client of one origin, with one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare for a site. The first request opens the connection."""
+        """Prepare for a site; the first request opens the connection. Raises what `request_fields` raises."""
         self._site = site
         self._origin = site.origin
         self._target_prefix = target_prefix(site)
@@ -147,7 +147,7 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or over a new one if none is usable. Errors name `address`."""
+        """Send a request over the open connection or, if that is closed, over a new one. Errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
@@ -228,7 +228,7 @@ def field_lines(fields: Mapping[str, str]) -> str:
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that may be archived: all fields without secrets."""
+    """Return the header fields that may be archived: all except Authorization, Proxy-Authorization and Cookie."""
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
@@ -305,8 +305,8 @@ def target_prefix(site: Site) -> str:
 def request_fields(site: Site) -> dict[str, str]:
     """Return the header fields that all requests to a site have in common.
 
-    Raises TerminalFailure if the site's password is missing or would be sent unencrypted to another machine, or if the
-    address of its proxy is not valid.
+    Raises TerminalFailure if the site's password cannot be read, or would be sent unencrypted to another machine or
+    through a proxy. For an http site with a proxy, it also raises what `HttpProxy.of` raises.
     """
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):

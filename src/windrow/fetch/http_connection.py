@@ -45,7 +45,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class StaleConnection(Exception):
-    """The server closed an idle connection before it received the next request."""
+    """The server closed a connection that was used before, and sent nothing in response to the next request."""
 
 
 class StopReading(Exception):
@@ -88,7 +88,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return _RECEIVE_BUFFER
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass received bytes to the reader of the response."""
+        """Pass received bytes to the reader of the response. Without an open request, close the connection instead."""
         reader = self._reader
         if reader is None:
             self.close()  # the server sent data without a request
@@ -148,7 +148,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
         Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent,
-        StaleConnection if the server had closed the idle connection, and what `reader` raises.
+        StaleConnection if the server had closed the idle connection, OSError if it breaks, and what `reader` raises.
         """
         assert self._transport is not None
         self._reader = reader
@@ -369,7 +369,7 @@ def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[Resolv
 
 
 async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
-    """Open a tunnel to a port of the site through its proxy (RFC 9110, section 9.3.6), or raise a TransportError."""
+    """Open a tunnel to a port of the site through its proxy (RFC 9110, section 9.3.6), or raise an error."""
     proxy_address = f"{public_address(site)}: its proxy"
     host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 

@@ -1,6 +1,6 @@
 """HTTP and HTTPS as a transport: files, ranges of files, and folders listed by an index page or a manifest.
 
-Redirects are not followed, and bodies are written into the sink as sent.
+Redirects are not followed. Bodies are written into the sink as sent, but without chunks.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class HttpFiles(Connection):
     """A session with one server. Each of several simultaneous calls of `get` has its own connection."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare a session. Requests open connections, which later requests use again."""
+        """Prepare a session, without a connection. Raises TerminalFailure if a secret of the site cannot be used."""
         self._site = site
         self._ascii_site = replace(site, host=_ascii_host_name(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
@@ -94,7 +94,7 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Request a file from `start` on, and write it into the sink. Raises StopReading if other bytes are sent."""
+        """Write a file into the sink, from `start` on or as a whole. Raises StopReading if any other range is sent."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
@@ -125,7 +125,7 @@ class HttpFiles(Connection):
     ) -> None:
         """Send a request, and call `begin` with the head of the response.
 
-        If it returns an error, that error is raised; otherwise the body is passed to `write` block by block.
+        If `begin` returns an error, that error is raised; otherwise the body is passed to `write` block by block.
         """
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
@@ -198,10 +198,10 @@ class HttpFiles(Connection):
         *,
         may_be_short: bool = False,
     ) -> int:
-        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14). Return their number.
+        """Pass `length` bytes of a file of this server, from `start` on, to `write`. Return the number of bytes.
 
         A response with other bytes raises TerminalFailure before its body is read. If `may_be_short`, the file may end
-        before the range does.
+        before the range does (RFC 9110, section 14). Raises a TransportError.
         """
         address, missing_bytes = printable(url, 1000), 0
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
@@ -277,9 +277,10 @@ def _status_error(head: ResponseHead, fields: Mapping[str, str], address: str) -
 def _range_size(
     status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
 ) -> int:
-    """Return how many bytes a response has. Raises TerminalFailure if they are not `length` bytes from `start` on.
+    """Return how many bytes a response has, by its status and fields.
 
-    If `may_be_short`, they may be fewer because the file ends earlier. Errors name `address`.
+    Raises TerminalFailure unless they are `length` bytes from `start` on. If `may_be_short`, they may be fewer. Errors
+    name `address`.
     """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)

@@ -1,7 +1,7 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
 The archived request does not contain secrets. They are overwritten where a response, an error or a listing repeats
-them. botocore (the extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
+them, except short ones. botocore (the extra `s3`) signs requests to S3-compatible stores (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class SentSecrets:
     """
 
     def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
-        """Read the secrets for a site. Raises TerminalFailure if one cannot be used, or would be sent unencrypted."""
+        """Read the secrets. Raises TerminalFailure if one is not usable or would be sent unencrypted over a network."""
         if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
@@ -129,7 +129,7 @@ class SentSecrets:
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
 
     def hide(self, text: bytes) -> bytes:
-        """Return a text with each secret in it replaced by as many letters x, so that its length stays the same."""
+        """Return a text in which each byte of a secret is replaced by an x. Secrets that are too short stay."""
         if not self._may_contain_secret(text):
             return text
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text)
@@ -139,7 +139,7 @@ class SentSecrets:
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
-        """Return whether a text contains a secret."""
+        """Return whether a text contains a secret that `hide` would overwrite."""
         return self._may_contain_secret(text) and self._pattern.search(text) is not None
 
     def _may_contain_secret(self, text: bytes) -> bool:
@@ -147,7 +147,7 @@ class SentSecrets:
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text. Return what can be written and the rest, which may be a part of one."""
+        """Overwrite the secrets in a text. Return what can be written, and the last bytes, which may begin a secret."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
@@ -214,7 +214,7 @@ class HidingSink:
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes, except the last few, which may be a secret's beginning. The next call writes them."""
+        """Write the next bytes, except the last ones, which may begin a secret. The next call or `end` writes these."""
         final, self._held = self._secrets.split(self._held + bytes(block))
         if final:
             self._sink.write(final)
@@ -227,7 +227,7 @@ class HidingSink:
 
 
 async def connect_hiding(connect: Callable[[Site], Awaitable[Connection]], site: Site) -> Connection:
-    """Open a connection with `connect`. The site's secret does not appear in its errors and listings."""
+    """Open a connection with `connect`. The site's secret is overwritten in its errors and listings."""
     secrets = SentSecrets(site)
     with _hide_in_errors(secrets):
         return HidingConnection(await connect(site), secrets)
@@ -240,9 +240,9 @@ class HidingConnection(Connection):
         self._connection, self._secrets = inner, secrets
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """List a folder.
+        """List a folder, with secrets overwritten in names.
 
-        An entry whose name contains a secret has the reason UNSAFE_NAME, since it cannot be requested.
+        Such an entry gets the reason UNSAFE_NAME, unless it has another, since it cannot be requested any more.
         """
         with _hide_in_errors(self._secrets):
             entries = await self._connection.list(folder)

@@ -42,7 +42,7 @@ _ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
 }
 
 Response = tuple[int, memoryview]
-"""The kind of a packet, and its content after the number of the request."""
+"""The kind of a packet, and its content after the number of the request, which only the greeting does not have."""
 
 
 class Attributes(NamedTuple):
@@ -112,7 +112,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:
-        """End the session with an error. The future of every open request gets a response of kind `_LOST_KIND`."""
+        """Note that the session has ended with an error. Every open request gets a response of kind `_LOST_KIND`."""
         self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:
@@ -120,7 +120,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
                 waiter.set_result((_LOST_KIND, memoryview(b"")))
 
     def _request(self, kind: int, content: bytes) -> asyncio.Future[Response]:
-        """Send a request, and return the future of its response. It never fails, so it need not be awaited."""
+        """Queue a request, and return the future of its response, which never fails and so need not be awaited."""
         self._number = number = (self._number + 1) & 0xFFFFFFFF
         waiter: asyncio.Future[Response] = self._loop.create_future()
         if self._lost is not None or self.channel.is_closing():
@@ -154,7 +154,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the SFTP version, or raise SFTPBadMessage.
+        """Agree with the server on the SFTP version, or raise SFTPBadMessage if it uses another one.
 
         If the server states how many bytes a read may have, adapt `block_size`.
         """

@@ -24,7 +24,7 @@ _REQUEST_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable ch
 
 @dataclass(frozen=True, slots=True)
 class TransferEnd:
-    """The result of a transfer: the protocol's status (None: unknown), and the response's ETag and Last-Modified."""
+    """The result of a transfer: the protocol's status (None: unknown), and ETag and Last-Modified ("": not stated)."""
 
     status: int | None = None
     etag: str = ""
@@ -72,14 +72,14 @@ class Connection(Protocol):
     """
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """Return a folder's entries, without those of its subfolders, or None if the folder does not exist.
+        """Return a folder's entries, or None if the folder does not exist. `folder` is a path below the site's base.
 
-        `folder` is a path below the site's base.
+        The entries of a manifest include files of subfolders; in other listings, subfolders are not entered.
         """
         ...
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Write one file below the site's base into the sink, from `sink.start` on."""
+        """Write one file below the site's base into the sink, from `sink.start` on if its version is still the same."""
         ...
 
     def expect(self, path: str) -> None:

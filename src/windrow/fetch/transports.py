@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """One way to reach sites: a module whose `connect` opens a connection. It is imported when it is first used."""
+    """One way to reach sites: a module whose `connect` returns a connection. It is imported when it is first used."""
 
     module: str
     blocking: bool = False
@@ -21,9 +21,9 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports, "" if it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection that is logged in. Raises a TransportError, or MissingExtra if a library is missing.
+        """Return a connection to a site, which is logged in if its protocol has a login.
 
-        The secret of a site does not appear in errors and listings.
+        `Site.secret` does not appear in errors and listings. Raises TransportError, or MissingExtra without the extra.
         """
         try:
             module = import_module(self.module)

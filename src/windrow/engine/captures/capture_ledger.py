@@ -36,9 +36,9 @@ _MAX_HOSTS = 10_000  # the maximum number of origins whose numbers on the ledger
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
-    """Return the imported response whose body has this digest, or None if there is none.
+    """Return the imported response whose body has this digest, or None if there is none or the digest is "".
 
-    The digest of an empty body gives an empty response, whose place the caller sets.
+    For the digest of an empty body, return an empty response, whose place the caller sets.
     """
     if payload_digest in EMPTY_DIGESTS:
         return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
@@ -46,9 +46,10 @@ def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | Non
 
 
 class IndexProgress(NamedTuple):
-    """The progress in reading an index: the new position, and the number of lines (of a WARC file: records) read since.
+    """The progress in reading an index: the new position, and the number of lines read since the last stored one.
 
-    `left_out` has how many of these lines each rule left out.
+    For a WARC file, records are counted instead of lines; for a collection, responses. `left_out` has how many of them
+    each rule left out.
     """
 
     position: int
@@ -62,8 +63,8 @@ class TakenCapture(NamedTuple):
     attempt: Attempt
     found_at: ArchivePlace
     found_by: int  # the number of the index on the ledger
-    original: int = 0  # the number of the other collection's attempt, 0 if the capture is of an index file
-    line: CdxLine | None = None  # the line of the index file, None if the capture is another collection's
+    original: int = 0  # the number of the other collection's attempt, 0 if the capture is another program's
+    line: CdxLine | None = None  # its index line, None if it is another collection's
 
 
 @dataclass(slots=True)
@@ -76,13 +77,13 @@ class CaptureTally:
     taken: int = 0
     known: int = 0  # captures that were taken, or failed, before
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
-    left_out: Counter[Reason] = field(default_factory=Counter)  # lines
-    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # the lines left out because they are damaged
+    left_out: Counter[Reason] = field(default_factory=Counter)  # lines and records
+    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # lines left out for damage and errors; unread files
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
     fall: str = ""  # a message if far fewer captures were taken than usual, otherwise empty
 
     def summary(self) -> str:
-        """Return the counts as one line of text."""
+        """Return the counts, the drift and up to MAX_ERRORS_SHOWN errors as one line of text."""
         name = self.source.name
         clauses = [f"{name}: {self.seen} captures examined, {self.taken} taken"]
         clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
@@ -112,10 +113,10 @@ class CaptureLedger:
         return most if self.run.limit is None else min(most, self.run.limit - self.taken)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return the ledger's row for an index.
+        """Return the ledger's row for an index. If there is none, a new row is written.
 
-        If the version of the rules, the options or `identity` (such as the size and time of the file) changed, the row
-        is reset, so that the index is read from its start.
+        If the version of the rules, the source's options or `identity` (such as the size and time of the file) changed,
+        the row is reset and its counts of lines left out are deleted, so that the index is read from its start.
         """
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
@@ -131,7 +132,7 @@ class CaptureLedger:
     def store_progress(
         self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally
     ) -> None:
-        """Store how far an index was read and how many lines each rule left out, and count both in `tally`."""
+        """Store how far an index was read and how many lines each rule left out, and count these lines in `tally`."""
         known_rules = {(row.reason, row.rule) for row in self.run.ledger.captures.left_out(index.id)}
         for reason, rule, line_count, url in progress.left_out:
             rule_name = rule if (reason, rule) in known_rules or len(known_rules) < MAX_RULES else OTHER_RULES
@@ -144,7 +145,7 @@ class CaptureLedger:
         tally.seen += progress.lines
 
     def forget_missing(self, source: Source) -> None:
-        """Delete the counts of lines left out, for indexes and WARC files that are not in their folders any more."""
+        """Delete the counts of left-out lines of files that were removed from their folders, if the folders exist."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
             path = Path(row.name)
             if path.is_absolute() and path.parent.is_dir() and not path.exists():
@@ -152,7 +153,7 @@ class CaptureLedger:
                     writer.captures.forget_counts(row.id)
 
     def note_unusable(self, index: IndexRow, tally: CaptureTally) -> None:
-        """Note an error in `tally` if an index that was read to its end has lines, and all of them are damaged."""
+        """Note an error in `tally` if an index, read to its end, has lines and all were left out, but not by rules."""
         captures = self.run.ledger.captures
         row = captures.index(index.collection, index.source, index.name)
         if row is None or row.taken or not row.seen:
@@ -162,7 +163,7 @@ class CaptureLedger:
             tally.errors.append(f"{row.name}: nothing in it can be read: {faults[0].reason}: {faults[0].rule}")
 
     def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
-        """Store a capture as an attempt of the collection, and count the capture."""
+        """Store a capture as an attempt of the collection, and count it for its index, in `tally` and in `taken`."""
         number = self.record_attempt(writer, tally.source, capture.attempt)
         captured_row = CapturedRow(
             number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
@@ -175,7 +176,7 @@ class CaptureLedger:
         tally.taken += 1
 
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Store an attempt for which no request was made, and return its number."""
+        """Store an attempt for which no request was made, and its address. Return the number of the attempt."""
         run = self.run
         host = self._host_number(writer, source, parts(attempt.url).origin)
         writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))

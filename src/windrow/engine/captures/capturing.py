@@ -1,7 +1,7 @@
 """Capturing: run a collection's rules on existing captures, and store an attempt for each capture that it wants.
 
-For each page of captures, one transaction stores the captures taken, the counts of the captures left out, and how far
-the source has read. So the next run continues there, even if this one is killed.
+For each page of captures of this ledger, one transaction stores the captures taken, the counts of the captures left
+out, and how far the source has read. So the next run continues there, even if this one is killed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Page(NamedTuple):
 
 
 def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, tally: CaptureTally) -> None:
-    """Count the files with these suffixes below folders in the tally, by `rule`, as files that are not read."""
+    """Count in the tally the files below `folders` that have one of these suffixes, as files that `rule` leaves out."""
     files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors are reported already
     for path in chain.from_iterable(files):
         tally.faults.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
@@ -79,7 +79,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Read all inputs of the sources, each from where the last run stopped; then follow the captures taken."""
+        """Take captures from the inputs of the sources, from where the last run stopped; then follow captures."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:
@@ -133,7 +133,7 @@ class Capturing:
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Take the wanted captures among those that were made since the last run.
+        """Take the wanted captures of this ledger among those that the source has not read yet.
 
         `name` is who made them: a collection, or one source of it (`collection:source`).
         """
@@ -218,7 +218,7 @@ class Capturing:
 
 
 def _refuse_wrong_indexes(result: Selection | Reading, count: int) -> Selection | Reading:
-    """Return a result for `count` lines, or a failed reading if it selects lines that there are not."""
+    """Return the result of running the rules on `count` lines, or a failed reading if it selects a line beyond them."""
     if isinstance(result, Reading) or all(0 <= index < count for index in result.wanted):
         return result
     return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules returned a line that they did not get"),))

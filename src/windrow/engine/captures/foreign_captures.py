@@ -1,7 +1,7 @@
 """Captures of other programs: read WARC files or the CDX files that index them, and copy the wanted records.
 
-A wanted record is read completely in the pool, verified, and copied unchanged into the archive. From then on it is a
-capture like any other: it can be read again, checked and taken down.
+A wanted record is read completely in the pool, verified, and copied into the archive: a WARC record unchanged, an ARC
+record converted to WARC. From then on it is a capture like any other: it can be read again, checked and taken down.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ wrong and has changed.
 """
 
 BATCH_RECORDS = 128
-"""The maximum number of records that are fetched, copied and stored together."""
+"""The maximum number of records that are read, copied and stored together, as a batch."""
 
 BATCH_BYTES = 256 * 2**20
-"""The maximum number of bytes of records that are fetched together. A larger record is fetched alone."""
+"""The maximum number of bytes of a batch, by the lengths in index lines. A larger record is a batch of its own."""
 
 _ASSUMED_LENGTH = BATCH_BYTES // 64  # the bytes of a record whose index line has no length
 
 PARALLEL_FILES = 8
-"""The number of WARC files, or of blocks of an index file, that are read in parallel."""
+"""The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
 
 
 class _WantedRecord:
     """A wanted line of an index, and where its record is.
 
-    `warc_path` is the WARC file that the line names, or None if it is in no folder of the source or if several files
+    `warc_path` is the WARC file that the line names, or None if it is not in a folder of the source or if several files
     may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
-    this record only that was fetched from another machine. `key` identifies the record in the ledger; if `warc_path` is
-    None, it has `elsewhere` instead of the path. `failed_key` is the (file, offset) under which the ledger has the
+    this record only that was fetched from another machine, or None. `key` identifies the record in the ledger, with
+    `elsewhere` as its file if `warc_path` is None. `failed_key` is the (file, offset) under which the ledger has the
     failure that is retried, or None if the record is not retried.
     """
 
@@ -101,8 +101,8 @@ class _WantedRecord:
 class ForeignCapturing:
     """Reads the WARC files of one source, or their indexes.
 
-    An `index` is the ledger's row for an index file or a WARC file. Its `place` is how far the file was read: a line
-    number in an index file, an offset in a WARC file, or END_OF_FILE.
+    An `index` is the ledger's row for an index file or a WARC file. Its `place` is how far the file was read: the
+    number of the last line read in an index file, the offset of the next record in a WARC file, or END_OF_FILE.
     """
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
@@ -116,14 +116,14 @@ class ForeignCapturing:
         self._remote: RemoteRecords | None = None
 
     def close(self) -> None:
-        """Close the WARC file into which records were copied, if any were."""
+        """Close the WARC files into which records were copied, if there are any."""
         if self._archive is not None:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Retry records that failed before; then read new lines of indexes.
+        """Retry failed records (`_retry_failed`); then read the lines of indexes that were not read before.
 
-        If the source has no indexes, new records of its WARC files are read instead.
+        If the source has no indexes, the records of its WARC files that were not read before are read instead.
         """
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES, optional=bool(inputs.cdx))]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
@@ -160,7 +160,7 @@ class ForeignCapturing:
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
         """Copy pipes, such as /dev/stdin, into index files.
 
-        Return all index files that were piped, also in earlier runs.
+        Return all index files that were piped into runs of this workspace, also in earlier runs and for other sources.
         """
         assert self._run.archive_settings is not None
         folder = self._run.archive_settings.folder / "indexes"
@@ -178,7 +178,7 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        """Return the ledger's row for a file. The file is read from its start again if its size or time changed."""
+        """Return the ledger's row for a file. Its identity, for `CaptureLedger.index_row`, is its size and time."""
         stat = path.stat()
         return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
@@ -266,7 +266,7 @@ class ForeignCapturing:
     def _take_chosen(self, index: IndexRow, position: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy the records of the chosen lines, and store that the index was read up to `position`.
 
-        Returns False, without storing the position, if the run is stopped or reaches its limit before all are copied.
+        Returns False, without storing the position, if the run is stopped or reaches its limit before the last line.
         `path` is the WARC file if it is read without an index, otherwise None.
         """
         capture_ledger = self._capture_ledger
@@ -285,11 +285,12 @@ class ForeignCapturing:
     ) -> _WantedRecord:
         """Return the wanted record of a line of `index`, with its WARC file.
 
-        The file is `path` or, if `path` is None, the file that the line names, or None if that is not found.
+        The file is `path` or, if `path` is None, the file that the line names. It is None if no file or more than one
+        may be meant.
         """
         index_path = Path(index.name)
         elsewhere = line.warc
-        if self._remote is None:  # another index may name another file that is missing under the same name
+        if self._remote is None:  # two indexes may mean two files by one name, and both be missing
             elsewhere = str(index_path.parent / line.warc)
         elif "/" not in line.warc:  # another machine may have another file of this name
             elsewhere = f"{self._remote.address}{line.warc}"
@@ -373,9 +374,9 @@ class ForeignCapturing:
         return [*new_records.values()]
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before.
+        """Return whether a record failed before and is not read again now.
 
-        Return False if it is retried now, or if it differed from its index line and the line has changed since.
+        It is read again if it is retried, or if its index line may have been wrong and has changed since the failure.
         """
         if record.failed_key is not None:
             return False
@@ -387,7 +388,7 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines, and set their paths.
+        """Fetch records from other machines, and set their source paths and offsets.
 
         Return a failed reading for each record that was not received. Does nothing if the source has no remote folder.
         """
@@ -410,8 +411,8 @@ class ForeignCapturing:
 
         Returns a failed attempt if the record cannot be used, or None if it is left out, which is counted. `outcome` is
         a VerifiedRecord, a failed reading with the reason for the attempt, or None if the record has no file or no
-        offset. `payloads` has the responses that were copied before, by the digest of their body; the response of this
-        record is added.
+        offset. `payloads` has the responses of this batch that were copied before, by the digest of their body. The
+        response of this record is added, unless it is empty or a revisit, or its digest is not known.
         """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(index, record, outcome)
@@ -452,7 +453,7 @@ class ForeignCapturing:
         return self._archive
 
     def _failed_attempt(self, index: IndexRow, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
-        """Return an attempt with the reason of `failure`, or with BAD_LINE or NOT_FOUND if `failure` is None.
+        """Return an attempt that failed for the reason of `failure`; if that is None, for BAD_LINE or NOT_FOUND.
 
         Returns None and counts the line as left out if its address is not valid.
         """

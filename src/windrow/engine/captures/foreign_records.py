@@ -1,4 +1,4 @@
-"""Interpret records in WARC files of other programs, and verify them against the index."""
+"""Interpret records in WARC files of other programs, select them by rules, and compare them with their index lines."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class ImportedRecord(NamedTuple):
 
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
     be imported; `finding` explains it. An import sets both for an attempt too, if its bytes do not have their stated
-    digest. `payload` is the digest of the body, and `url` is the address, both as the file states them. `refers` is
-    true for a revisit whose bytes are in another record.
+    digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record states
+    them. `refers` is true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -79,7 +79,7 @@ def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
 
 
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Interpret a record of the WARC file `warc` as an attempt at an address.
+    """Interpret a record of the WARC file `warc`: as an attempt at an address, as ignored, or as faulty.
 
     `kind` is the kind of the address, such as CAPTURED. `method` is the HTTP method of the record's request, or "" if
     it is not known.
@@ -107,7 +107,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Describe a record that is ignored, such as "warcinfo" or "answer to POST". Return "" if it is not ignored."""
+    """Return why a record is ignored for its method, kind or scheme, such as "answer to POST", or "" if it is not."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -172,7 +172,7 @@ def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedR
 
 
 SCAN_RECORDS = 256
-"""The number of records of a WARC file after which a job ends."""
+"""The number of records of a WARC file after which a job ends, though not between a request and its response."""
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 
@@ -226,9 +226,9 @@ class ScanJob(NamedTuple):
     start: int
 
     def run(self, limits: Limits) -> ChosenLines:
-        """Make index lines for at least SCAN_RECORDS records, or for all if fewer are left, and run the rules on them.
+        """Read at least SCAN_RECORDS records, or all if fewer are left, make index lines for them, and run the rules.
 
-        Records that cannot be used get no line, and are counted as left out.
+        Records that are not captures or cannot be used do not get a line, and are counted as left out.
         """
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
@@ -261,7 +261,7 @@ class ChosenLines(NamedTuple):
     wanted: tuple[CdxLine, ...]
     left_out: tuple[LeftOutLines, ...]
     lines: int
-    next: int = 0  # the offset of the next record in a WARC file, -1 after the last one
+    next: int = 0  # the offset of the next record in a WARC file, -1 after the last one; unused for an index file
 
 
 CheckedFields = tuple[str, str, int | None]
@@ -281,8 +281,8 @@ class RecordJob(NamedTuple):
     def run(self, limits: Limits) -> VerifiedRecord:
         """Read a record, and compare it with its index line.
 
-        Raises ArchiveError if it is missing or broken, or contradicts its index line or its own digest. Unless the
-        record is a revisit, the digest `payload` of the result was verified.
+        Raises ArchiveError if the record is missing, broken, too large or cannot be verified, or if it contradicts its
+        index line or its own digest. Unless it is a revisit, the digest `payload` of the result was verified.
         """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest
@@ -301,7 +301,7 @@ class RecordJob(NamedTuple):
 def _compare_line(line: CdxLine, url: str, length: int) -> None:
     """Raise ArchiveError (BAD_LINE) if a record does not have the address or the length that its index line states.
 
-    Addresses are equal if they have the same SURT key: `http` or `https`, `www`, default ports and letter case do not
+    Addresses are equal if they have the same SURT key: for example, `http` or `https`, `www` and letter case do not
     matter. The two lengths may differ by the line ends after the record. A length of 0 or None in the index line means
     that it is not known.
     """
@@ -325,8 +325,8 @@ class VerifiedRecord(NamedTuple):
 def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
     """Return the index line of a record.
 
-    If the record does not state the digest of its body, as in ARC files, the line has the computed digest, or none if
-    the record is a revisit.
+    If the record does not state the digest of its body, as in ARC files, the line has the computed digest, or "" if the
+    bytes are in another record.
     """
     attempt = imported.attempt
     assert attempt is not None

@@ -1,4 +1,4 @@
-"""Find the lines about an address in the indexes of a source, and run the source's rules on them again."""
+"""Explain what a source's rules decide about captures and index lines of an address, for `windrow why`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def explain_all(
 ) -> list[ExplainedCapture | IndexedCapture]:
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
-    They are run on the captures of this ledger that the source may take, and on the first _MAX_LINES lines about the
-    address in indexes. `piped` is the folder of the indexes that were piped into earlier runs. All indexes are read,
-    which takes about a second for a gigabyte. Raises ArchiveError if an index cannot be read.
+    They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
+    the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. Indexes are
+    read until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
         *explain_captures(ledger, collection, source, options, hash64(url))
@@ -53,9 +53,9 @@ def explain_all(
 
 
 def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> list[RuleRow]:
-    """Return how many captures in the WARC files of a source each rule left out.
+    """Return how many records in the WARC files of a source were left out, by reason and rule.
 
-    Return [] if the source has indexes, or no WARC files.
+    Records that are not captures are not counted. Return [] if the source has indexes, or no WARC files.
     """
     inputs = collection.captures.inputs(source) if collection.captures else None
     if inputs is None or inputs.cdx or not inputs.warc:
@@ -64,7 +64,7 @@ def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> l
     for index in ledger.captures.indexes(collection.name, source.name):
         for row in ledger.captures.left_out(index.id) if index.name not in inputs.kept else ():
             if row.reason is Reason.NOT_WANTED and not row.url:
-                continue  # records that are no captures, such as requests
+                continue  # records that are not captures, such as requests
             earlier = rules.get((row.reason, row.rule))
             lines = row.lines + (earlier.lines if earlier else 0)
             rules[row.reason, row.rule] = (earlier or row)._replace(lines=lines)

@@ -1,9 +1,9 @@
 """Fetch records of WARC files on other machines, by byte range.
 
-Records are fetched in parallel into a folder of the archive, verified, and copied from there. A record without a length
-in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. If a server is busy, the
-request is repeated after a pause. After MAX_FAILURES failures in a row, the run makes no further requests for the
-source.
+Records are fetched in parallel into a folder of the archive, from which `foreign_captures` copies them. A record
+without a length in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. If a
+server is busy or a connection breaks, the record is requested again after a pause. After MAX_FAILURES failures in a
+row, the run makes no further requests for the source.
 """
 
 from __future__ import annotations
@@ -116,19 +116,19 @@ class GrowingRecord:
 
 
 PARALLEL_RECORDS = 8
-"""The number of records that are fetched in parallel."""
+"""The maximum number of records that are fetched in parallel."""
 
 MAX_ATTEMPTS = 4
-"""The maximum number of requests for a record whose server is busy or interrupts the transfer."""
+"""The maximum number of attempts to fetch a record from a remote folder, if the server is busy or a transfer breaks."""
 
 FIRST_WAIT = 1.0
-"""The pause before the second request, in seconds, if the server states none. It doubles with each further request."""
+"""The pause before the second attempt, in seconds, if the server states none. It doubles with each further attempt."""
 
 LONGEST_WAIT = 60.0
-"""The longest pause, in seconds. If the server asks for a longer one, the next run requests the record again."""
+"""The longest pause, in seconds. If the server asks for a longer one, only the next run requests the record again."""
 
 MAX_FAILURES = 16
-"""The number of failures in a row after which the run makes no further requests for the source."""
+"""After so many failures in a row, the run requests no more of the source. Missing and short files do not count."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
 """The bytes of the first part of a record of unknown length, and the factor by which each next part is larger."""
@@ -184,7 +184,8 @@ class RemoteRecords:
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
         """Fetch the record of each line into a file, and return for each line the file or a failed reading, in order.
 
-        `largest` is the maximum number of bytes of a record; `tick` is called several times a second.
+        The next call overwrites the files. `largest` is the maximum number of bytes of a record; `tick` is called about
+        twice a second.
         """
         return self._runner.run(self._fetch(lines, largest, tick))
 

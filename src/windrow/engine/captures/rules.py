@@ -50,7 +50,7 @@ class SelectJob(NamedTuple):
 
 
 class LeftOutLines(NamedTuple):
-    """Lines that a rule left out: the rule, the number of lines, and the address of the first one."""
+    """Lines that a rule left out: the rule, their number, and the address of the first one (or its text, or "")."""
 
     reason: Reason
     rule: str  # its name
@@ -59,7 +59,7 @@ class LeftOutLines(NamedTuple):
 
 
 def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
-    """Return the count of one line that is left out because the rules failed at it. `url` is the line's address."""
+    """Return the count of one line that is left out because the rules failed at it. `url` is its address or text."""
     reason = failure.reason or Reason.STEP_FAILED
     message = failure.findings[0].message if failure.findings else reason.meaning
     return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
@@ -68,10 +68,10 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the outcome of running rules on `lines` or, if it is a failed reading, the outcomes of parts of `lines`.
+    """Yield `outcome`, the result for `lines`, or, if it is a failed reading, the outcomes of running rules on parts.
 
-    `run` takes a list of parts and returns an outcome for each. A part at which it fails is divided again, down to
-    single lines. Each outcome is yielded with the index of its first line in `lines`.
+    `run` takes a list of parts and returns an outcome for each. A part whose outcome is a failed reading is divided
+    again, down to single lines. Each outcome is yielded with the index of its first line in `lines`.
     """
     if len(lines) == 1 or not isinstance(outcome, Reading):
         yield 0, outcome
@@ -170,7 +170,7 @@ def select_lines(job: SelectJob) -> Selection:
 
 
 def rule_name(skip: Skip) -> str:
-    """Return the name of the rule that returned a Skip: the Skip's message, or the meaning of its reason."""
+    """Return the name of the rule that returned a Skip: its message, or if that is empty the meaning of its reason."""
     return (skip.message or skip.reason.meaning)[:_MAX_RULE_LENGTH]
 
 
@@ -198,9 +198,9 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on those captures of an address that the source may take, and return the results.
+    """Run a source's rules again on captures of an address, and return the results.
 
-    `address` is the digest of the address.
+    These are the captures that are in the source's inputs. `address` is the digest of the address.
     """
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:

@@ -41,7 +41,7 @@ class SharedAnswers:
             )
 
     def remaining_pause(self, source: Source, origin: str) -> float:
-        """Return the seconds that a source must still wait after another collection's last request to an origin."""
+        """Return the seconds that a source must still wait since another collection requested an origin, or 0."""
         last_request = self.last_request(origin)
         if not last_request:
             return 0.0
@@ -53,9 +53,9 @@ class SharedAnswers:
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
-        """Return the robots.txt of an origin that another collection received in this session.
+        """Return the latest robots.txt that another collection received from an origin in this session.
 
-        Return None if there is none, or none that this source may use.
+        Return None if there is none, or if this source may not use it.
         """
         if origin not in self._last_requests:
             return None
@@ -68,10 +68,10 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the responses that other collections received from addresses in this session, by the address's digest.
+        """Return, by the digest of each address, the latest response that other collections received in this session.
 
-        `requests` has the stored requests of addresses, by the same digest. The result has no response for an address
-        that is not requested by a plain GET.
+        `requests` has the stored requests of addresses, by the same digests. Addresses that are not requested by a
+        plain GET are left out, and so are responses that this source may not use.
         """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
@@ -97,8 +97,8 @@ class SharedAnswers:
 def may_share(borrower: Source, lender: Source) -> bool:
     """Return whether the source `borrower` may use the responses of the source `lender`.
 
-    Neither may have secrets, and their connection settings must be equal. Each host that the lender may connect to must
-    be allowed to the borrower too.
+    Neither may have a user name or a secret, and their connection settings must be equal. The hosts and networks that
+    are allowed to the lender must be allowed to the borrower too.
     """
 
     def connection_settings(source: Source) -> tuple[object, ...]:

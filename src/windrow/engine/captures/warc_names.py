@@ -16,7 +16,7 @@ MAX_PATHS_NAMED = 3
 
 
 def raise_unread(error: OSError) -> None:
-    """Raise ArchiveError for a folder or link that cannot be read."""
+    """Raise ArchiveError for a folder, file or link that cannot be read."""
     raise ArchiveError(describe_unread(error), hint=f"ls -ld {error.filename}") from error
 
 
@@ -37,10 +37,10 @@ def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object])
 def files_below(
     folder: Path, endings: tuple[str, ...], report: Callable[[OSError], object] = raise_unread
 ) -> list[Path]:
-    """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path.
+    """Return the regular files below a folder whose names have one of the `endings` (in any case), sorted by path.
 
-    Links to folders are followed, each folder once. `report` is called with the error of each folder that cannot be
-    read, of each file in a folder that may be listed but not entered, and of each link to a file that does not exist.
+    Links are followed, to each folder once. `report` is called with the error of each folder that cannot be read, and
+    of each name with these endings that is a broken link or in a folder that may be listed but not entered.
     """
     files: list[Path] = []
     known_folders: set[str] = set()
@@ -63,7 +63,7 @@ def files_below(
 
 
 class WarcNames:
-    """The WARC files of a source, by the names in its index lines, which may have folders before the file's name.
+    """The WARC files of a source, by file name. An index line may name folders before the file name.
 
     If several files have the same name, an index line means the file whose path ends with the most names of the line.
     If several files have equally many, the line means one below the folder of the index. If there still are several, it

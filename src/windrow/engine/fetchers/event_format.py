@@ -1,7 +1,7 @@
 """The format in which fetchers send events to the engine: MessagePack, read by the declarations of the events' classes.
 
 A fetcher process may have been taken over, so its messages can have any bytes. What is decoded is always an event whose
-fields have their declared types, numbers that the ledger can store, and texts that can be encoded as UTF-8.
+fields have their declared types, numbers that the ledger can store, and (except names in listings) UTF-8 texts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def encode_events(events: Iterable[Event]) -> bytes:
 
 
 def decode_events(message: bytes) -> list[Event]:
-    """Return the events of a message. Raises MessageRefused if it contains anything else."""
+    """Return the events of a message. Raises MessageRefused for anything else, and for numbers out of range."""
     try:
         events = [
             _convert_names(_DECODERS[number].decode(event), _read_name) for number, event in _PAIRS.decode(message)

@@ -43,7 +43,7 @@ CLOSE_TIMEOUT = 2.0
 """The time allowed for closing the remaining connections, in seconds."""
 
 REPORT_INTERVAL = 0.05
-"""The time between two reports, in seconds. The end of a batch is reported at once."""
+"""The maximum time between two reports, in seconds. The end of a batch is reported at once."""
 
 
 class Fetcher:

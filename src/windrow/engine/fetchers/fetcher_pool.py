@@ -123,7 +123,7 @@ class FetcherPool:
         A batch with a pace is sent to the only process that requests its host. Any other batch is sent to a process
         with an idle connection to the site, or to the least loaded process. If the process with the idle connection has
         at least two batches more than the least loaded process, the connection is closed, and the least loaded process
-        gets the batch. So a site never has more connections than batches.
+        gets the batch. So a site does not get a new connection beside an idle one.
         """
         member = least_loaded = self._find_least_loaded()
         with_idle_connection = [
@@ -176,7 +176,7 @@ class FetcherPool:
     def events(self, timeout: float, others: Sequence[MessagePipe] = ()) -> list[Event]:
         """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
-        It returns as soon as an event arrives or one of the pipes `others`, which lead to other processes, can be read.
+        The call also returns if one of the pipes `others` can be read. Batches of a dead process end with an event.
         """
         received: list[Event] = []
         for member in self._members.values():

@@ -117,9 +117,9 @@ class BatchBroken(NamedTuple):
 class BatchEnded(NamedTuple):
     """A batch is done, or the walk of an origin has ended. `untouched` has the targets of jobs that were not tried.
 
-    When a walk ends, `untouched` may also have the last jobs that were tried. `broken` is None if the batch is done. If
-    the fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0 for a
-    robots.txt. If it died while it read a response of another batch, `spared` is true.
+    When a walk ends, `untouched` may also have the last jobs that were tried. `broken` is None if the batch is done or
+    halted. If the fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0
+    for a robots.txt. If it died while it read a response of another batch, `spared` is true.
     """
 
     batch: int
@@ -152,9 +152,9 @@ class MoreJobs(NamedTuple):
 class AttemptEnded(NamedTuple):
     """The attempt at one job of a batch.
 
-    `found` has the addresses that the response links to, and `left_out` has the addresses that a rule left out. The
-    attempt has a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row
-    repeated earlier texts.
+    `found` has the addresses that the response leads to, without those found recently; `left_out` has what rules and
+    caps left out. In a walk, the attempt has a `wait` only if that is to be stored. `endless` is true if many new pages
+    of the origin in a row repeated earlier texts.
     """
 
     batch: int

@@ -1,8 +1,8 @@
-"""Compare each file in the archive, once, with the files of the same key and size at other sources.
+"""Compare archived files with the files of the same key at other sources, if the sizes are equal or one is unknown.
 
 The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
-zip has its table of contents there, with a checksum of every member, so zips that differ anywhere differ there too. A
-difference is recorded as a finding. Files of different sizes are recorded by `listing`.
+zip has its table of contents there, with a checksum of each member, so zips that differ usually differ there too. A
+difference is recorded as a finding; `listing` records different sizes. A mirror is compared again only after a change.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MAX_COMPARED = COMPARED_FILES.number
-"""The maximum number of mirrors that one run compares. The next run compares further mirrors."""
+"""The maximum number of mirrors that one run considers for a comparison. Later runs compare further mirrors."""
 BATCH_SIZE = 64
 """The maximum number of mirrors in a batch, which is compared over one connection."""
 
 
 @dataclass(slots=True)
 class _ComparedSource:
-    """A source whose mirrors are compared, and the counts of the results."""
-
     source: Source
     task: int
     waiting: deque[UncomparedMirror] = field(default_factory=deque)
@@ -50,7 +48,7 @@ class _ComparedSource:
 
 
 def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
-    """Compare each archived file, once, with its mirrors of equal size. Sources named in `down` are not requested."""
+    """Compare at most MAX_COMPARED mirrors with archived files, except at sources in `down` and those that pause."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}
@@ -121,7 +119,7 @@ class _Comparison:
     def _record_comparison(
         self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, attempt: Attempt
     ) -> None:
-        """Record the outcome of a comparison. A transient failure is only counted, and the next run tries again."""
+        """Record the outcome of a comparison. A failure that may pass is only counted, and the next run tries again."""
         compared.received += attempt.received or 0
         held_digest = self._held_digest(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):

@@ -13,7 +13,7 @@ from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import FetchJob, ListingEntry, Site, Source
 
 MAX_WALK_PAUSE = 900.0
-"""The longest pause of a walk, in seconds. A host that asks for a longer one is given up for this run."""
+"""The longest pause of a walk, in seconds. A longer one ends the walk: this run does not request the origin again."""
 
 
 def host_name(site: Site) -> str:
@@ -35,7 +35,7 @@ def paces_by_host(sources: Iterable[Source]) -> dict[str, float]:
 
 
 class HostQueue:
-    """Makes the walks of a host's origins, such as http and https, take turns, and pauses all of them."""
+    """Makes the walks of origins with one host name, such as http and https, take turns, and pauses all of them."""
 
     __slots__ = ("__weakref__", "_until", "lock")
 
@@ -44,11 +44,11 @@ class HostQueue:
         self._until = 0.0
 
     def remaining(self) -> float:
-        """Return the seconds until the host may be requested again, or 0 if it may be requested now."""
+        """Return the seconds until the origins may be requested again, or 0 if they may be requested now."""
         return max(0.0, self._until - time.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Send no request to an origin of the host for `seconds`. A longer pause is not shortened."""
+        """Pause all walks of the origins for `seconds` from now on. A longer pause is not shortened."""
         self._until = max(self._until, time.monotonic() + seconds)
 
 
@@ -60,7 +60,7 @@ class RequestPacer:
         self._lock = threading.Lock()
 
     async def wait_turn(self, name: str, pace: float) -> None:
-        """Wait until the host called `name` may be requested. The next request to it then waits for `pace` seconds."""
+        """Wait for the turn of the host `name`. Its next turn is `pace` seconds later. If `pace` is 0, do not wait."""
         if pace <= 0:
             return
         with self._lock:
@@ -153,7 +153,7 @@ class ConnectionPool:
                 jobs.halted = True
 
     def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
-        """Return the connection, limited to the pace of the batch."""
+        """Return the connection, limited to the pace of the batch. If the batch has no pace, it is unchanged."""
         return PacedConnection(connection, self._pacer, host_name(batch.site), batch.pace) if batch.pace else connection
 
     def give_back(self, site: Site, connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Fetch the files that are due, each from the best source that lists it, with retries."""
+"""Fetch the files that are due, with retries: each from the best source that lists it and, if that fails, the next."""
 
 from __future__ import annotations
 
@@ -37,13 +37,11 @@ MAX_NAMED = 5
 
 @dataclass(slots=True)
 class _SourceState:
-    """A source and its state in this run."""
-
     source: Source
     task: int
     number: int  # the number of its origin on the ledger
     batches: int = 0  # the number of batches under way
-    breaks: int = 0  # how often a batch broke in this run
+    breaks: int = 0  # how often batches broke in this run; batches that broke together count once
     breaks_in_row: int = 0
     due: float = 0.0  # when it may be requested again, by time.monotonic
     done: int = 0  # the number of files fetched
@@ -56,7 +54,7 @@ class Fetching:
     """Sends batches of files to the fetchers, and records every attempt on the ledger."""
 
     def __init__(self, run: HarvestRun, down: set[str]) -> None:
-        """Fetch the files that are due, from the sources whose names are not in `down`."""
+        """Prepare to fetch the files that are due from the sources whose names are not in `down`."""
         self._run = run
         self._queue = FetchQueue(run, down)
         self._states: dict[str, _SourceState] = {}  # by source
@@ -98,7 +96,7 @@ class Fetching:
         run.progress.end()
 
     def _gather_events(self) -> None:
-        """Wait briefly for events. Record all gathered events once a batch ends or GATHER_SECONDS have passed."""
+        """Wait briefly for events. Record all gathered events if a batch has ended or GATHER_SECONDS have passed."""
         events = self._run.fetchers.events(0.05)
         self._events += events
         if not events and not self._batches:
@@ -136,7 +134,7 @@ class Fetching:
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave_sources(self, deadline: float) -> None:
-        """Close the sources that have files left after `deadline` seconds. The next run fetches these files."""
+        """Close the sources that were begun and have files left after `deadline` seconds, for the next run to fetch."""
         with self._run.ledger.writing() as writer:
             for name, state in self._states.items():
                 in_progress = [queued for queued in self._in_hand.values() if queued.source.name == name]
@@ -195,7 +193,7 @@ class Fetching:
     def _close_source(
         self, state: _SourceState, broken: BatchBroken | None = None, writer: LedgerWriter | None = None
     ) -> None:
-        """Close the task of a source with its counts. `broken` says why the source was left, or is None."""
+        """Close a source's task, if it is open, with its counts. `broken` says why the source was left, or is None."""
         if state.is_closed:
             return
         state.is_closed = True
@@ -270,7 +268,7 @@ class Fetching:
             self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
     def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
-        """Record that the attempt under way at a file failed for the reason for which its batch broke."""
+        """Record that the attempt under way at a file failed, with the reason and the message of `broken`."""
         run, file = self._run, wanted_file.due.item.id
         job = wanted_file.source_jobs[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
@@ -295,7 +293,7 @@ class Fetching:
             self._leave_source(writer, state, broken)
 
     def _leave_source(self, writer: LedgerWriter, state: _SourceState, broken: BatchBroken) -> None:
-        """Stop requesting a source in this run, and queue its files for the next sources that list them."""
+        """Stop requesting a source in this run, and queue its waiting files for the next sources that list them."""
         self._close_source(state, broken, writer)
         for file in self._queue.remove_source(state.source.name):
             if file.attempt:
@@ -311,7 +309,7 @@ class Fetching:
             self._queue.in_memory -= 1
 
     def _end_batch(self, writer: LedgerWriter, state: _SourceState, event: BatchEnded, breaks: int) -> None:
-        """Record the end of a batch, and queue its untried files. `breaks` is what `state.breaks` was at its start."""
+        """Record the end of a batch; queue or give up its untried files. `breaks` is `state.breaks` at its start."""
         state.batches -= 1
         untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         broken = event.broken
@@ -328,7 +326,7 @@ class Fetching:
         is_down = state.source.name in self._queue.down
         failure = broken or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for file in untried:
-            # An attempt that an earlier session left open stays open; one that this session began is closed as cut.
+            # An attempt that an earlier session left open stays open unless the source is down; ours is closed as cut.
             if file.attempt and (is_down or file.attempt in self._run.received_bytes):
                 self._record_cut(writer, file, failure)
             if is_down:

@@ -1,4 +1,4 @@
-"""List the folders of all sources in parallel, and record the files that the sources offer."""
+"""List the folders of all active sources in parallel, and record the files that the sources offer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from windrow.reasons import Reason
 
 @dataclass(slots=True)
 class _SourceListing:
-    """A source while it is listed."""
-
     source: Source
     task: int
     entries: list[ListingEntry] = field(default_factory=list)
@@ -83,7 +81,7 @@ class _Listings:
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List every active source. Return the names of sources that failed or were not listed before the deadline."""
+    """List the active sources. Return the names of those that failed, asked for a long pause, or took too long."""
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
         _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
@@ -202,7 +200,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 
 
 def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
-    """Count the entries of which the collection has made no offer, and which are not checksum files that it uses."""
+    """Count the entries that are neither the file nor the checksum file of an offer."""
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:
@@ -238,7 +236,7 @@ def _record_gone(
 def _retry_renewed(
     run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
 ) -> None:
-    """Retry failed files if they, or their checksum files, were changed after the failure."""
+    """Order a retry of each file that could not be fetched if it or its checksum file was changed after the failure."""
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}
@@ -267,7 +265,7 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file. `known` is the source's last offer of it, or None."""
+    """Record a source's offer of a known file if it is new or has changed. `known` is the last one, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.

@@ -25,11 +25,11 @@ MAX_IN_MEMORY = 4096
 """While fewer files than this are in memory, a further page of files is read from the ledger."""
 
 PAGE_SIZE = 500
-"""The number of files that are read from the ledger at a time."""
+"""The maximum number of files that are read from the ledger at a time."""
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The maximum number of files in a batch, and the minimum if enough files wait.
+"""The maximum number of files in a batch, and the minimum, unless fewer wait or MAX_BATCH_BYTES is reached.
 
 A connection is idle between two batches.
 """
@@ -137,14 +137,15 @@ class FetchQueue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file is left to fetch, in memory or on the ledger."""
+        """Whether no file is left to fetch, in memory or (up to the run's limit of items) on the ledger."""
         return self._ended and not self.in_memory
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files that are due: new files, then those that failed in an earlier session and are tried again.
+    """Yield the files that are due: first those that are new or whose retry was ordered, then those that failed before.
 
-    Files that rest are added to `resting`.
+    The latter failed in an earlier session for one of RETRIED_REASONS. Those of them that rest are added to `resting`
+    instead.
     """
     collection = run.collection
     phase = collection.listing.fetch_phase
@@ -162,7 +163,7 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
 
 
 def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
-    """Return the files with their jobs, the job at the best source first."""
+    """Return the files with jobs, the best source first. A file older than `run.since` at a source gets none there."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])

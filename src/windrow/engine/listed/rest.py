@@ -100,7 +100,7 @@ class OriginPauses:
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def record_pause(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
-        """Record that a site's server asked for a pause of `seconds` from now on, unless it is None or very short."""
+        """Record a pause of `seconds` that a site's server asked for, unless it is None or too short to be recorded."""
         if not seconds or seconds < MIN_RECORDED_PAUSE_SECONDS:
             return
         origin = _origin(site)
@@ -124,7 +124,7 @@ MAX_RECORDED_PAUSE = 366 * 86400.0
 """The longest pause that is recorded, in seconds."""
 
 FIRST_WAIT = 0.5
-"""The longest wait before the second attempt in a run, in seconds. It doubles with each further failure."""
+"""The longest wait before the second attempt, in seconds, if the server asks for none. It doubles with each failure."""
 LONGEST_WAIT = 300.0
 """The longest wait before an attempt in a run, in seconds."""
 

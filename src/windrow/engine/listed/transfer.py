@@ -38,7 +38,7 @@ REPORT_INTERVAL = 0.5
 """The time after which a transfer is reported as begun, and between two reports of its size, in seconds."""
 
 ENTRIES_PER_MESSAGE = 2000
-"""The number of entries of a listing that are sent to the engine at a time."""
+"""The maximum number of entries of a listing that are sent to the engine at a time."""
 
 Report = Callable[[Event], None]
 """A function that reports an event to the engine."""
@@ -71,8 +71,6 @@ async def run_batch(
 
 
 class _ConnectionEnd(Enum):
-    """The state of a connection after a batch."""
-
     SOUND = auto()  # it may be kept and used again
     BROKEN = auto()  # its state is unknown
     STALE = auto()  # the server had closed it while it was idle; nothing was received
@@ -97,7 +95,7 @@ async def _run_jobs(
 ) -> _ConnectionEnd:  # fmt: skip
     """List folders, fetch files, and return the connection's state.
 
-    Raises TerminalFailure if all folders are missing.
+    Raises a TransportError if a folder cannot be listed, and TerminalFailure if all folders are missing.
     """
     missing_folders = 0
     for folder in batch.folders:
@@ -141,7 +139,7 @@ async def _run_from_queue(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Fetch files until none is left or the connection cannot be used any more. Return the connection's state."""
+    """Fetch files until none is left, the batch is halted, or the connection cannot be used. Return its state."""
     while jobs:
         job = jobs.popleft()
         attempt = await fetch(job, batch, connection, archive, report, rate=rate, later_jobs=jobs)
@@ -238,7 +236,7 @@ class _Rate:
         self.is_slow = False
 
     def check_rate(self, before: int) -> None:
-        """Raise TransientFailure if too few bytes were received since the count was `before`, one window ago."""
+        """Raise TransientFailure if too few bytes came since the count was `before`, or in an earlier window."""
         self.is_slow = self.is_slow or self.received - before < self._min_bytes
         if self.is_slow:
             rate = f"{self._min_bytes / self.window:g} bytes a second"
@@ -282,7 +280,7 @@ def _ignore_event(_event: Event) -> None:
 
 
 class _TailSink:
-    """A sink for the end of a file that is compared with the archive. It digests the last bytes, and keeps nothing."""
+    """A sink for the end of a file that is compared with the archive. It digests the last bytes without archiving."""
 
     validator = ""
 

@@ -1,4 +1,4 @@
-"""Convert requests and responses between the types of the contract and the types of the ledger."""
+"""Run discoveries on responses, and convert requests between the types of the contract and those of the ledger."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def context_text(request: Request, hops: int = 0) -> str:
 
 
 def context_of(stored: HttpRequest | None) -> dict[str, Any]:
-    """Return what `context_text` stored with a request, as a dict. It is empty for a plain GET."""
+    """Return what `context_text` stored with a request, as a dict. It is empty if nothing was stored."""
     context: dict[str, Any] = json.loads(stored.context) if stored and stored.context else {}
     return context
 
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
-    """Return a stored request to `url` as the discovery returned it. `stored` is None for a plain GET."""
+    """Return a stored request to `url` as the discovery gets it back. If `stored` is None, it is a plain GET."""
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
@@ -255,8 +255,9 @@ def follow(
 ) -> FollowedAnswer:
     """Run a discovery on a response, given by its body (`view`) and header `fields`, and check the result.
 
-    Requests that are not valid, or not to an allowed origin, become findings. Raises StepError if the result is not
-    valid. This runs in the pool, where an error ends only the reading of this document.
+    Requests that are not valid, or not to an allowed origin, become findings and are counted as left out. Raises
+    StepError if the body cannot be decoded or the result is not valid. This runs in the pool, where an error ends only
+    the reading of this document.
     """
     response, source = job.answer, job.source
     discovery = collection.captures if job.is_captured else collection.requests
@@ -329,7 +330,7 @@ def _count_unrequested(other_origins: Sequence[str], invalid_count: int, url: st
 
 
 def find_forged_request(collection: Collection, source: Source, followed: FollowedAnswer) -> str:
-    """Return a message about a request that `follow` cannot have returned, or an empty text.
+    """Return a message about a request or learned value that `follow` cannot have returned, or "" if there is none.
 
     The process that ran it may have been taken over: it must not be able to make windrow send requests to other
     servers, or parts of other documents.
@@ -399,12 +400,12 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the normalised address of a source, to which the URLs of its first requests may be relative."""
+    """Return the normalised address of a source, to which its first requests may be relative, or "" if it has none."""
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
 def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return the first requests of a source as addresses. Raises StepError if one is not valid.
+    """Return the first requests of a source as addresses, or () if it makes none. Raises StepError if one is not valid.
 
     `learned` has the values that earlier runs learned of the source.
     """

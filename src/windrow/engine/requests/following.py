@@ -45,13 +45,13 @@ MAX_FRUITLESS = 50
 """The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
-"""The maximum number of offers of a source that are remembered in a run. All further offers count as new."""
+"""The number of offers of a source in a run after which no more are remembered. All later offers count as new."""
 
 PAGE_SIZE = 64
 """The maximum number of responses of a source that are read from the ledger at a time."""
 
 AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
-"""A function that stores addresses of a source. Its third argument is the address where they were found."""
+"""A function that stores addresses of a source. Its third argument is the digest of the address that led to them."""
 
 
 class FollowOutcome(NamedTuple):
@@ -59,8 +59,8 @@ class FollowOutcome(NamedTuple):
 
     `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
     `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
-    `left_out` counts the addresses of the response that are not requested. `drift` says what the response lacks that
-    earlier ones had, or is empty.
+    `left_out` counts the addresses of the response that are left out. `drift` is the message of its finding of the
+    class Drift, or empty.
     """
 
     source: str
@@ -93,7 +93,7 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue for each source where the last run stopped, and repeat what earlier runs could not follow."""
+        """Continue where the last run stopped, and repeat what earlier runs could not follow if it is due again."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -139,7 +139,7 @@ class AnswerFollower:
         return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """If the address of a source was edited, make its first requests (`seeds`) due instead of the former ones."""
+        """Store a source's address. If it was edited, make its `seeds` due instead of the former first requests."""
         run, name = self._run, self._run.collection.name
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
@@ -178,7 +178,7 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool. If it has a request that no discovery can have made, return a failed reading."""
+        """Return a result of the pool, or a failed reading if the discovery cannot have returned this result."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)
@@ -203,7 +203,7 @@ class AnswerFollower:
         return waiting.popleft() if waiting else None
 
     def _begin_follow(self, recorded: RecordedAttempt) -> None:
-        """Run the discovery in the pool on a kept response. A redirect or a failed attempt is complete at once."""
+        """Run the discovery in the pool on a response. A failed attempt or a redirect to follow is complete at once."""
         attempt, source = recorded.attempt, self._sources[recorded.source]
         if attempt.kept is None or attempt.status is None or attempt.reason is not None:
             self._complete.append(_Follow(recorded))
@@ -276,7 +276,7 @@ class AnswerFollower:
         )  # fmt: skip
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, or a skip after MAX_FRUITLESS answers in a row that offered nothing new."""
+        """Return `followed`, or a skip without its requests after MAX_FRUITLESS answers in a row without new offers."""
         source, result, offered_keys = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:
@@ -296,9 +296,9 @@ class AnswerFollower:
         return FollowedAnswer(result)
 
     def _compare_with_listing(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed` without the offers that an earlier answer of its complete listing has.
+        """Return `followed` without the offers that an earlier answer of the same complete listing has.
 
-        If it names an earlier answer as the next one, it is a skip without this request.
+        If it names the address of an earlier answer as the next one, it becomes a skip without this request.
         """
         source, result, attempt = recorded.source, followed.result, recorded.attempt
         if result.begins_listing:

@@ -14,7 +14,7 @@ from windrow.reasons import TOO_LARGE_REASONS, Reason
 from windrow.settings.configuration import Service
 
 DEFAULT_DELAY = 1.0
-"""The time between two requests, in seconds, if neither the source nor its robots.txt sets it."""
+"""The minimum time between two requests, in seconds, if neither the source nor its robots.txt sets it."""
 
 SERVICE = "service"
 """The name of the option that makes a source a service for steps. Its value is the `Service` with its settings."""
@@ -30,11 +30,11 @@ _REFUSAL_SECONDS = 90  # the pause before a refused request is repeated: longer 
 _REFUSED = frozenset({401, 403, 407})  # statuses
 _UNANSWERED = _REFUSED | {408, 425, 429}  # statuses below 500 that do not answer a request to a service
 _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses that a repeated request would probably get again, so it is not repeated before it is due."""
+"""Statuses that a repeated request would probably get again. Such a failure does not make the request due sooner."""
 
 
 class OriginRules:
-    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows."""
+    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows, or of a service."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""
@@ -54,7 +54,7 @@ class OriginRules:
         return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply a robots.txt that was requested at the UNIX time `at`. `status` is None if there was no response."""
+        """Apply the response for robots.txt at the UNIX time `at`; return []. `status` is None without a response."""
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
@@ -65,7 +65,7 @@ class OriginRules:
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is requested again if it could not be fetched, otherwise 0."""
+        """Return the seconds until robots.txt is requested again if nothing else may be requested yet, otherwise 0."""
         if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
         return max(self._robots_state.due - at, 0.001)
@@ -206,7 +206,7 @@ def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tup
 
 
 def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # noqa: ARG001 the shape of Crawl.outcome
-    """Return the outcome of a request as a text: the reason of its failure, its status, or "answered"."""
+    """Return the outcome of a request as a text: the reason of its failure, a status from 300 on, or "answered"."""
     return str(reason) if reason else f"status {status}" if status and status >= 300 else "answered"
 
 

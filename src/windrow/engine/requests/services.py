@@ -172,7 +172,7 @@ class ServiceRequests:
         return has_made_request
 
     def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
-        """Delete the bytes of unarchived answers, unless an attempt in `waiting` waits for the answer."""
+        """Delete the bytes of unarchived answers, except those that the asks of waiting documents (`waiting`) need."""
         run = self._run
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return

@@ -23,10 +23,10 @@ _SPECIAL_IPV4 = tuple(map(IPv4Network, (
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
     "224.0.0.0/3",  # multicast, reserved, broadcast
 )))  # fmt: skip
-"""The blocks of IANA's registry of special-purpose IPv4 addresses. The few public ones in them have no documents."""
+"""Blocks of IANA's registry of special-purpose IPv4 addresses. The few public addresses in them have no documents."""
 
 _ASSIGNED_IPV6 = IPv6Network("2000::/3")
-"""The block from which IANA assigns public addresses. All others are loopback, local, multicast or unassigned."""
+"""The block from which IANA assigns public addresses. All others have a special purpose or are not assigned."""
 
 _SPECIAL_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 """Special blocks within `_ASSIGNED_IPV6`: for protocols such as Teredo and ORCHID, and for documentation."""
@@ -41,7 +41,7 @@ _IPV4_NETWORKS = (
 """IPv6 networks whose addresses contain an IPv4 address, and the number of bits that follow the IPv4 address."""
 
 _DELIMITERS = frozenset("/?#@\\")
-"""Characters that end the host name in a URL, so that a host name cannot contain them."""
+"""Characters that delimit parts of a URL, so that a host name cannot contain them."""
 
 _NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
@@ -83,7 +83,7 @@ def refusal_behind_proxy(host_name: str, allowed: Allowed = ONLY_PUBLIC) -> Reas
 
 
 def is_loopback(host_name: str) -> bool:
-    """Return whether a host name or IP address means this machine, so that nothing is sent over a network."""
+    """Return whether a host is `localhost` or a loopback address, so that nothing is sent to it over a network."""
     if host_name == "localhost":
         return True
     try:

@@ -1,7 +1,7 @@
 """Decide which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
 
 - 2xx: the file is in force for 30 minutes.
-- 3xx: the redirect is followed, five times at most and to any origin; a sixth redirect counts as 4xx.
+- 3xx: the redirect is followed, five times at most and to any origin. A redirect that is not followed counts as 4xx.
 - 4xx except 429: the origin has no robots.txt, so everything is allowed for 30 minutes.
 - 429, 5xx, and no response: what a 2xx, 3xx or 4xx of the last 24 hours decided stays in force; without one, nothing
   may be requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
