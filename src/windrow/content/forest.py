@@ -44,7 +44,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """A source of the features of a page's blocks, by name."""
+    """A source of the features of a page and its blocks, by name."""
 
     count: int
     """The number of blocks."""
@@ -57,7 +57,7 @@ class FeatureSource(Protocol):
 
 
 def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:
-    """Return for each block the probability that the forest assigns to it, from 0 to 1."""
+    """Return for each block the probability that it is main content, from 0 to 1, as the forest estimates it."""
     features = [_read_feature(name, source) for name in forest.features]
     sums = array("H")
     for start in range(0, source.count, _BATCH_BLOCKS):
