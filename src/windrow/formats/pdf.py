@@ -86,7 +86,7 @@ class Pdf:
 
 
 class PdfLine(NamedTuple):
-    """A line of a page, and the height of its letters in points."""
+    """A line of a page, and the size of its letters in points."""
 
     text: str
     size: float
@@ -320,7 +320,8 @@ def _find_links(
 ) -> Iterator[PdfLink | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    For each link after the first `max_links`, yield None: PDFium finds links fast, but their texts slowly.
+    Addresses of `_MAX_TEXT_CHARACTERS` bytes or more are left out. For each further link after the first `max_links`,
+    yield None: PDFium finds links fast, but their texts slowly.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
