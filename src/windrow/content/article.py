@@ -30,7 +30,7 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 
     Candidates are headlines of level 1 that are not only the site's name. A candidate that is the page's title or a
     part of the title is preferred, then one in the main content (`is_chosen` by block), then the first one. If there is
-    none, or if the best one is only the last part of the title, such a headline of level 2 is preferred.
+    none, or only the last part of the title, a headline of level 2 that is the title or another part is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -325,7 +325,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
     """Return the short blocks near the headline, which may contain the date and the authors.
 
     If the headline is not found, return the blocks near the start of the main content. The blocks after the headline
-    are first.
+    come first.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]

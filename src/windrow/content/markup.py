@@ -65,7 +65,7 @@ _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
-"""Elements that browsers lay out as boxes. Unknown elements are inline, custom elements are boxes."""
+"""Elements that browsers lay out as boxes. Unknown elements are inline, custom elements mostly boxes."""
 _INLINE_MEANINGS: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START_ACTIONS.items()},
     **{f"/{name}".encode(): (_END_ACTIONS.get(act, _SEPARATE), BODY) for name, act in _START_ACTIONS.items()},
@@ -135,7 +135,7 @@ def find_meaning(tag: bytes) -> Meaning:
 
 
 def _work_out_meaning(tag: bytes) -> Meaning:
-    """Return the meaning of a tag that is not cached; cache it, except for most of the tags in `_INLINE_MEANINGS`."""
+    """Return the meaning of a tag that is not cached; cache it, except for most inline elements and declarations."""
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:

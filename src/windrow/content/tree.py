@@ -59,7 +59,7 @@ _MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each wi
 def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
-    The parser takes time quadratic in the depth of elements, in options and in the attributes of one element. It also
+    The parser takes time quadratic in the depth of elements, the options, and the attributes of one element. It also
     reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So on large pages, tags
     that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and formats that would be
     reopened too often are removed. A tag with hundreds of attributes loses its attributes.
