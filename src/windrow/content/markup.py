@@ -113,7 +113,7 @@ def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
 
 
 def split_markup(markup: bytes) -> list[bytes]:
-    """Split markup into texts and tags that alternate, beginning with an empty text; leave out comments."""
+    """Split markup into alternating texts and tags, beginning with the text before the first tag; omit comments."""
     markup, *comments = markup.split(b"<!--")
     if comments:
         markup += b"".join([comment.partition(b"-->")[2] for comment in comments])

@@ -214,7 +214,7 @@ class PageMeasures(NamedTuple):
     pick: Picker
     """Picks the values of the judged blocks from a column of all blocks."""
     pick_above: list[Picker]
-    """Item n picks from a column of all boxes, for each judged block, the value of the box n steps above its own."""
+    """Item n picks from a column of boxes, for each judged block, the value of the box n steps up, or of the body."""
     headline_levels: list[int]
     """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]

@@ -139,7 +139,7 @@ class Boxes:
     stop: list[int] = field(default_factory=list)
     """The number after its last block."""
     start_tag: list[bytes] = field(default_factory=list)
-    """Its start tag as written, without its brackets."""
+    """Its start tag as serialised, without its brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Blocks:
     box: list[int] = field(default_factory=list)
     """The number of the innermost box around it."""
     end_tag: list[int] = field(default_factory=list)
-    """The number of the tag that ends it, counted over all tags within the body."""
+    """The number of the tag that ends it, from 0, among all tags after the body's start tag."""
     code: dict[int, list[str]] = field(default_factory=dict)
     """By block number, the texts of its inline code."""
     quote: dict[int, list[str]] = field(default_factory=dict)

@@ -61,7 +61,7 @@ class Feed:
 
 
 def read_feed(raw: bytes) -> Feed | None:
-    """Read a feed; return None if it is not a feed, and raise StepError if it cannot be read.
+    """Read a feed; return None for another document, and raise StepError for a document that cannot be read.
 
     >>> feed = read_feed(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
     >>> feed.title, feed.entries[0].title

@@ -118,7 +118,7 @@ def signature_type(head: bytes) -> str:
 
 
 def root_name(raw: bytes) -> bytes:
-    """Return the local name of the first element of XML or similar markup, or b"" if there is no element.
+    """Return the local name of the first element in the first 4,096 bytes of XML or similar markup, or b"".
 
     >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'

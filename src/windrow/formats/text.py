@@ -153,7 +153,7 @@ class Table(str):
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
-    """Lay out rows in columns under a head; `indent` begins each line. Columns of integers are aligned to the right.
+    """Lay out rows in columns under a head; `indent` begins each line. Columns of integers (or None) are right-aligned.
 
     >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
     source  new
@@ -322,7 +322,7 @@ _MAX_SHOWN_CHARACTERS, _CONTEXT_CHARACTERS = 60, 20  # of a text with a differen
 
 
 def cut_around_difference(old: str, new: str) -> tuple[str, str]:
-    """Return two texts; if one is longer than 60 characters, cut both to 60 characters around the first difference.
+    """Return two texts; if one is longer than 60 characters, cut both to 60 or fewer around the first difference.
 
     At most 20 characters before the difference are kept. An ellipsis shows where a text is cut.
 

@@ -302,7 +302,7 @@ class ZipMember(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether the entry is a directory."""
+        """Whether the entry is a folder, by its name."""
         return self.name.endswith("/")
 
     @property
