@@ -137,7 +137,7 @@ def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block, as a grade, the number of steps from the text box up to a box that contains the block."""
+    """Return for each block, as a grade, the number of steps from the text box up to the first box around the block."""
     boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     steps_to = {text_box: 0}
     steps = 0

@@ -43,7 +43,7 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, navigation, dialogs, hidden elements, and short elements whose class or id names clutter.
+    """Remove forms, buttons, navigation, dialogs, hidden elements, and short elements whose class or id names clutter.
 
     The content of a form with much text remains, and so do buttons that are headlines. `tree` was parsed from `html`.
     """

@@ -25,7 +25,7 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 MAX_BYTES = SITEMAP_BYTES.number
-"""The maximum size of a sitemap, uncompressed, in bytes (Sitemaps protocol 0.9)."""
+"""The maximum size of a sitemap (Sitemaps protocol 0.9), and of a feed, uncompressed, in bytes."""
 
 MAX_ENTRIES = SITEMAP_ENTRIES.number
 """The maximum number of entries of a sitemap (Sitemaps protocol 0.9), and of a feed."""
