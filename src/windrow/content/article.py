@@ -347,8 +347,7 @@ def _is_change(block: str) -> bool:
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
     """Return a list with the text after "by" (or, for example, "written by") in the first block that begins so.
 
-    If nothing follows "by" in that block, the list has the next block. It is empty if no block begins so, or if the
-    text begins in lower case.
+    If nothing follows, return the next block. Return [] if no block begins so, or if the text begins in lower case.
     """
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):

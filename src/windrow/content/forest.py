@@ -4,9 +4,7 @@ Blocks are judged in parallel: a set of blocks is one large integer with two byt
 set. Features are grades of one byte (see `measures.grade`), also in two bytes for each block. A question ("is this
 grade at most the bound?") is answered for all blocks by one subtraction, after which the upper byte is 1 for yes. A
 tree is evaluated once for all blocks, splitting the set by `&` and `^`. A leaf adds its value to all its blocks by one
-multiplication.
-
-Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
+multiplication. Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
 """
 
 from __future__ import annotations

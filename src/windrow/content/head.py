@@ -32,7 +32,6 @@ _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
 
 LinkedObject = dict[str, Any]
-"""An object of JSON-LD."""
 
 
 class StructuredData(NamedTuple):

@@ -17,8 +17,7 @@ from windrow.content.outline import BODY, Outline, PageLocation, Shape, read_sha
 from windrow.content.outline_builder import OutlineBuilder
 
 Action = Callable[[OutlineBuilder, bytes, Shape], None]
-"""A function that processes a tag, mostly a method of the builder. Its arguments are the builder, the tag and the tag's
-shape."""
+"""A function that processes a tag. It is called with the builder, the tag and the tag's shape."""
 Meaning = tuple[Action, Shape]
 """The action at a tag, and the shape of the box that it opens, which is `BODY` if it opens none."""
 

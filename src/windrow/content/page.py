@@ -110,12 +110,12 @@ def main_content(outline: Outline, traits: PageTraits | None = None) -> list[boo
 def choose_main_content(outline: Outline, traits: PageTraits | None = None, *, captions: bool = False) -> Choice:
     """Choose the main content of a page; return the fate of each block.
 
-    Only the blocks in `PageMeasures.judged` are considered, usually all except navigation, footers, lists of choices
-    and hidden text. A forest judges each of these blocks, and a second forest also uses the likelihoods from the first
-    forest for neighbours and surrounding boxes. Then the likeliest blocks are taken, as many as maximise the expected F
-    measure, so that some are taken even if little is certain. Of these, blocks after the text, copies and an article's
-    tail are left out, and so are the captions of an article's pictures unless `captions` is true. A short text that the
-    page marks as its main content is taken as a whole.
+    Only the blocks in `PageMeasures.judged` are considered, usually without navigation, footers, choices and hidden
+    text. A forest judges each of them, and a second forest also uses the likelihoods from the first forest for
+    neighbours and surrounding boxes. Then the likeliest blocks are taken, as many as maximise the expected F measure,
+    so that some are taken even if little is certain. Of these, blocks after the text, copies and an article's tail are
+    left out, and so are the captions of an article's pictures unless `captions` is true. A short text that the page
+    marks as its main content is taken as a whole.
     """
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not fates:
@@ -201,10 +201,9 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return the blocks of a page's only `main` if it has few words: forests take too little of a short one.
+    """Return the blocks of a page's only `main`, or else article, if its text is short: forests take too few of them.
 
-    On a page without `main`, this applies to the page's only article. In any other case, return []. Blocks in
-    navigation, asides, footers, forms, choices, buttons and hidden elements are left out.
+    Blocks in navigation, asides, footers, forms, choices, buttons and hidden elements are left out.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for location in (_MAIN, _ARTICLE):

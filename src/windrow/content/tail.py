@@ -104,8 +104,7 @@ def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tu
     """Return for each block whether it is chosen or a caption of the text, and the range for figures without captions.
 
     The text's figures are the figures between chosen blocks, from shortly before the headline up to the text, and
-    directly after the text in its box. If the page is not an article or no block is chosen, the range is None and
-    captions are not added.
+    directly after the text in its box. If the page is not an article or no block is chosen, return `chosen` and None.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(traits):
@@ -152,8 +151,7 @@ class _TextEnds:
     def _is_alone(self, box: int) -> bool:
         """Return whether no box around a figure, up to one with the text, has other blocks, except beside the headline.
 
-        None of these boxes may be in `NOT_ARTICLE`. A figure after the text must be in the text's box, `article` or
-        `main`.
+        None of them may be in `NOT_ARTICLE`. A figure after the text must be in the text's box, `article` or `main`.
         """
         boxes = self._boxes
         first, stop, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]

@@ -239,8 +239,8 @@ class _ChunkReader:
     def _read_next_size(self, block: memoryview, position: int) -> int:
         """Read the end of a chunk and the next size line in its usual form; return the position after them.
 
-        If the bytes are incomplete, in another form, or the size of the last chunk (0), the position does not change,
-        and `_read_line` reads them.
+        If the bytes are incomplete, in another form or the last size (0), the position does not change, and
+        `_read_line` reads them.
         """
         size_line = _CHUNK_END_AND_SIZE.match(block, position)
         if size_line and (size := int(size_line[1], 16)):

@@ -351,8 +351,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     """Open the member with this name as a seekable, read-only file.
 
     `read_members` must have accepted the zip before; only this entry is checked again. Raise StepError if the entry
-    must not be read or has the name of an archive. Reading raises StepError if the content does not have the announced
-    size and checksum.
+    must not be read or has the name of an archive. Reading raises StepError for content of another size or checksum.
     """
     record = find_record(view, name, limits)
     member = _to_member(record, _find_content_start(view, record), _find_fault(record, limits))
