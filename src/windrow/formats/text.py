@@ -307,7 +307,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a value's fields as JSON values, `kind` as `type`; `omit_empty` omits null, empty texts and empty lists.
+    """Return a value's fields, and `kind` as `type`, as JSON values; `omit_empty` omits null, empty texts and lists.
 
     >>> json_message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}
