@@ -26,11 +26,11 @@ _WORD = re.compile(r"\w+")
 
 
 def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
-    """Return the page's headline, or an empty text if it has none.
+    """Return the page's headline, or "" if it has none.
 
-    Candidates are headlines of level 1 that are not only the site's name. A candidate that the page's title repeats is
-    preferred, then one in the main content (`is_chosen` by block), then the first. If there is no candidate, or if it
-    is only the last part of the page's title, a headline of level 2 that the title repeats is preferred.
+    Candidates are headlines of level 1 that are not only the site's name. A candidate that is the page's title or a
+    part of the title is preferred, then one in the main content (`is_chosen` by block), then the first one. If there is
+    none, or only the last part of the title, a headline of level 2 that is the title or another part is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -52,7 +52,8 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 def find_title(head: PageHead, headline: str) -> str:
     """Return an article's title: `headline` if the page's title repeats it or is missing, or else the page's title.
 
-    The site's name is left out of the page's title, unless the title has nothing else.
+    Parts at the start and end of the page's title that are the site's name are left out, unless the title has no other
+    part. If no part is the site's name and the page has no `og:title`, the last of several parts is left out.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -67,12 +68,12 @@ def find_title(head: PageHead, headline: str) -> str:
     if not title_spans:
         return page_title or headline
     if len(title_spans) == len(spans) > 1 and not head.property("og:title"):
-        title_spans.pop()  # the last part is mostly the site's name
+        title_spans.pop()  # the last part is usually the site's name
     return page_title[title_spans[0][0] : title_spans[-1][1]]
 
 
 def _contains_headline(headline: str, title: str) -> bool:
-    """Return whether a part of a title begins with the headline, or consists mostly of it."""
+    """Return whether a title or a part of it begins with the headline, or contains it and is at most twice as long."""
     plain_headline = _fold_words(headline)
     parts = [_fold_words(part) for part in (title, *_split_title(title))]
     return any(
@@ -82,7 +83,7 @@ def _contains_headline(headline: str, title: str) -> bool:
 
 
 def _part_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each part of a title; two parts may have the same text."""
+    """Yield the start and the end of each part of a title; two parts may have the same text."""
     start = 0
     for gap in _TITLE_SEPARATOR.finditer(text):
         if gap.start() > start:
@@ -107,14 +108,14 @@ def _title_parts(head: PageHead) -> Iterator[str]:
 
 
 def _site_names(head: PageHead) -> set[str]:
-    """Return the names of the site in the page's metadata, as `_fold_words` spells them."""
+    """Return the names of the site and its publisher in the page's metadata, as `_fold_words` spells them."""
     return {_fold_words(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
 
 
 def _last_title_part(head: PageHead) -> str:
-    """Return the words of the title's last part, which is mostly the site's name.
+    """Return the words of the last part of the page's title, which is usually the site's name.
 
-    The result is empty if the title has only one part, or other metadata names that part as the title.
+    The result is "" if the title has only one part, or if other metadata names that part as the title.
     """
     parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
@@ -187,7 +188,7 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
     If `is_likely`, the less certain elements are searched instead of the certain elements.
     """
     if "uthor" not in markup and "yline" not in markup:
-        return ()  # all selectors need one of these words
+        return ()  # all selectors except `.by-line` need one of these
     for selector in _LIKELY_AUTHOR_SELECTORS if is_likely else _AUTHOR_SELECTORS:
         if names := extract_names(list(_author_texts(tree, selector))):
             return names
@@ -195,7 +196,7 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
 
 def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the texts of the first matching element with a short text, and of its matching siblings."""
+    """Yield the text of the first matching element that has a short text, and the texts of such siblings after it."""
     parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
@@ -230,11 +231,11 @@ class Article(NamedTuple):
     """An article; missing fields are empty. Addresses are as written."""
 
     title: str
-    """The headline, without the site's name."""
+    """The headline, or the page's title without the site's name."""
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with one, in a form that `formats.moment.read_page_time` can read, like `modified`."""
+    """A date, or a short text with a date, that `formats.moment.read_page_time` can read. `modified` is another one."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -244,7 +245,7 @@ class Article(NamedTuple):
     image: str
     canonical: str
     base: str
-    """The address in the page's `base`, or an empty text. Addresses in `markup` are relative to it."""
+    """The address in the page's `base`, or "". Addresses in `markup` may be relative to this address."""
     blocks: tuple[str, ...]
     """The main content as plain text: a block for each paragraph, headline, list item or table cell."""
     markup: str
@@ -253,7 +254,7 @@ class Article(NamedTuple):
 
 
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
-    """Read a page's bytes as an article; raise StepError if the page is too large.
+    """Read a page's bytes as an article; raise StepError if it has too many tags or its tree does not fit into memory.
 
     `content_type` is the value of Content-Type, and `url` is the page's address. `drop` has CSS selectors of elements
     that are not content; invalid selectors are ignored.
@@ -268,7 +269,7 @@ def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequen
 def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
-    """Read an article; return it with the page's outline and the fate of each block."""
+    """Read a page as `read_article` does; return the article, the page's outline, and the fate of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
@@ -324,7 +325,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
     """Return the short blocks near the headline, which may contain the date and the authors.
 
     If the headline is not found, return the blocks near the start of the main content. The blocks after the headline
-    are first.
+    come first.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]
@@ -344,9 +345,9 @@ def _is_change(block: str) -> bool:
 
 
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
-    """Return the text after "by" in the first block that begins with it, or the next block if nothing follows.
+    """Return a list with the text after "by" (or, for example, "written by") in the first block that begins so.
 
-    Return an empty list if no block begins with "by", or if the text begins in lower case.
+    If nothing follows, return the next block. Return [] if no block begins so, or if the text begins in lower case.
     """
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):
@@ -356,7 +357,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day in the path of an address, in ISO 8601, or "" if there is none.
+    """Return the first day in an address before its query, in ISO 8601, or "" if there is none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

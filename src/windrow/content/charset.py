@@ -1,9 +1,9 @@
 """Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
 The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
-`meta` element within the first 1,024 bytes, or a later one if the page is not valid UTF-8; and the bytes themselves.
-Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, and another encoding
-that extends ASCII if the page is valid UTF-8 and not only ASCII.
+`meta` element within the first 1,024 bytes, or 256 KiB if the page is not valid UTF-8; and the bytes themselves. Two
+kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, and another encoding that
+extends ASCII if the page is valid UTF-8 and not only ASCII.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def find_encoding(label: str) -> str | None:
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
-    """Decode a page's bytes; `content_type` is the value of its Content-Type. It never raises an error.
+    """Decode a page's bytes, with U+FFFD for invalid ones; `content_type` is the value of its Content-Type, or "".
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding, or None, and its source. If `search_late`, a later `meta` counts, too."""
+    """Return the declared encoding, or None, and where it is declared; if `search_late`, a later `meta` counts, too."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:
@@ -127,7 +127,7 @@ def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tu
     if meta is None and search_late:
         meta = _META.search(_RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES]))
     name = find_encoding(meta[1].decode("latin-1")) if meta else None
-    # a meta element that was found in the bytes is not UTF-16, whatever it declares
+    # a page in which `meta` was found as ASCII is not UTF-16, whatever the element declares
     return ("utf-8" if name and name.startswith("utf-16") else name), "meta"
 
 

@@ -32,8 +32,8 @@ class ContentImage(NamedTuple):
 class JudgedBlock(NamedTuple):
     """A block of a page: its text, where it is, and whether it is main content.
 
-    `path` has the tags of the boxes around it, from the body down. `likelihood` is the estimated probability that it is
-    main content, from 0 to 1, or None if it was not estimated.
+    `path` has the tags of the boxes around the block, from the body down. `likelihood` is the estimated probability
+    that the block is main content, from 0 to 1, or None if it was not estimated.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Extract:
 
     url: str
     title: str
-    """The headline, without the site's name."""
+    """The headline, or the page's title without the site's name."""
     authors: tuple[str, ...]
     site: str
     published: str
@@ -66,11 +66,11 @@ class Extract:
     blocks: tuple[JudgedBlock, ...]
     """All blocks of the page in order, also those that are not main content."""
     base: str
-    """The address against which relative addresses in `markup` are resolved."""
+    """The address against which relative addresses in `markup` are resolved, or "" if it is not known."""
 
     @cached_property
     def text(self) -> str:
-        """The main content as plain text: a paragraph for each block, without captions."""
+        """The main content as plain text: a paragraph for each block. Captions in an article are left out."""
         return "\n\n".join(block.text for block in self.blocks if block.fate.taken)
 
     @cached_property
@@ -91,7 +91,7 @@ class Extract:
         return tuple(ContentImage(url, text) for url, text in self._unique_addresses("img[src]", "src"))
 
     def _unique_addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
-        """Yield address and text of the elements of the main content that match `selector`, each address once."""
+        """Yield the address and the text of the main content's elements that match `selector`, each address once."""
         known_urls = set()
         for node in parse(self.markup).css(selector):
             url = normalise(node.attributes.get(attribute) or "", self.base).url

@@ -1,4 +1,4 @@
-"""Compute the features of a page and its blocks for the forests, as grades of one byte (see `measures.grade`).
+"""Compute the features of a page and its blocks for the forests, as grades of one byte, mostly by `measures.grade`.
 
 A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). In parameters, `steps` is the
 number of boxes from a block's own box up, `offset` is the number of blocks to a neighbour, and `share` is one of
@@ -41,7 +41,7 @@ _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
 def _shift_column(column: Sequence[int], offset: int) -> Sequence[int]:
-    """Return a column in which each block has the value of the block `offset` blocks later.
+    """Return a column in which each block has the value of the block `offset` blocks after it (if negative, before it).
 
     If there is no such block, the value is `OUTSIDE_GRADE`.
     """
@@ -79,10 +79,10 @@ def _words_so_far(page: PageMeasures) -> bytes:
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return the grade of each block's distance from the start of the text, counted in blocks; negative before it.
+    """Return for each block the grade of its distance in blocks from a start block; before that block it is negative.
 
-    All grades are 0 if the page has no start. The start is the first h1 (`start_kind` "h1"), or the first or the last
-    block of prose ("first", "last").
+    The start block is the first block in an h1 (`start_kind` "h1"), or the first or the last block of prose ("first",
+    "last"). All grades are 0 if the page has no such block.
     """
     blocks, tags = page.outline.blocks, page.outline.boxes.tag
     if start_kind == "h1":
@@ -224,8 +224,8 @@ def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a measure of the `BoxSurroundings.repeated_box` of its own box.
 
     `measure` is `depth` (the number of steps from the block's box up to the repeated box), `words` (the words in the
-    repeated box, as a grade), or `share` (the share of the page's words in that box's parent, as a grade). `words` and
-    `share` are 0 if there is no repeated box.
+    repeated box, as a grade), or `share` (the share of the page's words in that box's parent, as a grade). If there is
+    no repeated box, `depth` is the number of steps up to the body, and `words` and `share` are 0.
     """
     words, parents = page.sums.words, page.outline.boxes.parent
     boxes = page.pick_above[0](page.surroundings.repeated_box)
@@ -377,6 +377,6 @@ class Features:
         return measure(self._likelihoods)
 
     def column(self, name: str) -> bytes:
-        """Return any feature as a grade for each block, for `tools/teach.py`."""
+        """Return any feature as a grade for each judged block, for `tools/teach.py`."""
         page_grade = self.of_page(name)
         return self.of_block(name) if page_grade is None else bytes([page_grade]) * self.count

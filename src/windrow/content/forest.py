@@ -4,9 +4,7 @@ Blocks are judged in parallel: a set of blocks is one large integer with two byt
 set. Features are grades of one byte (see `measures.grade`), also in two bytes for each block. A question ("is this
 grade at most the bound?") is answered for all blocks by one subtraction, after which the upper byte is 1 for yes. A
 tree is evaluated once for all blocks, splitting the set by `&` and `^`. A leaf adds its value to all its blocks by one
-multiplication.
-
-Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
+multiplication. Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """A source of the features of a page's blocks, by name."""
+    """A source of the features of a page and its blocks, by name."""
 
     count: int
     """The number of blocks."""
@@ -57,7 +55,7 @@ class FeatureSource(Protocol):
 
 
 def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:
-    """Return for each block the probability that the forest assigns to it, from 0 to 1."""
+    """Return for each block the probability that it is main content, from 0 to 1, as the forest estimates it."""
     features = [_read_feature(name, source) for name in forest.features]
     sums = array("H")
     for start in range(0, source.count, _BATCH_BLOCKS):

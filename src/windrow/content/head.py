@@ -32,7 +32,6 @@ _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
 
 LinkedObject = dict[str, Any]
-"""An object of JSON-LD."""
 
 
 class StructuredData(NamedTuple):
@@ -167,8 +166,8 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
 
     `elements` are the elements that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all
     dates of its kind on the page are equal, because a list has one for each entry. A `time` in an article's header is
-    used if the page has only one article, or the header contains an `h1`. Any other `time` is used if all on the page
-    are equal.
+    used if the page has only one article, or the header contains an `h1`. The first readable `time` is used if all
+    readable ones on the page are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
@@ -288,11 +287,11 @@ class PageHead(NamedTuple):
     """The first of `canonicals`."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The address in `base`, against which relative addresses are resolved, or an empty text."""
+    """The address in `base`, against which relative addresses are resolved, or ""."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """The name and content of each `meta` that may forbid search engines to show the page."""
+    """The name and content of each `meta` outside `open_graph` that matches `HIDING_DIRECTIVE`, such as `noindex`."""
     published: str = ""
     """A date as written that `read_page_time` can read. `modified` is in the same form."""
     modified: str = ""
@@ -315,7 +314,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The authors in JSON-LD, or else in the most trusted `meta` elements, except web addresses."""
+        """The authors in JSON-LD or, if there are none, those in the most trusted `meta` that are not web addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:
@@ -325,7 +324,7 @@ class PageHead(NamedTuple):
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """Keywords, tags and sections, each once."""
+        """Keywords, tags and sections, each once without regard to case."""
         pairs = [*self.open_graph, *self.metas]
         words = [word.strip() for key, value in pairs if key in _KEYWORD_NAMES for word in value.split(",")]
         first_spelling: dict[str, str] = {}
@@ -334,7 +333,7 @@ class PageHead(NamedTuple):
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first property with this name in `open_graph`, such as `og:title`, or "" if there is none."""
+        """Return the first content of a `meta` with this name in `open_graph`, such as `og:title`, or ""."""
         return next((value for key, value in self.open_graph if key == name and value), "")
 
 
@@ -416,10 +415,10 @@ def _add_meta(
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
-    """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it names an author.
+    """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it may name an author.
 
     If `metas` has the name already, the element is added to `repeated_metas` instead; the contents of `robots` are
-    joined in `metas`.
+    joined in `metas`. An element without content is not added.
     """
     content = attributes.get("content")
     if not content:

@@ -83,7 +83,7 @@ def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:
     """Return for each block the mean likelihood of all judged blocks whose boxes have the same path, as a grade.
 
-    Boxes have the same path, a number, if they and all boxes around them have the same tags and classes.
+    Boxes have the same path if they and all boxes around them have the same tags and classes.
     """
     paths = likelihoods.page.pick_above[0](likelihoods.page.outline.boxes.path)
     words, likely_words = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
@@ -94,7 +94,7 @@ def _mean_of_path(likelihoods: Likelihoods) -> bytes:
 
 
 def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
-    """Return for each block the mean likelihood of itself and `_NEAR_BLOCKS` judged blocks on each side, as a grade."""
+    """Return for each block the graded mean likelihood of the block and up to `_NEAR_BLOCKS` blocks on each side."""
     count = len(likelihoods.words)
     words = list(accumulate(likelihoods.words, initial=0))
     likely = list(accumulate(likelihoods.likely_words, initial=0.0))
@@ -129,7 +129,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return a grade for each block: how many blocks it is after the text box's end, or 0 if it is not after it."""
+    """Return for each block after the text box the grade of its distance from the box in blocks, and 0 for others."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)
@@ -159,7 +159,7 @@ def _distance_to_certain_block(likelihoods: Likelihoods, *, in_words: bool, back
     """Return for each block the distance to the last block before it that is certainly main content, as a grade.
 
     A certain block has the distance 0. The distance is in words if `in_words`, and otherwise in blocks. If `backwards`,
-    it is the distance to the first such block after it. Without such a block, it is at least 9,999.
+    the first certain block after the block is used. Without a certain block, the distance is at least 9,999.
     """
     distances = []
     distance = 9_999  # for blocks that no certain block precedes

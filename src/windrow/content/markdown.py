@@ -43,9 +43,9 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, navigation, hidden elements, and elements whose class or id names clutter.
+    """Remove forms, buttons, navigation, dialogs, hidden elements, and short elements whose class or id names clutter.
 
-    The content of a form with much text remains, and so do buttons that are headlines. `html` is the tree's markup.
+    The content of a form with much text remains, and so do buttons that are headlines. `tree` was parsed from `html`.
     """
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
@@ -160,7 +160,7 @@ class _Writer:
     # Tags and texts.
 
     def write_tag(self, tag: bytes) -> None:
-        """Open or close the element of a start or end tag, or write an element that has no end tag."""
+        """Open or close the element of a tag, write an element by its start tag alone, or end the paragraph."""
         name = tag.partition(b" ")[0]
         if self._pre_count and not (self._pre_count == 1 and name in _PRE_ENDS):
             self._read_preformatted(name, tag)
@@ -414,7 +414,7 @@ class _Writer:
             parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table. Outside of a table, add the blocks in the cells to `parent`."""
+        """Add a cell to its row, or a row to its table. Outside of these, add the blocks in the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

@@ -24,7 +24,7 @@ class TableRow(NamedTuple):
 
 
 def write_table(rows: Sequence[TableRow]) -> list[str]:
-    """Return a table as one block, or the blocks of its cells if Markdown cannot show it as a table."""
+    """Return a table as one block, or the blocks of its cells if the table is unfit for Markdown or has no text."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
     cells = [cell for row in rows for cell in row.cells]
@@ -44,7 +44,7 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell is unfit for a Markdown table: it is long, or has a list, quotation, headline or code."""
+    """Return whether a cell is unfit for a table: it is long, or has a list, quotation, headline, code or table."""
     return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 
@@ -171,7 +171,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item. A list that may follow text without an empty line is joined to the text's block."""
+    """Return the blocks of an item; a list that needs no empty line before it is joined to the block before it."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
@@ -185,7 +185,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list that is directly in the list `parent` to its last item, or add it as an item if there is none."""
+    """Append `blocks`, a list that is directly in the list `parent`, to the last item of `parent`, or add an item."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:

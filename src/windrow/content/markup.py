@@ -1,8 +1,8 @@
 """Build a page's outline in one pass over its serialised markup; copy the markup of chosen blocks.
 
 Visiting a tree node by node takes longer than what is done with the nodes. So the tree is serialised by one call: its
-markup is well-formed, and except in comments `<` and `>` only delimit tags. Split at these characters, it is a list in
-which texts and tags alternate. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
+markup is well-formed, and `<` and `>` only delimit tags, except in comments and rare attribute names. Split at these
+characters, it is a list of alternating texts and tags. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from windrow.content.outline import BODY, Outline, PageLocation, Shape, read_sha
 from windrow.content.outline_builder import OutlineBuilder
 
 Action = Callable[[OutlineBuilder, bytes, Shape], None]
-"""A function of the builder that processes a tag. It is called with the builder, the tag and the tag's shape."""
+"""A function that processes a tag. It is called with the builder, the tag and the tag's shape."""
 Meaning = tuple[Action, Shape]
 """The action at a tag, and the shape of the box that it opens, which is `BODY` if it opens none."""
 
@@ -64,7 +64,7 @@ _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
-"""Elements that browsers lay out as boxes. Unknown elements are inline, custom elements are boxes."""
+"""Elements that browsers lay out as boxes. Unknown elements are inline, custom elements mostly boxes."""
 _INLINE_MEANINGS: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START_ACTIONS.items()},
     **{f"/{name}".encode(): (_END_ACTIONS.get(act, _SEPARATE), BODY) for name, act in _START_ACTIONS.items()},
@@ -112,7 +112,7 @@ def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
 
 
 def split_markup(markup: bytes) -> list[bytes]:
-    """Split markup into texts and tags that alternate, beginning with an empty text; leave out comments."""
+    """Split markup into alternating texts and tags, beginning with the text before the first tag; omit comments."""
     markup, *comments = markup.split(b"<!--")
     if comments:
         markup += b"".join([comment.partition(b"-->")[2] for comment in comments])
@@ -134,7 +134,7 @@ def find_meaning(tag: bytes) -> Meaning:
 
 
 def _work_out_meaning(tag: bytes) -> Meaning:
-    """Return the meaning of a tag that is not cached; cache it unless the name alone determines it."""
+    """Return the meaning of a tag that is not cached; cache it, except for most inline elements and declarations."""
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:
@@ -182,8 +182,8 @@ def copy_chosen_markup(
 
     The markup has these blocks with their inline elements, separate pictures between the first and the last chosen
     block, the figures in `figure_range` if it is given, and the boxes around all of them. It is empty if no block is
-    chosen. Reading begins at the end of the block before the first chosen block. It ends at the end of the last chosen
-    block or, if figures may follow the text, at the end of the block after it.
+    chosen. Reading begins at the end of the block before the first chosen block or the first of `figure_range`. It ends
+    at the end of the last chosen block or, if figures may follow the text, at the end of the block after it.
     """
     first = next((block for block, is_chosen in enumerate(chosen) if is_chosen), len(chosen))
     if first == len(chosen):
@@ -304,7 +304,11 @@ class _Copy:
         self.line.clear()
 
     def _is_own_picture(self, line: bytes, next_block: int) -> bool:
-        """Return whether the line has a picture that belongs to the text. A linked picture must be in a figure."""
+        """Return whether the line has a picture that belongs to the text.
+
+        Between the first and the last chosen block, a linked picture must be in a figure. Before and after them, only a
+        picture without a link, in a figure outside of `NOT_ARTICLE`, belongs to the text.
+        """
         if _PICTURE_TAG.search(line) is None:
             return False
         locations, (first, last) = self._open_locations[-1], self._chosen_range

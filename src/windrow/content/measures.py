@@ -1,7 +1,6 @@
 """Compute the measures of a page from which the forests' features are made, such as sums of the text in each box.
 
-Many measures are grades. A grade is a number from 0 to 254: the number of bounds in a scale that are smaller than a
-value.
+Many measures are grades. Most grades are the number of bounds in a scale that are smaller than a value.
 """
 
 from __future__ import annotations
@@ -177,7 +176,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
     """Return, for each share and block, the innermost box around the block with at least this share of the body's sum.
 
-    `shares` are in ascending order. `sums` has the sum of each box, beginning with the body.
+    `shares` are ascending. `sums` has the sum of each box, the body first; if that is 0, the body is returned.
     """
     boxes, total = outline.boxes, sums[0] or 1
     large_boxes: Iterable[int] = range(len(sums))
@@ -214,15 +213,15 @@ class PageMeasures(NamedTuple):
     pick: Picker
     """Picks the values of the judged blocks from a column of all blocks."""
     pick_above: list[Picker]
-    """Item n picks from a column of all boxes, for each judged block, the value of the box n steps above its own."""
+    """Item n picks from a column of boxes, for each judged block, the value of the box n steps up, or of the body."""
     headline_levels: list[int]
     """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """The numbers of blocks, words and linked words in all boxes with a path, by the path's number (`Boxes.path`)."""
+    """The numbers of blocks, words and linked words directly in boxes with a path, by the number of `Boxes.path`."""
     word_boxes: dict[float, Sequence[int]]
-    """For each of `WORD_SHARES`, the innermost box around each judged block that has this share of the page's words."""
+    """For each of `WORD_SHARES`, the innermost box around each judged block with this share of the words or more."""
     prose_boxes: dict[float, Sequence[int]]
-    """For each of `PROSE_SHARES`, the innermost box around each judged block that has this share of the page's
+    """For each of `PROSE_SHARES`, the innermost box around each judged block with at least this share of the page's
     prose."""
     since_headline: list[tuple[int, int, int]]
     """For each block: the level of the last headline before it (0: none), and the number of blocks and of words since
@@ -263,9 +262,9 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the visible blocks outside navigation, footers and choices, or all visible ones if these have few words.
+    """Return the numbers of blocks outside navigation, footers and choices, or of all blocks if these have few words.
 
-    They are returned as numbers.
+    Blocks that `find_excluded_blocks` returns are left out.
     """
     locations, blocks = outline.boxes.locations, outline.blocks
     hidden = find_excluded_blocks(outline)
@@ -276,7 +275,7 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return the numbers of blocks, words and linked words in all boxes with a path, by the path's number."""
+    """Return the numbers of blocks, words and linked words directly in boxes with a path, by the path's number."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count

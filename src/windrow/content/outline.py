@@ -108,7 +108,7 @@ class Anchor(NamedTuple):
     href: str
     rel: str
     text: str
-    """Its text; if this is empty, its label, its title, or the alternative text of its picture."""
+    """The text of a link; for a link without text, and for other elements, the label, title or alternative text."""
     locations: int
     """The `PageLocation` flags of the elements around it."""
     headline: bool
@@ -139,7 +139,7 @@ class Boxes:
     stop: list[int] = field(default_factory=list)
     """The number after its last block."""
     start_tag: list[bytes] = field(default_factory=list)
-    """Its start tag as written, without its brackets."""
+    """Its start tag as serialised, without its brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,8 @@ class Blocks:
     """The texts between the borders of boxes, in the page's order; empty texts are left out."""
 
     text: list[str] = field(default_factory=list)
-    """The text with single spaces, and a line feed for `br`; in `pre`, only spaces at the ends of lines are removed."""
+    """The text with single spaces, and a line feed for `br`. In `pre`, only spaces at the ends of lines, and empty
+    lines at the start and the end, are removed."""
     words: list[int] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     """The number of words in links."""
@@ -156,7 +157,7 @@ class Blocks:
     box: list[int] = field(default_factory=list)
     """The number of the innermost box around it."""
     end_tag: list[int] = field(default_factory=list)
-    """The number of the tag that ends it, counted over all tags within the body."""
+    """The number of the tag that ends it, from 0, among all tags after the body's start tag."""
     code: dict[int, list[str]] = field(default_factory=dict)
     """By block number, the texts of its inline code."""
     quote: dict[int, list[str]] = field(default_factory=dict)
@@ -173,7 +174,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the number of the table row around a box, or -1 outside of cells or if the cell has several blocks."""
+    """Return the box number of the table row around a box, or -1 outside of cells or in a cell with several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1
@@ -222,7 +223,7 @@ def read_shape(tag: bytes) -> Shape:
 
 
 def read_attribute(tag: bytes, opening: bytes) -> str:
-    """Return the value of an attribute of a start tag, or an empty text; `opening` is a space, its name, and `="`.
+    """Return the value of an attribute of a start tag, or ""; `opening` is a space, the attribute's name, and `="`.
 
     >>> read_attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'

@@ -53,7 +53,7 @@ class OpenInline:
         self.fallback = ""  # the alternative text of a picture in it
 
     def add_words(self, parts: list[bytes]) -> int:
-        """Append the line's words from part `start` on to `words`; return the number of words."""
+        """Append the line's words from part `start` on to `words`; return their number, and set `start` to 0."""
         start = self.start
         text = visible_text(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
@@ -119,7 +119,7 @@ class OutlineBuilder:
             self._add_block()
 
     def open(self, tag: bytes, shape: Shape) -> None:
-        """Open a box. A box that is nested deeper than `_MAX_DEPTH` boxes is only counted."""
+        """End the open block and open a box. A box that is nested deeper than `_MAX_DEPTH` boxes is only counted."""
         if self.parts or self._ended_lines:
             self._add_block()
         rows, stack = self._box_rows, self._open_boxes
@@ -143,7 +143,7 @@ class OutlineBuilder:
         rows.append((name, parent_number, depth, locations, name_groups, path, kind, len(self._blocks), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the innermost box; remove it if it has no text."""
+        """End the open block and close the innermost box; remove the box if it has no text."""
         if self.parts or self._ended_lines:
             self._add_block()
         if self._unrecorded_boxes:
@@ -157,7 +157,7 @@ class OutlineBuilder:
                 self._stops[box] = next_block
 
     def open_component(self, tag: bytes, shape: Shape) -> None:
-        """Open a custom element, as a box unless it is within a paragraph or headline."""
+        """Open a custom element; it is a box unless the innermost open box is a paragraph or headline."""
         is_box = self._box_rows[self._open_boxes[-1]][_TAG_NAME] not in _PARAGRAPH_TAGS
         self._component_is_box.append(is_box)
         if is_box:
@@ -191,7 +191,7 @@ class OutlineBuilder:
             self.parts.clear()
 
     def add_reference(self, tag: bytes, _shape: Shape) -> None:
-        """Add the address of an element to the anchors; remember an image's alternative text for a link around it."""
+        """Add the addresses of an element to the anchors; remember an image's alternative text for a link around it."""
         self.separate_words()
         name = tag.partition(b" ")[0]
         link, locations = self._open_link, self._open_locations()
@@ -221,7 +221,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor("source", href, "", "", self._open_locations(), headline=False))
 
     def _add_candidates(self, tag: bytes, label: str) -> None:
-        """Add the addresses of a picture's sizes, except the address in its `src`."""
+        """Add the addresses in a picture's `srcset` to the anchors, each once, except the address in its `src`."""
         hrefs = dict.fromkeys(parse_srcset(read_attribute(tag, _SRCSET)))
         hrefs.pop(read_attribute(tag, _SRC), None)
         locations = self._open_locations()
@@ -238,7 +238,7 @@ class OutlineBuilder:
             self._open_link = OpenInline(len(self.parts), tag, len(self._anchors), self._open_locations())
 
     def close_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the open link and add it to the anchors."""
+        """Close the open link, if there is one, and add it to the anchors; remove its text if `_is_headline_link`."""
         link = self._open_link
         if link is not None:
             tag, start = link.tag, link.start
@@ -292,7 +292,7 @@ class OutlineBuilder:
         return self._box_rows[self._open_boxes[-1]][_LOCATIONS] | (_CODE if self._open_code else 0)
 
     def _add_words(self) -> None:
-        """Add the words of the line, which ends here, to the open inline elements."""
+        """Add the words of the line, which ends here, to the open inline elements, and count those in a link."""
         if self._open_link is not None:
             self._linked_words += self._open_link.add_words(self.parts)
         for element in (self._open_code, self._open_quote):
@@ -334,7 +334,7 @@ def visible_text(serialised: bytes) -> str:
     """Return a piece of a serialised line as browsers show it, without soft hyphens, in NFC.
 
     Two links, or spans with a class, without a space between them are mostly shown with a gap. So a space is inserted,
-    except before punctuation and after a single letter that begins a word.
+    except after opening and before closing brackets, before punctuation, and after a single letter that begins a word.
     """
     text = serialised.decode()
     if "&" in text:
@@ -359,7 +359,7 @@ def _join_lone_letter(match: re.Match[str]) -> str:
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link is in a headline or term, is only a symbol, and leads to a place in the same page."""
+    """Return whether a link in a headline or term has no letters or digits, and leads to a place in the same page."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))

@@ -32,7 +32,7 @@ class Page(NamedTuple):
 def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
     """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
 
-    The text of elements that the CSS selectors `ignored` match is not read.
+    The text in the body of elements that the CSS selectors `ignored` match is left out of the outline.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
@@ -110,11 +110,12 @@ def main_content(outline: Outline, traits: PageTraits | None = None) -> list[boo
 def choose_main_content(outline: Outline, traits: PageTraits | None = None, *, captions: bool = False) -> Choice:
     """Choose the main content of a page; return the fate of each block.
 
-    Navigation, footers and lists of choices are left out. A forest judges each remaining block, and a second forest
-    also uses the likelihoods from the first forest for neighbours and surrounding boxes. Then the likeliest blocks are
-    taken, as many as maximise the expected F measure, so that some are taken even if little is certain. Of these,
-    blocks after the text, copies and an article's tail are left out, and so are the captions of an article's pictures
-    unless `captions` is true. A short text that the page marks as its main content is taken as a whole.
+    Only the blocks in `PageMeasures.judged` are considered, usually without navigation, footers, choices and hidden
+    text. A forest judges each of them, and a second forest also uses the likelihoods from the first forest for
+    neighbours and surrounding boxes. Then the likeliest blocks are taken, as many as maximise the expected F measure,
+    so that some are taken even if little is certain. Of these, blocks after the text, copies and an article's tail are
+    left out, and so are the captions of an article's pictures unless `captions` is true. A short text that the page
+    marks as its main content is taken as a whole.
     """
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not fates:
@@ -190,7 +191,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the taken blocks, except copies of an earlier block in another box: some pages contain their text twice."""
+    """Yield the taken blocks, except copies (of 8 words or more) of an earlier one whose box has another parent."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:
@@ -200,7 +201,7 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return the blocks of a page's only `main` or article if it has few words: forests take too little of a short one.
+    """Return the blocks of a page's only `main`, or else article, if its text is short: forests take too few of them.
 
     Blocks in navigation, asides, footers, forms, choices, buttons and hidden elements are left out.
     """

@@ -1,9 +1,9 @@
 """Recognise a page that a server sends with status 200 instead of the document that was requested.
 
 Such a page states that the document was not found (a soft 404), asks for consent to cookies, or asks for proof that a
-person requested it. It is recognised if a whole part of its title or headline is one of the usual phrases, or by a
-sentence in a very short text. A page with a long text is not recognised: it may be an article about consent or missing
-pages.
+person requested it. It is recognised if a whole part of its title or headline is one of the usual phrases; a soft 404
+is also recognised by a sentence in a very short text. A page with a long text is not recognised: it may be an article
+about consent or missing pages.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _PHRASES = re.compile(f"{_OPENING_WORDS}(?:{_PHRASE_GROUPS})(?: (?:404|error|sor
 def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
     """Return SOFT_404, CONSENT_PAGE or BOT_WALL for a page that is not the requested document, or None.
 
-    `titles` are the page's title and headline. `text` is its main content.
+    `titles` are the page's title and its headline or first block. `text` is its main content.
 
     >>> recognise_substitute(["Page not found | The Gazette"], "Try the search.")
     <Reason.SOFT_404: 'soft_404'>
@@ -172,5 +172,5 @@ def asks_for_consent(text: str) -> bool:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text in lower case; each run of characters that are not letters or digits becomes a space."""
+    """Return the words of a text in lower case, with single spaces instead of all that is not a letter or digit."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

@@ -103,8 +103,8 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
     """Return for each block whether it is chosen or a caption of the text, and the range for figures without captions.
 
-    The text's figures are the figures between chosen blocks, between headline and text, and directly after the text in
-    its box. If the page is not an article or no block is chosen, the range is None and captions are not added.
+    The text's figures are the figures between chosen blocks, from shortly before the headline up to the text, and
+    directly after the text in its box. If the page is not an article or no block is chosen, return `chosen` and None.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(traits):
@@ -149,7 +149,10 @@ class _TextEnds:
         return first == self._text_end and self._is_alone(box)
 
     def _is_alone(self, box: int) -> bool:
-        """Return whether the boxes around a figure, up to one with the text, contain nothing else but the headline."""
+        """Return whether no box around a figure, up to one with the text, has other blocks, except beside the headline.
+
+        None of them may be in `NOT_ARTICLE`. A figure after the text must be in the text's box, `article` or `main`.
+        """
         boxes = self._boxes
         first, stop, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
         while outer > 0 and not (boxes.first[outer] <= self._text_start and self._text_end <= boxes.stop[outer]):
@@ -170,7 +173,7 @@ class _TextEnds:
         return True
 
     def figure_range(self) -> FigureRange:
-        """Return the range in which figures that are not blocks belong to the text."""
+        """Return the range in which figures without text belong to the article's text."""
         words = self._outline.blocks.words
         is_near = all(words[block] < _MIN_PROSE_WORDS for block in range(self._headline + 1, self._text_start))
         depth, box = 0, self._text_box
@@ -204,7 +207,10 @@ def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the ranges of sibling boxes of one kind that each have one headline, which links to another page."""
+    """Yield the ranges from the first to the last of sibling boxes of one kind that each have one linked headline.
+
+    At least two boxes make a range. A headline is linked if at least 90 % of its words are in links to other pages.
+    """
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_linked_headline = [
@@ -229,10 +235,10 @@ def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _section_ranges(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRange]:
-    """Yield the sections whose headline matches `_SECTION_NAMES`.
+    """Yield the sections whose headline is a short chosen block that matches `_SECTION_NAMES`.
 
-    A section ends at the next headline of its level or above that does not match, or at the end of its box. A matching
-    line that is not a headline is a section of one block.
+    A section ends at the next headline of its level or above that does not match, or at the end of its box. Such a
+    block of up to six words that is not a headline is a section of its own.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for block, (is_chosen, word_count, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):

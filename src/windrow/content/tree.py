@@ -21,7 +21,7 @@ _SILENT_ELEMENTS = frozenset((
     "script", "style", "template", "svg", "canvas", "datalist", "iframe", "noembed", "noframes", "xmp", "plaintext",
     "rt", "rp", "annotation", "annotation-xml",
 ))  # fmt: skip
-"""Elements whose text is not shown."""
+"""Elements whose text is not shown, and those of `_SHOWN_ELEMENTS`."""
 _EDIT_LINK_CLASS = "mw-editsection"  # of MediaWiki's links to edit a section
 _INLINE_ELEMENTS = frozenset(
     ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")
@@ -42,7 +42,7 @@ _CHOICES = frozenset({b"option", b"optgroup"})
 _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
-_MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses them
+_MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses its attributes
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 
@@ -59,10 +59,10 @@ _MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each wi
 def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
-    The parser takes time quadratic in the depth of elements and in the attributes of one element. It also reopens
-    unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So tags that are nested deeper
-    than browsers allow, and formats that would be reopened too often, are removed. A tag with hundreds of attributes
-    loses them.
+    The parser takes time quadratic in the depth of elements, the options, and the attributes of one element. It also
+    reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So on large pages, tags
+    that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and formats that would be
+    reopened too often are removed. A tag with hundreds of attributes loses its attributes.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")

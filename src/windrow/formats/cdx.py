@@ -48,7 +48,7 @@ _QUERY_SESSIONS = [
 
 
 def surt(address: str) -> str:
-    """Return the SURT key of an address.
+    """Return the SURT key of an address, or the address unchanged if it has neither scheme nor host name.
 
     >>> surt("https://www.Example.org:8443/A//b.html?q=2&a=1")
     'org,example:8443)/a/b.html?a=1&q=2'
@@ -90,9 +90,9 @@ def _surt_of_bytes(address: bytes) -> str:
 
 
 def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
-    """Return host name and port of an authority, without credentials and the brackets of an IPv6 address.
+    """Return the host name and port of an authority, without credentials and the brackets of an IPv6 address.
 
-    The host name is in ASCII. The port is empty if it is missing or not a number.
+    The host name is in ASCII. The port is empty if it is missing, 0 or not a number.
     """
     host_with_port = authority.rpartition(b"@")[2]
     if host_with_port.startswith(b"["):
@@ -110,7 +110,7 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
 
 
 def _reverse_labels(host_name: bytes) -> bytes:
-    """Return the labels of a host name in reverse order, without `www`; a number is read as an IPv4 address."""
+    """Return a host name's labels in reverse order with commas, without `www`; a number is read as an IPv4 address."""
     host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
     if host_name.isdigit() and len(host_name) < 20:
         number = int(host_name)
@@ -212,8 +212,8 @@ _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "stat
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
     """Parse a line of an index.
 
-    Return a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is the
-    layout of the last legend before the line, or None if there was no legend.
+    Return a capture, a fault, the layout that a legend defines, or None for a blank line, a comment or another line
+    that begins with a space. `layout` is the layout of the last legend before the line, or None if there was no legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -226,7 +226,7 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """
     if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
-    # Fields are separated by ASCII white space; `str.split` knows more kinds, which ASCII text cannot hold.
+    # Fields are separated by ASCII white space; of the further kinds of `str.split`, only U+001C to U+001F are ASCII.
     fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
     field_count = len(fields)
     if field_count > 2 and fields[2][0] == "{":

@@ -61,7 +61,7 @@ class Feed:
 
 
 def read_feed(raw: bytes) -> Feed | None:
-    """Read a feed; return None if it is not a feed, and raise StepError if it cannot be read.
+    """Read a feed; return None for another document, and raise StepError for a document that cannot be read.
 
     >>> feed = read_feed(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
     >>> feed.title, feed.entries[0].title
@@ -157,7 +157,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first child with one of `names` as HTML (RFC 4287, sections 3.1 and 4.1.3), or "" if there is none."""
+    """Return the first child with one of `names`, in their order, as HTML (RFC 4287, 3.1 and 4.1.3), or ""."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()

@@ -40,7 +40,7 @@ class HttpHead(NamedTuple):
 
 
 def unfold(text: str) -> str:
-    r"""Join each continuation line, which begins with a blank, to the line before it (RFC 9112, section 5.2).
+    r"""Join each continuation line (a blank follows CR LF) to the line before it (RFC 9112, section 5.2).
 
     >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
     'Date: Sat, 21 Nov 2026\r\nETag: x'
@@ -141,7 +141,7 @@ def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
     """Return whether a partial response belongs to the version whose validator, from `find_validator`, is `expected`.
 
     This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110, section 15.3.7), but
-    may leave out Last-Modified.
+    may leave out Last-Modified. If `expected` is "", return False.
 
     >>> is_same_version('"a"', {"etag": '"b"'}), is_same_version('"a"', {}), is_same_version('"a"', {"etag": '"a"'})
     (False, False, True)
@@ -192,7 +192,7 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 _Blocks = Iterator[tuple[bytes, int]]
-"""Decoded pieces, each with the number of coded bytes that were consumed up to its end."""
+"""Decoded pieces, each with the number of coded bytes consumed up to its end (of br and zstd: of all coded bytes)."""
 
 
 class _BodyBounds(NamedTuple):
@@ -206,10 +206,11 @@ class _BodyBounds(NamedTuple):
 def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
     r"""Decode a body; `fields` are the fields of its response, by name in lower case, and announce the codings.
 
-    The result may have at most `most` bytes. Beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
-    that were consumed. If the body ends too early, the decoded part is returned. Raise StepError: BOMB_RATIO or
-    BOMB_TOTAL beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body ends before its first
-    decoded byte, UNSUPPORTED for an unknown coding or too many codings, TOO_LARGE for too many members of gzip.
+    An inflated body may have at most `most` bytes and, beyond `FREE_BYTES`, at most `ratio` times the coded bytes that
+    were consumed (of br and zstd: all coded bytes). If the body ends too early, the decoded part is returned. Raise
+    StepError: BOMB_RATIO or BOMB_TOTAL beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body
+    ends before its first decoded byte, UNSUPPORTED for an unknown coding or too many codings, TOO_LARGE for too many
+    members of gzip.
 
     >>> import gzip
     >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)

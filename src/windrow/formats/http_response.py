@@ -129,7 +129,7 @@ class ResponseReader:
         )
 
     def _read_heads(self, block: memoryview) -> memoryview | None:
-        """Read the heads up to the final one; return the bytes after it, or None if it is not complete."""
+        """Read the heads to the final one and pass it on; return the bytes after it, or None if it is not complete."""
         buffer = self._head
         assert buffer is not None
         start = len(buffer)  # where the block begins in the buffer
@@ -200,7 +200,7 @@ class _ChunkReader:
         self.is_done = False
 
     def feed(self, block: memoryview) -> int:
-        """Read the next bytes; return how many belong to this response. Raise TerminalFailure if they are invalid."""
+        """Read the next bytes; return how many belong to this response. Raise TerminalFailure if they are not valid."""
         position, block_size = 0, len(block)
         small_chunks = bytearray()  # small chunks are collected: there may be a million of them
         while position < block_size and not self.is_done:
@@ -239,7 +239,8 @@ class _ChunkReader:
     def _read_next_size(self, block: memoryview, position: int) -> int:
         """Read the end of a chunk and the next size line in its usual form; return the position after them.
 
-        If the bytes are incomplete or in another form, the position does not change, and `_read_line` reads them.
+        If the bytes are incomplete, in another form or the last size (0), the position does not change, and
+        `_read_line` reads them.
         """
         size_line = _CHUNK_END_AND_SIZE.match(block, position)
         if size_line and (size := int(size_line[1], 16)):

@@ -22,7 +22,7 @@ class InflatedMember(io.RawIOBase):
     """A member as a read-only file; its checksum and size are checked when its end is reached.
 
     Every read seeks in the zip's view first, so that several members may be open in one thread. Closing the member does
-    not close the view. Reading raises StepError if the member is broken or is larger than announced.
+    not close the view. Reading raises StepError if the member is broken or does not have the announced size.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
@@ -42,7 +42,7 @@ class InflatedMember(io.RawIOBase):
         self._position = 0
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the content from the current position on, in blocks of at most `BLOCK_BYTES` bytes."""
+        """Yield the content from the current position to the end, in blocks of at most `BLOCK_BYTES` bytes."""
         if self._unread:
             unread, self._unread = bytes(self._unread), memoryview(b"")
             self._position += len(unread)

@@ -19,10 +19,10 @@ _MESSAGE_CHARACTERS = 200  # of an error
 
 
 def load_json(content: bytes | str, *, strict: bool = False) -> Any:
-    """Parse JSON; NaN and Infinity, which JSON does not have, and numbers too large for a float become None.
+    """Parse JSON; NaN and Infinity, which JSON does not have, and numbers such as 1e999 become None.
 
-    Raise ValueError if it is not valid, and RecursionError if it is nested too deeply. If `strict`, raise StepError for
-    a number that would become None.
+    Such numbers are too large for a float; integers of any size are kept. Raise ValueError if `content` is not JSON,
+    and RecursionError if it is nested too deeply. If `strict`, raise StepError for a number that would become None.
 
     >>> load_json('[NaN, -Infinity, 1e999, 1.5]')
     [None, None, None, 1.5]
@@ -38,7 +38,7 @@ def load_json(content: bytes | str, *, strict: bool = False) -> Any:
 
 
 def find_error(document: Any) -> str:
-    """Return the error that an object states beside its list, cut to 200 characters, or an empty text.
+    """Return the error that an object states beside its list, cut to 200 characters, or "" if there is none.
 
     >>> find_error({"items": [], "error": {"message": "busy"}}), find_error({"items": [], "errors": []})
     ("error: {'message': 'busy'}", '')

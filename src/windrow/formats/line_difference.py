@@ -21,7 +21,7 @@ class LineDifference(NamedTuple):
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str], *, context: int) -> LineDifference:
-    """Compare two texts, given as lines; keep `context` unchanged lines before and after each change.
+    """Compare two texts, given as lines; keep at most `context` unchanged lines before and after each change.
 
     >>> compare_lines(["a", "b"], ["a", "c"], context=0).lines[1]
     DiffLine(sign='-', text='b')

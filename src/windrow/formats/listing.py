@@ -86,7 +86,7 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     """Read the lines of MLSD (RFC 3659, section 7), which have the form `fact=value;... name`.
 
     The folder itself and its parent are left out. A line in another form becomes an entry with the reason
-    PROTOCOL_ERROR.
+    PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`.
 
     >>> read_mlsd("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
     'a b.zip'
@@ -109,10 +109,10 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; return None if all lines are in other formats.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if there are other lines, but no entries.
 
     Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in another
-    format, each of them becomes an entry with the reason PROTOCOL_ERROR.
+    format, each of them becomes an entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
     [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
@@ -150,7 +150,7 @@ def _bound_unreadable(folder: str, entries: Entries) -> Entries:
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Return the names in the lines of NLST, except `.` and `..`, without a leading `./`.
+    """Return the names in the lines of NLST that are not empty, except `.` and `..`, without a leading `./`.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
@@ -231,8 +231,8 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
 def read_manifest(folder: str, address: str, manifest: bytes | bytearray) -> Entries:
     r"""Read a manifest: each line is blank or a path below the source's base, such as `add/NAME`.
 
-    Only files in the folder are returned, with their paths below it. Raise TerminalFailure with TOO_LARGE if a limit is
-    exceeded. The error names `address`.
+    Only files in the folder and its subfolders are returned, with their paths below the folder. Raise TerminalFailure
+    with TOO_LARGE if a limit is exceeded. The error names `address`.
 
     >>> read_manifest("add", "https://h/list.txt", b"add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
@@ -321,7 +321,7 @@ def _direct_child(address: str, href: str) -> str | None:
 
 
 def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the text after a link, and the texts of the following cells in its row.
+    """Yield the text after a link, and the texts of up to `_MAX_CELLS` following cells in its row.
 
     `texts_by_cell` caches the texts of the following cells by the cell that contains the link.
     """

@@ -1,4 +1,4 @@
-"""Convert Markdown (CommonMark 0.31, with tables) to HTML, and read its front matter, such as title and date."""
+"""Convert Markdown (CommonMark 0.31, tables, strike-through) to HTML; read its front matter, such as title and date."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 def read_utc_time(text: str) -> datetime | None:
     """Read a time and convert it to UTC; a time without a zone is read as UTC. Return None if the text is not a time.
 
-    The formats are ISO 8601 and dates of HTTP and mail. A year or a month alone is read as its first moment (W3C-DTF).
+    The formats are ISO 8601 and dates of HTTP and mail, in ASCII and with at most 80 characters. A year or a month
+    alone is read as its first moment (W3C-DTF).
 
     >>> read_utc_time("Sun, 06 Nov 1994 08:49:37 GMT").isoformat(), read_utc_time("1997-07-16T19:20+01:00").isoformat()
     ('1994-11-06T08:49:37+00:00', '1997-07-16T18:20:00+00:00')
@@ -105,7 +106,7 @@ def _read_mail_date(text: str) -> datetime | None:
 
 
 def _read_numeric_date(text: str) -> datetime | None:
-    """Read a date such as 13.4.2024 (dots: the day is first) or 4/13/2024; return None if the order is not clear."""
+    """Read a date such as 13.4.2024 (dots: the day is first) or 4/13/2024; return None if it is missing or unclear."""
     match = _DAY_MONTH_YEAR.search(text)
     if not match:
         return None

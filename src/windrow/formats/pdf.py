@@ -86,7 +86,7 @@ class Pdf:
 
 
 class PdfLine(NamedTuple):
-    """A line of a page, and the height of its letters in points."""
+    """A line of a page, and the size of its letters in points."""
 
     text: str
     size: float
@@ -271,7 +271,7 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
 
 
 def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
-    """Return the font size in points of a piece's first letter, or the height of the piece's box if it is not known.
+    """Return the font size in points of a piece's first letter, or the height of the box if the size is not known.
 
     The height of a box depends on its letters: without letters such as g or T, it is less than the font size.
     """
@@ -288,7 +288,7 @@ def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
 class _Piece(NamedTuple):
     """The box of a line, or of a part of a line, on its page, in points.
 
-    `size` is the font size of the widest part, or 0 if it is not known.
+    `size` is the font size of the widest part, or else the height of its box; it is 0 until it is determined.
     """
 
     left: float
@@ -301,7 +301,7 @@ class _Piece(NamedTuple):
         return self.left, self.bottom, self.right, self.top
 
     def height(self) -> float:
-        """Return the font size, or the height of the box if the font size is not known."""
+        """Return `size`, or the height of the box if `size` is 0."""
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:
@@ -320,7 +320,8 @@ def _find_links(
 ) -> Iterator[PdfLink | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    For each link after the first `max_links`, yield None: PDFium finds links fast, but their texts slowly.
+    Addresses of `_MAX_TEXT_CHARACTERS` bytes or more are left out. For each further link after the first `max_links`,
+    yield None: PDFium finds links fast, but their texts slowly.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 

@@ -124,8 +124,8 @@ _KEYS = {
 class RobotsVerdict(NamedTuple):
     """Whether an address may be requested, and the line of robots.txt that decides it.
 
-    `reason` is None if the address may be requested. `line` is the number of the line, from 1; `text` is the line as
-    written. If no line decides, `line` is None and `text` is empty.
+    `reason` is None if the address may be requested. `line` is the number of the line, from 1; `text` has its first 200
+    characters. If no line decides, `line` is None and `text` is empty.
     """
 
     reason: Reason | None
@@ -142,7 +142,7 @@ ALLOWED = RobotsVerdict(reason=None)
 
 
 class Rule(NamedTuple):
-    """An allow line, or a disallow line if `allow` is False: its pattern, number (from 1) and text as written."""
+    """An allow line, or a disallow line if `allow` is False: its pattern, number (from 1) and first 200 characters."""
 
     allow: bool
     pattern: Pattern
@@ -288,7 +288,7 @@ def product_token(agent: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str]:
-    """Return the key of a line in the spelling of `_KEYS` (empty if it is not known), and the value of the line."""
+    """Return the key of a line as one of the values of `_KEYS` ("" if it is not known), and the value of the line."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""
@@ -296,7 +296,7 @@ def _split_line(line: str) -> tuple[str, str]:
 
 
 def _split_lines(content: bytes) -> Iterable[str]:
-    """Decode a file and split it into lines, without a last line that is cut at `MAX_BYTES`."""
+    """Decode a file and split it into lines; if it is longer than `MAX_BYTES`, without the line that is cut there."""
     text = content[:MAX_BYTES]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         lines = _LINE_END.split(text.decode("utf-16", "replace"))

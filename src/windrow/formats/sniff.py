@@ -118,7 +118,7 @@ def signature_type(head: bytes) -> str:
 
 
 def root_name(raw: bytes) -> bytes:
-    """Return the local name of the first element of XML or similar markup, or b"" if there is no element.
+    """Return the local name of the first element in the first 4,096 bytes of XML or similar markup, or b"".
 
     >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
@@ -156,7 +156,7 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 def normalise_tag(tag: str) -> str | None:
     """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
-    Variants, extensions, and scripts and regions that are not registered are left out.
+    Variants, extensions, and scripts and regions of letters that are not registered are left out.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]

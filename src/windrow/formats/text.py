@@ -27,7 +27,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape line ends and characters that control a terminal.
+    r"""Escape line ends, other control and format characters, which may change what is displayed, and lone surrogates.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -47,7 +47,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Replace the characters of a line of JSON that `escape` escapes by JSON's own escapes. Its value stays the same.
+    r"""Replace the characters of a line of JSON that `escape` escapes by JSON's own escapes; its value stays the same.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -128,7 +128,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def replace_controls(text: str) -> str:
-    r"""Return a text with spaces in place of controls and lone surrogates.
+    r"""Return a text with spaces for lone surrogates, U+FFFE, U+FFFF, and ASCII controls except tabs and line ends.
 
     >>> replace_controls("a\x00b\ud800")
     'a b '
@@ -153,7 +153,7 @@ class Table(str):
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
-    """Lay out rows in columns under a head; `indent` begins each line. Columns of integers are aligned to the right.
+    """Lay out rows in columns under a head; `indent` begins each line. Columns of integers (or None) are right-aligned.
 
     >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
     source  new
@@ -254,7 +254,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def join_counts(counts: Counter[Any]) -> str:
-    """Return the most frequent names with their counts, and the sum of the counts of all further names.
+    """Return the eight most frequent names with their counts, and the sum of the counts of all further names.
 
     >>> join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
@@ -266,7 +266,7 @@ def join_counts(counts: Counter[Any]) -> str:
 
 
 def prefix_name(name: str, text: str) -> str:
-    """Return a message with a name before it, unless the message begins with that name.
+    """Return a message with a name and a colon before it, unless the message begins so.
 
     >>> prefix_name("jax", "no answer"), prefix_name("jax", "jax: no answer")
     ('jax: no answer', 'jax: no answer')
@@ -307,7 +307,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a value's fields as JSON with `kind` as `type`; `omit_empty` leaves out null, empty texts and empty lists.
+    """Return a value's fields, and `kind` as `type`, as JSON values; `omit_empty` omits null, empty texts and lists.
 
     >>> json_message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}
@@ -322,9 +322,9 @@ _MAX_SHOWN_CHARACTERS, _CONTEXT_CHARACTERS = 60, 20  # of a text with a differen
 
 
 def cut_around_difference(old: str, new: str) -> tuple[str, str]:
-    """Return two texts; if one is longer than 60 characters, cut both to 60 characters around the first difference.
+    """Return two texts; if one is longer than 60 characters, cut both to 60 or fewer around the first difference.
 
-    An ellipsis shows where a text is cut.
+    At most 20 characters before the difference are kept. An ellipsis shows where a text is cut.
 
     >>> cut_around_difference("The old pump. " * 9 + "It works.", "The old pump. " * 9 + "It leaks.")
     ('…p. The old pump. It works.', '…p. The old pump. It leaks.')

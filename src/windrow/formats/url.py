@@ -148,7 +148,7 @@ class Parts(NamedTuple):
 
 
 def parts(url: str) -> Parts:
-    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS if it is not normalised.
+    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS if it does not have these parts.
 
     >>> parts("https://example.org:8443/a?b=c").origin
     'https://example.org:8443'
@@ -323,7 +323,7 @@ class Resolver:
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link; cache a short one that begins with `/` or a scheme, because it does not depend on `base`."""
+        """Resolve a link; cache a short one with a leading `/`, `http://` or `https://`: it needs only the origin."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:

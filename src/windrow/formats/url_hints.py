@@ -25,7 +25,7 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 MAX_BYTES = SITEMAP_BYTES.number
-"""The maximum size of a sitemap, uncompressed, in bytes (Sitemaps protocol 0.9)."""
+"""The maximum size of a sitemap (Sitemaps protocol 0.9), and of a feed, uncompressed, in bytes."""
 
 MAX_ENTRIES = SITEMAP_ENTRIES.number
 """The maximum number of entries of a sitemap (Sitemaps protocol 0.9), and of a feed."""
@@ -86,7 +86,7 @@ JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/vers
 
 
 def read_rss_item(element: etree._Element) -> _Row:
-    """Return address, time and base of an RSS item; a `guid` is an address unless `isPermaLink` is false."""
+    """Return address, time and base of an RSS item; without a link, a `guid` is the address if it is a permalink."""
     address = first_child_text(element, "link") or _alternate_link(element) or element.get(_ABOUT, "")
     if not address:
         for guid in element.iterchildren("guid"):
@@ -102,7 +102,7 @@ def read_atom_entry(element: etree._Element) -> _Row:
 
 
 def read_json_feed_items(content: bytes) -> Iterator[_Row]:
-    """Yield address, time and an empty base of each item of a JSON Feed; raise StepError for other documents."""
+    """Yield a row with an empty base for each item of a JSON Feed; raise StepError for other or too large documents."""
     if len(content) > _MAX_JSON_BYTES:
         raise StepError(f"the JSON has {len(content)} bytes; the limit is {_MAX_JSON_BYTES}", Reason.TOO_LARGE)
     try:
@@ -180,7 +180,7 @@ def read_hints(content: bytes, base: str) -> UrlHints:
 
 
 def _read_xml(content: bytes, base: str) -> UrlHints:
-    """Read the hints of XML element by element, so that memory use does not grow with the document."""
+    """Read the hints of XML element by element, so that no tree of the whole document is in memory."""
     stripped = content.lstrip(_BLANKS) if content[:1] in _BLANKS else content  # many have it before the declaration
     try:
         admitted = xml.admit(stripped, _LIMITS)
@@ -195,8 +195,9 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
     """Yield what `read_entry` returns for each element with the local name `tag`, also of XML that is not well-formed.
 
-    Each element is freed before the next one is read. For each element that the parser skipped because the document is
-    malformed, an empty row follows at the end.
+    Each element is freed before the next one is read. An element with lone surrogates gives an empty row; so does, at
+    the end, each element that the parser skipped because the document is malformed. Raise StepError for a document type
+    declaration, or if the parser gives up.
     """
     read_count = 0
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}

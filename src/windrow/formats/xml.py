@@ -67,7 +67,7 @@ _LIMIT_ERRORS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOUR
 
 
 class XmlText(NamedTuple):
-    """A document that `admit` checked: its bytes in UTF-8 without a byte order mark, and the local name of its root."""
+    """A document that `admit` checked: its UTF-8 without a byte order mark, and its root's local name, or ""."""
 
     content: bytes
     root: str
@@ -122,8 +122,8 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
     """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    With `recover`, the tree of a malformed document is built, too, as far as the parser can. `strip_blanks` removes
-    white space between elements.
+    With `recover`, the tree of a malformed document is built, too, as far as the parser can. A document type
+    declaration is always refused by StepError. `strip_blanks` removes white space between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
@@ -140,7 +140,7 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
 
 
 def replace_surrogates(content: bytes) -> bytes:
-    """Replace references to surrogates: a recovering parser accepts them, and Python cannot encode the resulting text.
+    """Replace references to surrogates by U+FFFD: a recovering parser accepts them, but Python cannot encode the text.
 
     >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
     '<a>\ufffd\ufffd&#x41;</a>'
@@ -149,7 +149,7 @@ def replace_surrogates(content: bytes) -> bytes:
 
 
 def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
-    """Convert the first error of a parser's log, or `error` if the log is empty, to a StepError with its position."""
+    """Convert the first error in a parser's log to a StepError with its position, or else `error` without position."""
     first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first_error is None:
         return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)

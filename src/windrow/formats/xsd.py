@@ -215,7 +215,7 @@ def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
 
 
 def _count_findings(content: bytes, schema: XmlSchema) -> int:
-    """Validate while parsing; return the number of findings.
+    """Validate while parsing; return the number of findings, or raise StepError for a malformed document.
 
     The parser reports misplaced text once for each piece that it reads, so equal reports in a row are counted once.
     """
@@ -253,7 +253,7 @@ def _new_validator(schema: XmlSchema) -> etree.XMLParser:
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return a document up to the slice in which it exceeds `MAX_FINDINGS` findings, or else the whole document."""
+    """Return a document up to the end of the slice in which it exceeds `MAX_FINDINGS` findings, or all of it."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])

@@ -71,8 +71,8 @@ class _DirectoryEnd(NamedTuple):
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of a zip, and the offset of its directory.
 
-    Raise StepError if the directory is broken, or too large for `limits.members` records. A directory that is too large
-    is not read.
+    Raise StepError if the directory is missing, broken, or too large for `limits.members` records. A directory that is
+    too large is not read.
     """
     end = _find_directory_end(view)
     directory_bytes = _read_directory_bytes(view, end, limits)
@@ -86,7 +86,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
     """Return the record with the name `name`; raise StepError if no record or several records have this name.
 
-    Other records are not parsed.
+    Records with other names are not parsed. Raise StepError, too, if the directory cannot be read.
     """
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
@@ -148,7 +148,7 @@ def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
-    """Find and read the end record: 22 bytes and a comment at the end of the file."""
+    """Find the directory by the end record (22 bytes and a comment at the end of the file), or raise StepError."""
     file_size = view.seek(0, io.SEEK_END)
     max_tail = END_RECORD.size + _MAX_COMMENT_BYTES
     tail = read_exactly(view, max(0, file_size - max_tail), min(file_size, max_tail))
@@ -186,7 +186,7 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
     """Return where the directory is, according to the end record at offset `position`.
 
     If a 64-bit end record precedes it, the numbers in the 64-bit record are used. Raises StepError if the directory is
-    not there, or if another zip, whose members would be passed over, precedes the zip.
+    not there, if the zip is a part of a split zip, or if another zip, whose members would be passed over, precedes it.
     """
     _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position
@@ -302,7 +302,7 @@ class ZipMember(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether the entry is a directory."""
+        """Whether the entry is a folder, by its name."""
         return self.name.endswith("/")
 
     @property
@@ -322,7 +322,7 @@ class ZipMember(NamedTuple):
 def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True) -> list[ZipMember]:
     """Return the entries of a zip in its directory's order.
 
-    Raises StepError, for the whole zip, if it is not a zip, is truncated or split, has too many entries, announces
+    Raises StepError, for the whole zip, if it is not a zip, is broken, cut or split, has too many entries, announces
     more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
     Any other fault is the `reason` of a single entry; with `refuse_archives`, the name of an archive is such a fault.
 
@@ -351,7 +351,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     """Open the member with this name as a seekable, read-only file.
 
     `read_members` must have accepted the zip before; only this entry is checked again. Raise StepError if the entry
-    must not be read. Reading raises it if the content does not have the announced size and checksum.
+    must not be read or has the name of an archive. Reading raises StepError for content of another size or checksum.
     """
     record = find_record(view, name, limits)
     member = _to_member(record, _find_content_start(view, record), _find_fault(record, limits))
@@ -373,7 +373,7 @@ def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
 
 
 def is_archive_start(head: bytes) -> bool:
-    """Return whether `head` is the start of an archive or of a compressed file.
+    """Return whether `head` has the signature of a known kind of archive or compressed file.
 
     >>> is_archive_start(b"<?xml version='1.0'?>"), is_archive_start(b"PK" + bytes([3, 4]))
     (False, True)
