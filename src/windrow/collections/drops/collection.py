@@ -23,7 +23,7 @@ SIDECAR_SUFFIXES = (".sha256", ".md5")  # the stronger one is used if there are 
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-    """Return offers for the zips in a listing and for entries that the listing refused, in the order of the listing.
+    """Return offers for the zips in `FOLDERS`, and for entries that the listing refused, in the order of the listing.
 
     An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a text
     with commas), and `zip_name` is a pattern that replaces that of the convention. The source is not used, because a
@@ -73,7 +73,8 @@ def _make_offer(
 ) -> Offer:
     """Return the offer of one listed entry; it has a reason if the entry, or its name, size or type is refused.
 
-    `listed_files` has the modification times of all files in the listing by (folder, name); side-cars are among them.
+    `listed_files` has the modification times, by (folder, name), of the files that the listing did not refuse;
+    side-cars are among them.
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name

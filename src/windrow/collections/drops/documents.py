@@ -48,7 +48,10 @@ def parse_document(content: bytes, limits: Limits) -> Node:
 
 
 def stream_elements(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
-    """Yield (`start` or `end`, element) at each tag of a document; raise StepError as `parse_document` does."""
+    """Yield (`start` or `end`, element) at each tag of a document; raise StepError as `parse_document` does.
+
+    If the document is not well-formed, the error is raised when the parser reaches the place.
+    """
     text = xml.require_root(xml.admit(content, limits))
     events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.PARSER_OPTIONS)
     try:
@@ -116,7 +119,10 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError for another text, and for a number of more than 64 bits."""
+    """Return the value of an xs:integer; raise StepError for another text, and for one that does not fit into 64 bits.
+
+    A text of more than 100 characters counts as one that does not fit.
+    """
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
@@ -136,7 +142,7 @@ def parse_double(text: str) -> float:
 
 
 def parse_decimal(text: str) -> str:
-    """Return the digits of an xs:decimal as text, since a float would lose some; raise StepError for another text.
+    """Return an xs:decimal as text, since a float would lose digits of it; raise StepError if the text is not one.
 
     >>> parse_decimal(" 0.10000000000000000000001 ")
     '0.10000000000000000000001'

@@ -1,7 +1,8 @@
 """The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
-A large document is read as a stream and freed record by record, so that only the rows take memory; a small one is
-parsed as a whole, which takes half the time. A document with an element that has neither table nor column is refused.
+A large document is read as a stream, and the tree of each record is freed once its rows are made; a small document is
+parsed as a whole, which takes half the time. A document is refused if an element with a table contains one with
+neither table nor column.
 
 In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
 their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
@@ -44,8 +45,9 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError if the document cannot be parsed, has too many elements or one with neither table nor column, or
-    has a value that databases cannot store, such as a number of more than 64 bits or an id of more than 255 characters.
+    Raises StepError if the document cannot be parsed, has another root element, too many elements or one with neither
+    table nor column, or has a text that is not a value of its column, such as a number that does not fit into 64 bits
+    or an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 

@@ -92,8 +92,8 @@ def zip_states(
     """Return the states of a zip and its attempts after some events; `refusal` is why its name was refused, or None.
 
     `xml_counts` has the numbers of XML files in their present states. `xml_counts_before(seq)` returns the numbers
-    before the event `seq`: a cancelled zip keeps the state that it had then, even if a replay has read its files since.
-    Without this function, it keeps the state that follows from `xml_counts`.
+    before the event `seq`: a cancelled zip keeps the phase that it had then, even if a replay has read its files since.
+    Without this function, it keeps the phase that follows from `xml_counts`.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
     (2, <Status.DONE: 3>)

@@ -134,7 +134,7 @@ HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
 
 
 def unzip(task: Task) -> Reading:
-    """Inflate every entry of a zip once, and return a reading with the XML files in it as members.
+    """Inflate every file in a zip once, and return a reading with the XML files as members.
 
     If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
     no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as

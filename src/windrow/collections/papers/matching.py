@@ -187,8 +187,8 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
     """Return the verdict on a paper. Its status is that of the best work, or AMBIGUOUS, or DIFFERENT without works.
 
-    It is AMBIGUOUS if another work is as good as the best one, unless both have the same DOI, or if more than
-    MAX_SAME_SLUG works have the paper's slug. A best work that is EXACT is accepted in both cases.
+    It is AMBIGUOUS if another work is as good as the best one and does not have the same DOI, or if more than
+    MAX_SAME_SLUG works have the paper's slug. The status EXACT remains in both cases, and DIFFERENT in the first one.
     """
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
@@ -291,7 +291,10 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether `title` is a title with the slug `main_slug` and a subtitle that does not name another work."""
+    """Return whether `title` is a title with the slug `main_slug` and a subtitle that does not name another work.
+
+    A subtitle of one word, or one that ends in a number, counts as the name of another work.
+    """
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()

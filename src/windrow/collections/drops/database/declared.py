@@ -1,7 +1,7 @@
 """The tracker's rows that are not made of facts: its seed rows, and the centres and sources that a workspace declares.
 
-Ids count from 1 in the order given here: the standard's tools compare ids, so the order of phases and of statuses is
-part of the standard (tracker report; specification, section 2).
+The ids of seed rows count from 1 in the order given here: the standard's tools compare ids, so the order of phases and
+of statuses is part of the standard (tracker report; specification, section 2).
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
 
 
 def make_seeds(created_at: datetime) -> Iterator[Seed]:
-    """Yield every row that the standard prescribes. `created_at` is the creation time of centres."""
+    """Yield the seed rows: those that the standard prescribes, and those of the protocols that windrow adds.
+
+    `created_at` is the creation time of centres.
+    """
     vocabularies = {
         "phase": PHASE_MEANINGS,
         "source_protocol": PROTOCOLS,
@@ -142,7 +145,7 @@ class Declarations:
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return changes that update the rows of centres and sources. Of a secret, only the location is written."""
+    """Return changes that insert or update rows of centres and sources. Of a secret, only the location is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 

@@ -229,7 +229,10 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write `new_values`, by key, into existing rows; many rows with the same values take one statement."""
+        """Write `new_values`, by key, into existing rows, except those of natural keys.
+
+        Many rows with the same values take one statement.
+        """
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
         natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
@@ -325,7 +328,8 @@ class ProjectionTables:
     ) -> None:
         """Open the database at `url` and create missing tables.
 
-        If all tables are missing or were emptied, the bookkeeping is cleared, so that all facts are projected again.
+        If all tables are missing, or all that had rows were emptied, the bookkeeping is cleared, so that all facts are
+        projected again.
         Raises StoreError if only some tables are missing and one of them had rows.
 
         `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
@@ -357,7 +361,7 @@ class ProjectionTables:
             )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Return whether rows were written but all tables are empty now: then all facts are projected again."""
+        """Return whether tables had rows and all of these are empty now: then all facts are projected again."""
         tables = self.metadata.tables.items()
         written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
         queries = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)

@@ -1,7 +1,8 @@
 """The tables of a table store: fixed tables, a table for each type of element, and tables of counts.
 
 A `submission` is a loaded document, and an `entity` is one version of a record in it, such as a specimen. The rows of
-all elements have ids from one sequence, so `parent_id` needs no table name. An entity has the id of its first row.
+all elements have ids from one sequence, so `parent_id` identifies a row in whatever table it is. An entity has the id
+of its first row.
 """
 
 from __future__ import annotations
@@ -232,7 +233,10 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The names of the counts: all rows, rows in current entities, in ended entities, and in withheld submissions."""
+"""The names of the counts: all rows, rows in current entities, in ended entities, and in withheld submissions.
+
+Rows of tombstones are not counted.
+"""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

@@ -97,7 +97,7 @@ def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
 
 
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
-    """Update the catalogue's index, and write the rows that are out of date, while `pulse` returns True.
+    """Update the catalogue's index, and write or remove the rows that are out of date, while `pulse` returns True.
 
     Return a summary, and errors by source. A row that the table refuses stays out of date; each run tries it again.
     """
