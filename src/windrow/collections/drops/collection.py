@@ -86,7 +86,7 @@ def _make_offer(
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
     name_parts = names.read_zip_name(entry.name, centres, pattern)
     if isinstance(name_parts, Reason):
-        # The tracker's names match without regard to case: a bad one must not share a good one's row.
+        # The tracker compares names without regard to case: a refused name must not share a valid one's row.
         differs_only_by_case = name_parts is Reason.BAD_NAME and names.matches_ignoring_case(entry.name, pattern)
         unkeyed = name_parts is Reason.NAME_TOO_LONG or differs_only_by_case or _is_unsafe(entry.name)
         return Offer(key, path, entry.size, entry.modified, reason=name_parts, unkeyed=unkeyed)

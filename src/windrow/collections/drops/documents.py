@@ -43,7 +43,10 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed, has a DTD or exceeds a limit."""
+    """Parse a document and return its root.
+
+    Raise StepError if it is not well-formed, has a DTD or a wrong encoding, or exceeds a limit.
+    """
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
@@ -133,7 +136,7 @@ def parse_integer(text: str) -> int:
 def parse_double(text: str) -> float:
     """Return the value of an xs:double; raise StepError for another text, INF or NaN, as databases may refuse these."""
     try:
-        number = float(text.replace("_", "?"))  # Python alone allows an underscore
+        number = float(text.replace("_", "?"))  # XML Schema does not allow underscores, as Python does
     except ValueError:
         raise _make_value_error(text, "is not a number") from None
     if not isfinite(number):

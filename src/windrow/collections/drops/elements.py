@@ -2,7 +2,7 @@
 
 They are taken from the three core schemas (`common`, `specimen_definition`, `procedure_definition`). Every element that
 is more than a text in its parent has its own table, named in the singular; attributes and single texts are columns.
-These names differ from those of the schemas:
+Names are in lower case, with underscores. Some differ further from those of the schemas:
 
 - `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called;
 - `value` is `series_value` or `series_media_value`, depending on its parent;

@@ -1,8 +1,8 @@
 """The states (phase and status) of zips and XML files in the tracker, derived from the ledger: pure functions.
 
 The ledger does not store states. The state of a zip follows from the attempts to fetch it, the reading of its step and
-the states of its XML files. The state of an XML file follows from the readings of its steps. Decisions of operators
-change both.
+the states of its XML files. The state of an XML file follows from the starts and the readings of its steps. Both follow
+from a refusal of the name, too, and from decisions of operators.
 """
 
 from __future__ import annotations

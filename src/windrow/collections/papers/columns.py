@@ -133,7 +133,7 @@ FAMILIES = (
     Family("match0", ("mstatus", "doi", "minfo")),
     Family("text0", ("tstatus", "tinfo", "pages"), compressed=True),
 )
-"""The families of the table. The standard does not have `text0`, which is for the embedded extractor."""
+"""The families of the table. The standard does not have `text0`, which is for the embedded extractor and for JATS."""
 
 TEXT, INT64, JSON, BYTES = "text", "int64", "json", "bytes"
 ENCODINGS = {
@@ -289,7 +289,10 @@ def merge_with_foreign(
 
 
 def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
-    """Return the location of a capture in the archive, with the keys of `file:cdx`; offset and size are integers."""
+    """Return the location of a capture in the archive, with the keys of `file:cdx`; offset and size are integers.
+
+    If the attempt kept nothing, `warc` is empty.
+    """
     attempt = recorded.attempt
     response = attempt.kept
     return {

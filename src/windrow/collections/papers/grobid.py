@@ -199,8 +199,8 @@ def rate_quality(paper: dict[str, Any]) -> str:
     """Return `good`, `marginal` or `bad` for `paper`, the JSON of a TEI with the keys of TABLE.
 
     Good: a title of at least 8 characters, an author with a surname, a body of at least 2,000 characters, and an
-    abstract or a reference with a title. Bad: neither title nor author, or a body below 200 characters without an
-    abstract. Marginal: all other papers.
+    abstract or a reference with a title. Bad: neither such a title nor such an author, or a body below 200
+    characters without an abstract. Marginal: all other papers.
     """
     has_title = len(plain_title(paper["title"] or "")) >= _MIN_TITLE
     has_author = any(author["surname"] for author in paper["authors"])

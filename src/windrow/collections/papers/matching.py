@@ -267,7 +267,10 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
+    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that only one has.
+
+    Short titles, and titles that differ in a number or a word that negates, are not near.
+    """
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -305,7 +308,8 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
     """Return the share of authors that paper and work have in common, and whether every author of the work is shared.
 
-    The share is in thousandths of the shorter list of authors. It is None if a list has no usable name.
+    The share is in thousandths of the shorter list of authors. It is None if a list has no usable name; names that are
+    not usable do not count.
     """
     names = [words for name in paper_authors if (words := _name_words(name))]
     people = [(family_name, name) for name in work_authors if (family_name := _family_name(name))]

@@ -147,7 +147,7 @@ def is_one_of(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.Colum
 
 
 class Seed(NamedTuple):
-    """A row that the standard prescribes with its id; its value in `identifying_column` is unique in the table."""
+    """A row with an id that never changes; its value in `identifying_column` is unique in the table."""
 
     table: str
     id: int
@@ -158,7 +158,7 @@ class Seed(NamedTuple):
 def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Insert the seed rows that are missing, without changing existing rows; return the number of inserted rows.
 
-    Raises StoreError if a row has another id than in the standard, or if another row has its id, because programs that
+    Raises StoreError if a seed row has another id in the table, or if another row has its id, because programs that
     read the tables rely on these ids.
     """
     added_counts: dict[str, int] = {}
@@ -253,7 +253,7 @@ def _qualified_name(engine: sa.Engine, name: str) -> str:
 
 
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
-    """Return the names of tables with rows that a projection wrote. Rows recorded as deleted do not count."""
+    """Return the names of tables with rows that a projection wrote. Rows recorded as LEFT_OUT do not count."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()

@@ -149,7 +149,10 @@ class RowBatch:
         return ids
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> list[str]:
-        """Record which rows another program deleted; return the keys of rows to insert again with their old ids."""
+        """Record which rows another program deleted; return the keys of rows to insert again with their old ids.
+
+        Only rows with `Insert.AGAIN` are looked for, unless `checks_rows`. Those that were left out lose their keys.
+        """
         keys = [key for key, row in rows.items() if row.insert is Insert.AGAIN or self._checks_rows]
         if not keys:
             return []
@@ -329,8 +332,7 @@ class ProjectionTables:
         """Open the database at `url` and create missing tables.
 
         If all tables are missing, or all that had rows were emptied, the bookkeeping is cleared, so that all facts are
-        projected again.
-        Raises StoreError if only some tables are missing and one of them had rows.
+        projected again. Raises StoreError if only some tables are missing and one of them had rows.
 
         `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
         natural key of each table. `database` is used if the URL of a server does not contain the name of a database.
@@ -383,7 +385,7 @@ class ProjectionTables:
             return self.id_lookup.find_keys(connection, table)
 
     def apply(self, changes: Iterable[RowChange | SharedChange], checkpoint: int) -> None:
-        """Write a batch of changes in one transaction. `checkpoint` is the number of the last fact in the batch."""
+        """Write a batch of changes in one transaction. `checkpoint` is the number of the last projected fact."""
         self._write(list(changes), checkpoint)
 
     def note(self, changes: Iterable[RowChange]) -> None:

@@ -62,14 +62,14 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(sa.DateTime())
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Convert an aware time to UTC; remove the zone for databases other than PostgreSQL."""
+        """Convert an aware time (or None) to UTC; remove the zone for databases other than PostgreSQL."""
         if value is None:
             return None
         value = value.astimezone(UTC)
         return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Return a stored time as an aware time in UTC."""
+        """Return a stored time as an aware time in UTC; None for NULL."""
         if value is None or dialect.name == "postgresql":
             return value and value.astimezone(UTC)
         return value.replace(tzinfo=UTC)

@@ -220,7 +220,7 @@ class TableStore:
             return judge(connection, self._schema, documents, now)
 
     def summarise(self, now: datetime) -> Summarised:
-        """Bring the tables `context` and `overview` up to date."""
+        """Bring the tables `context` and `overview` up to date, if the store was described with counts."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:

@@ -185,7 +185,7 @@ def is_up_to_date(settings: PaperSettings) -> bool:
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield (key, altered columns) for each paper whose row differs from what windrow wrote. Missing rows are skipped.
+    """Yield (key, altered columns) for each paper whose row differs from what windrow writes. Missing rows are skipped.
 
     Cells of other programs are not compared.
     """
