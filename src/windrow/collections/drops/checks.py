@@ -301,10 +301,10 @@ IMITS_CENTRE_NAMES = {
 """The names of centres in iMITS, by the ILAR codes of the standard."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""The states in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""
+"""The statuses in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""
 
 CONFIRMED_STATUS = "Genotype confirmed"
-"""The state in iMITS that a parent colony must have."""
+"""The status in iMITS that a parent colony must have."""
 
 _DPC_PATTERN = re.compile(r"E?([0-9]+(?:\.[0-9]*)?)", re.ASCII)
 _THEILER_PATTERN = re.compile(r"(?:TS)?([0-9]{1,9})[a-d]?", re.ASCII)

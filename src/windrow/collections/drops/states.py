@@ -39,7 +39,7 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """The state of a zip, and the states of the attempts to fetch it, by their numbers on the ledger."""
+    """The state of a zip, and the states of the attempts to fetch it, by the number of the attempt on the ledger."""
 
     state: State
     attempt_states: Mapping[int, State]

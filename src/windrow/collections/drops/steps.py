@@ -1,6 +1,6 @@
 """The steps `unzip`, which lists the XML files in a zip, and `xsd`, which checks an XML file against its schema.
 
-Both are functions from a task to a reading. If a document has faults, the reading has a reason and findings, and no
+Both are functions from a task to a reading. If a document is refused, the reading has a reason and findings, and no
 error is raised. XML files are loaded in the order of their `rank`, a text.
 """
 

@@ -103,7 +103,7 @@ def check_families(families: Sequence[Family]) -> None:
 
 
 def check_column(column: str) -> None:
-    """Raise `StoreError` if a text does not have the form `family:column`."""
+    """Raise `StoreError` if a text does not have the form `family:column`, or has an invalid character."""
     if not _COLUMN_MATCH(column):
         raise StoreError(f"{column[:100]!r} does not have the form family:column")
 

@@ -222,7 +222,8 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
     """Yield counts of zips and XML files that a step read, and of zips by what the step did with their XML files.
 
-    A zip is counted as done if all its XML files passed the step, and as failed if one of them failed.
+    A zip is counted as done if all its XML files passed the step, and as failed if one of them failed at it and none
+    failed before.
     """
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:

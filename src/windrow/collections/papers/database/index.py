@@ -175,7 +175,7 @@ class CatalogueIndex(SqliteStore):
             counts[_REPEATED] += 1
 
     def _store_work(self, work: CatalogueRecord, file_number: int) -> bool:
-        """Store a work, and return whether it replaces another work of the file with the same name."""
+        """Store a work, and return whether it replaces a work of the file with the same name and other content."""
         slug = matched_slug(work.title, self._stubs)
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
         name = work.name or work.identifiers[0]
