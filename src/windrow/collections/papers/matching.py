@@ -80,7 +80,9 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles: 1000 minus 1000 times their edit distance divided by the longer length.
+    """Return the similarity of two titles, from 0 to 1000, without regard to case, accents and punctuation.
+
+    It is 1000 minus 1000 times their edit distance divided by the longer length.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)

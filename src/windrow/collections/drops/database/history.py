@@ -78,7 +78,10 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo any publication; raise StoreError if there is no submission."""
+    """Mark an item's submission as withheld and undo any publication; raise StoreError if there is no submission.
+
+    A submission that is withheld already is not changed.
+    """
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return

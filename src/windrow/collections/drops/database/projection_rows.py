@@ -147,7 +147,7 @@ def is_one_of(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.Colum
 
 
 class Seed(NamedTuple):
-    """A row with an id that never changes; its value in `identifying_column` is unique in the table."""
+    """A row that a table must have with this id; its value in `identifying_column` is unique in the table."""
 
     table: str
     id: int
