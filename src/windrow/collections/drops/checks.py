@@ -106,10 +106,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check that the names of increments are as the rules define, and of the type in the first rule.
-
-    If there is only one rule for increments, it also has the least number of them.
-    """
+    """Check the names of increments, their type by the first rule and, if that is the only one, their least number."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)
@@ -230,10 +227,7 @@ ASSOCIABLE_TYPES = {"simpleParameter", "ontologyParameter"}
 
 
 def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
-    """Check a procedure and its parameters; if it is not in the pipeline, report only that.
-
-    `pipeline` is None if the list of pipelines is not configured.
-    """
+    """Check a procedure and its parameters; if a `pipeline` is given that does not have it, report only that."""
     procedure_id = element.get("procedureID", "")
     procedure: Procedure | None = None
     if pipeline is not None:

@@ -43,18 +43,12 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root.
-
-    Raise StepError if it is not well-formed, has a DTD or a wrong encoding, or exceeds a limit.
-    """
+    """Parse a document and return its root; raise StepError if it is malformed, has a DTD or exceeds a limit."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
 def stream_elements(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
-    """Yield (`start` or `end`, element) at each tag of a document; raise StepError as `parse_document` does.
-
-    If the document is not well-formed, the error is raised when the parser reaches the place.
-    """
+    """Yield (`start` or `end`, element) at each tag of a document; raise StepError as `parse_document` does."""
     text = xml.require_root(xml.admit(content, limits))
     events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.PARSER_OPTIONS)
     try:
@@ -122,10 +116,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError for another text, and for one that does not fit into 64 bits.
-
-    A text of more than 100 characters counts as one that does not fit.
-    """
+    """Return the value of an xs:integer; raise StepError for another text, over 64 bits or over 100 characters."""
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:

@@ -249,10 +249,7 @@ class Findings:
             self._omitted_count += 1
 
     def add_lookup(self, question: str, key: str, finding_kind: str, message: str, element: Node) -> None:
-        """Add a look-up in the store; if the store does not have the key, a finding of this kind is added later.
-
-        A look-up with the same question and key as an earlier one is not added.
-        """
+        """Add a look-up, unless its question and key were added; a finding is added if the store does not have the key."""
         finding = Finding(finding_kind, message, Level.ERROR, line_number(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
@@ -261,10 +258,7 @@ class Findings:
         self._skipped_checks.setdefault(cause, set()).update(finding_kinds)
 
     def check_status(self, text: str, element: Node, title: str) -> None:
-        """Add a finding if a status does not begin with a known code; `title` names its record or parameter.
-
-        If the list of codes is not configured, record that this check was not run.
-        """
+        """Add a finding if a status does not begin with a known code; without a list of codes, record that."""
         known_codes = self.lists.status_codes
         if known_codes is None:
             self.skip_checks("the list `status_codes` is not configured", "UnknownStatusCode")
@@ -272,10 +266,7 @@ class Findings:
             self.report("UnknownStatusCode", f"{title}: {quote(text)} does not begin with a known status code", element)
 
     def check_project(self, name: str, element: Node) -> None:
-        """Add a finding if a project is not in the list of projects.
-
-        If the list is not configured, record that this check was not run.
-        """
+        """Add a finding if a project is not in the list of projects; without a list, record that."""
         if self.lists.projects is None:
             self.skip_checks("the list `projects` is not configured", "UnknownProject")
         elif name not in self.lists.projects:

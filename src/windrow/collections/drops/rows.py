@@ -81,7 +81,7 @@ class RowReader:
                 self._add_record(plan, record, centre, ordinal)
 
     def _read_stream(self, content: bytes) -> None:
-        """Add a centre's row at its start tag, and a record's rows at its end tag, when all of it is known."""
+        """Add a centre's row at its start tag, and a record's rows at its end tag, when the record is complete."""
         centre, ordinal, depth = (0, ""), 0, 0
         plan: ElementPlan | None = None
         for event, element in documents.stream_elements(content, self._limits):

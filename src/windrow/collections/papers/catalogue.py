@@ -24,10 +24,7 @@ _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNO
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work.
-
-    `name` is made of its id in the catalogue, or is empty. `identifiers` are `doi:...`, `arxiv:...` and `pmid:...`.
-    """
+    """A published work. `name` has its id, or is empty; `identifiers` are `doi:...`, `arxiv:...` and `pmid:...`."""
 
     name: str
     title: str
@@ -179,10 +176,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _name(prefix: str, id_: str) -> str:
-    """Return a name made of the prefix and a work's id, or an empty text if the work has no id.
-
-    Otherwise all works without an id would have the same name.
-    """
+    """Return a name made of a work's id, or an empty text: works without an id must not have the same name."""
     return f"{prefix}{id_}" if id_ else ""
 
 

@@ -71,10 +71,7 @@ class WideTable(Protocol):
         """Yield (key, cells) of the rows that have a cell in one of the columns, in the order of keys."""
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Erase removed rows from the files of the table; return False if another process prevents this.
-
-        A table whose server erases them by itself does nothing and returns True.
-        """
+        """Erase removed rows from the files, unless a server does this; return False if another process prevents it."""
 
     def close(self) -> None:
         """Close the connection to the table."""
@@ -289,10 +286,7 @@ def merge_with_foreign(
 
 
 def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
-    """Return the location of a capture in the archive, with the keys of `file:cdx`; offset and size are integers.
-
-    If the attempt kept nothing, `warc` is empty.
-    """
+    """Return the location of a capture in the archive, with the keys of `file:cdx`; offset and size are integers."""
     attempt = recorded.attempt
     response = attempt.kept
     return {

@@ -269,10 +269,7 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that only one has.
-
-    Short titles, and titles that differ in a number or a word that negates, are not near.
-    """
+    """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -296,10 +293,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether `title` is a title with the slug `main_slug` and a subtitle that does not name another work.
-
-    A subtitle of one word, or one that ends in a number, counts as the name of another work.
-    """
+    """Return whether `title` is `main_slug` with a subtitle of several words that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()

@@ -177,7 +177,6 @@ _PUBMED_DELETIONS = ("DeleteCitation", "DeleteDocument")
 
 
 def _pmid_name(pmid: str | None) -> str:
-    """Return the name of the work with a PMID, or an empty text if it has none."""
     return f"pmid:{pmid.strip()}" if pmid and pmid.strip() else ""
 
 

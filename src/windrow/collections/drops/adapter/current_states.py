@@ -220,11 +220,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of zips and XML files that a step read, and of zips by what the step did with their XML files.
-
-    A zip is counted as done if all its XML files passed the step, and as failed if one of them failed at it and none
-    failed before.
-    """
+    """Yield counts of items that steps read, and of zips that passed a step, or failed at it, with their XML files."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

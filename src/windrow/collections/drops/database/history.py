@@ -78,10 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo any publication; raise StoreError if there is no submission.
-
-    A submission that is withheld already is not changed.
-    """
+    """Mark an item's submission as withheld if it is not, and undo any publication; raise StoreError if it is missing."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -341,10 +338,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return which of the keys are in the store now, after the previous documents of the batch were judged.
-
-        If one of the keys may be that of a record in these documents, their publication is written first.
-        """
+        """Return which of the keys are in the store now; new documents that may have one are published before."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]

@@ -325,10 +325,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return the ids of a table's rows by key, for all `keys` that have an id, and perhaps for others.
-
-        LEFT_OUT is among the ids.
-        """
+        """Return ids of a table's rows by key: for all `keys` that have an id, or LEFT_OUT, and perhaps for others."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

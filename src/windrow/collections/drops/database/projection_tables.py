@@ -149,10 +149,7 @@ class RowBatch:
         return ids
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> list[str]:
-        """Record which rows another program deleted; return the keys of rows to insert again with their old ids.
-
-        Only rows with `Insert.AGAIN` are looked for, unless `checks_rows`. Those that were left out lose their keys.
-        """
+        """Record which rows another program deleted; return the keys of rows to insert again with their old ids."""
         keys = [key for key, row in rows.items() if row.insert is Insert.AGAIN or self._checks_rows]
         if not keys:
             return []
@@ -232,10 +229,7 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write `new_values`, by key, into existing rows, except those of natural keys.
-
-        Many rows with the same values take one statement.
-        """
+        """Write `new_values`, by key, into existing rows, except natural keys; rows with equal values share a statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
         natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}

@@ -128,10 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select, for each entity of submission `its_id`, the entities of other submissions in force for the same record.
-
-    A row has the ids of both entities, and the submission, tombstone and sort key of the other one.
-    """
+    """Select pairs: an entity of submission `its_id`, and one of another submission in force for the same record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(

@@ -233,10 +233,7 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The names of the counts: all rows, rows in current entities, in ended entities, and in withheld submissions.
-
-Rows of tombstones are not counted.
-"""
+"""The names of the counts: all rows but those of tombstones; of these, the current, ended, and withheld ones."""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

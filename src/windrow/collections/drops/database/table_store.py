@@ -281,7 +281,6 @@ class TableStore:
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
     ) -> dict[int, int]:
-        """Insert submissions, entities and elements; return the ids of submissions by item."""
         if not documents:
             return {}
         submission_id, first_id = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))

@@ -141,10 +141,7 @@ _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[st
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write lines of a name, a tab and a number; return the number of lines.
-
-    The name is a value, column or outcome that occurs, or `rows` for all rows.
-    """
+    """Write a name, a tab and a number for each value, column or outcome, or all rows; return the number of lines."""
     counts = Counter[str]()
     columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOME_COLUMNS}
     with open_rows(settings) as table:

@@ -146,10 +146,7 @@ def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegi
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Return the message with the catalogue's changes, and the errors by source.
-
-    The catalogue's problems are among the errors without a source, under "".
-    """
+    """Return the message with the catalogue's changes, and errors by source; the catalogue's are under ""."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))

@@ -44,10 +44,7 @@ def write_texts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def write_references(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a row for each reference, matched with the catalogue, as JSON lines or Parquet; return the number of rows.
-
-    A paper whose references cannot be read has one row, with the problem. Without an index, nothing is matched.
-    """
+    """Write a row for each reference, and each paper with unreadable ones, as JSON lines or Parquet; return their number."""
     return _write_rows(_reference_rows(settings), REFERENCE_FIELDS, form, output)
 
 
