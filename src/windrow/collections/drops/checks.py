@@ -214,7 +214,6 @@ def _check_status_codes(findings: Findings, element: Node, record_title: str) ->
 
 
 def _check_procedure_of(findings: Findings, element: Node, pipeline: Pipeline | None, record_title: str) -> None:
-    """Check the procedure of a record, or report that it has none. `record_title` names the record in messages."""
     procedure_element = find_child(element, "procedure")
     if procedure_element is None:
         findings.report("ProcedureMissing", f"{record_title} has neither status code nor procedure", element)
@@ -227,7 +226,7 @@ ASSOCIABLE_TYPES = {"simpleParameter", "ontologyParameter"}
 
 
 def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
-    """Check a procedure and its parameters; if a `pipeline` is given that does not have it, report only that."""
+    """Check a procedure and its parameters; if `pipeline` is given and does not have it, report only that."""
     procedure_id = element.get("procedureID", "")
     procedure: Procedure | None = None
     if pipeline is not None:

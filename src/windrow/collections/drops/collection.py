@@ -73,8 +73,7 @@ def _make_offer(
 ) -> Offer:
     """Return the offer of one listed entry; it has a reason if the entry, or its name, size or type is refused.
 
-    `listed_files` has the modification times, by (folder, name), of the files that the listing did not refuse;
-    side-cars are among them.
+    `listed_files` has the modification time of each file that was not refused, also of side-cars, by (folder, name).
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name

@@ -4,9 +4,8 @@ They are taken from the three core schemas (`common`, `specimen_definition`, `pr
 is more than a text in its parent has its own table, named in the singular; attributes and single texts are columns.
 Names are in lower case, with underscores. Some differ further from those of the schemas:
 
-- `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called;
-- `value` is `series_value` or `series_media_value`, depending on its parent;
-- `term` is `ontology_term`, and `dim` is `dimension`;
+- `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called; `term` is `ontology_term`;
+- `value` is `series_value` or `series_media_value`, depending on its parent; `dim` is `dimension`;
 - `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
 - `start`, `end` and a dimension's `id` have longer names: SQL or each table's column `id` uses these words;
 - for an element with several possible parents, `parent_table` names the table of its parent.

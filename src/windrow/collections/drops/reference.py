@@ -249,7 +249,7 @@ class Findings:
             self._omitted_count += 1
 
     def add_lookup(self, question: str, key: str, finding_kind: str, message: str, element: Node) -> None:
-        """Add a look-up, unless its question and key were added; a finding is added if the store does not have the key."""
+        """Add a look-up, once for each question and key; a finding is added if the store does not have the key."""
         finding = Finding(finding_kind, message, Level.ERROR, line_number(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 

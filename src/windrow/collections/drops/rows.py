@@ -1,8 +1,7 @@
 """The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
 A large document is read as a stream, and the tree of each record is freed once its rows are made; a small document is
-parsed as a whole, which takes half the time. A document is refused if an element with a table contains one with
-neither table nor column.
+parsed as a whole, which takes half the time. An element with neither table nor column is refused with its document.
 
 In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
 their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
@@ -45,9 +44,8 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError if the document cannot be parsed, has another root element, too many elements or one with neither
-    table nor column, or has a text that is not a value of its column, such as a number that does not fit into 64 bits
-    or an id of more than 255 characters.
+    Raises StepError if the document cannot be parsed, has another root, too many elements or one with neither table
+    nor column, or has a text that is not a value of its column, such as an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -106,7 +104,6 @@ class RowReader:
         raise StepError(f"the root element {root.tag} is not that of specimens or experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
-        """Add the row of a centre; return its row number and id."""
         row_number = self._row_count
         self._add_row(plan, element, None, None, len(self._tables[plan.table]))
         return row_number, element.get("centreID", "")
@@ -200,7 +197,6 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
 
 
 def _free_read_records(element: Node) -> None:
-    """Free the memory of a record and of the records before it."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:

@@ -207,8 +207,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
     """Inflate an entry unless it is a folder; return [its member], or [] if it is left out.
 
-    If the entry is left out or the member is refused, a finding is added to `findings`. Raises StepError if an XML file
-    is an archive itself.
+    For an entry that is left out or refused, a finding is added to `findings`. Raises StepError for an archive.
     """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)

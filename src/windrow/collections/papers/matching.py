@@ -80,9 +80,7 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles, from 0 to 1000, without regard to case, accents and punctuation.
-
-    It is 1000 minus 1000 times their edit distance divided by the longer length.
+    """Return the similarity of two titles, made plain: 1000 - 1000 * their edit distance / the longer length.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -293,7 +291,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether `title` is `main_slug` with a subtitle of several words that does not name another work."""
+    """Return whether `title` has `main_slug` and then a subtitle of several words that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()
@@ -304,8 +302,7 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
     """Return the share of authors that paper and work have in common, and whether every author of the work is shared.
 
-    The share is in thousandths of the shorter list of authors. It is None if a list has no usable name; names that are
-    not usable do not count.
+    The share is in thousandths of the shorter list of authors. It is None if a list has no usable name.
     """
     names = [words for name in paper_authors if (words := _name_words(name))]
     people = [(family_name, name) for name in work_authors if (family_name := _family_name(name))]

@@ -229,7 +229,7 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write `new_values`, by key, into existing rows, except natural keys; rows with equal values share a statement."""
+        """Write `new_values`, by key, into existing rows, but not natural keys; many equal rows take one statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
         natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}

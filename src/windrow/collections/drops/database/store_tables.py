@@ -1,8 +1,7 @@
 """The tables of a table store: fixed tables, a table for each type of element, and tables of counts.
 
 A `submission` is a loaded document, and an `entity` is one version of a record in it, such as a specimen. The rows of
-all elements have ids from one sequence, so `parent_id` identifies a row in whatever table it is. An entity has the id
-of its first row.
+all elements have ids from one sequence, so `parent_id` suffices to find a row. An entity has the id of its first row.
 """
 
 from __future__ import annotations

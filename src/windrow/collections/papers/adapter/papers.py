@@ -100,8 +100,7 @@ class PaperAdapter(RecordAdapter):
     ) -> list[str]:
         """Let the next run send the papers with these digests to GROBID again; return the keys of their records.
 
-        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`. Return no keys if `service` is not
-        GROBID, or if there are no records.
+        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`. For another service, no key is returned.
         """
         path = self._path(workspace)
         if service != GROBID or not path.is_file():
