@@ -98,7 +98,7 @@ def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
 
 
 def make_seeds(created_at: datetime) -> Iterator[Seed]:
-    """Yield the seed rows, also of windrow's own protocols. `created_at` is the creation time of centres."""
+    """Yield the standard's seed rows and those of windrow's protocols; `created_at` is the creation time of centres."""
     vocabularies = {
         "phase": PHASE_MEANINGS,
         "source_protocol": PROTOCOLS,
