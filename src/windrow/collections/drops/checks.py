@@ -1,8 +1,9 @@
 """Integrity checks of lines, experiments, parameters, mice and embryos. Faults are added to `findings`.
 
 `rule` is the definition of a parameter in the list of pipelines. If that list is not configured, `rule` is None, and
-only checks that do not need it are run. If a parameter has a status, only the status is checked. `associable_ids` are
-the ids of the parameters with which the media parameters of the same procedure may be associated.
+only checks that do not need it are run. If a parameter has a status, its status is checked, but not its values,
+increments and associations. `associable_ids` are the ids of the parameters with which the media parameters of the same
+procedure may be associated.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
 
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that a series has increments, each with either a value or a status, and that they are as defined."""
+    """Check that a series has increments, each with a status or with a name and a value, and all as defined."""
     if _check_status(findings, element):
         return
     values = find_children(element, "value")
@@ -105,7 +106,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the names of increments and, if there is one rule, their number. The first rule gives the names' type."""
+    """Check the names of increments, their type by the first rule and, if that is the only one, their least number."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)
@@ -159,7 +160,7 @@ PIPELINE_FINDING_KINDS = (
 
 
 def check_centre(findings: Findings, element: Node) -> None:
-    """Check one centre of an experiment document; if its pipeline is unknown, report only that."""
+    """Check the project, lines and experiments of a centre; if its pipeline is unknown, report only that."""
     pipeline_name = element.get("pipeline", "")
     pipeline: Pipeline | None = None
     if findings.lists.pipelines is None:
@@ -213,7 +214,6 @@ def _check_status_codes(findings: Findings, element: Node, record_title: str) ->
 
 
 def _check_procedure_of(findings: Findings, element: Node, pipeline: Pipeline | None, record_title: str) -> None:
-    """Check the procedure of a record, or report that it has none. `record_title` names the record in messages."""
     procedure_element = find_child(element, "procedure")
     if procedure_element is None:
         findings.report("ProcedureMissing", f"{record_title} has neither status code nor procedure", element)
@@ -226,7 +226,7 @@ ASSOCIABLE_TYPES = {"simpleParameter", "ontologyParameter"}
 
 
 def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
-    """Check a procedure and its parameters; `pipeline` is None if the list of pipelines is not configured."""
+    """Check a procedure and its parameters; if `pipeline` is given and does not have it, report only that."""
     procedure_id = element.get("procedureID", "")
     procedure: Procedure | None = None
     if pipeline is not None:
@@ -294,10 +294,10 @@ IMITS_CENTRE_NAMES = {
 """The names of centres in iMITS, by the ILAR codes of the standard."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""The states in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""
+"""The statuses in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""
 
 CONFIRMED_STATUS = "Genotype confirmed"
-"""The state in iMITS that a parent colony must have."""
+"""The status in iMITS that a parent colony must have."""
 
 _DPC_PATTERN = re.compile(r"E?([0-9]+(?:\.[0-9]*)?)", re.ASCII)
 _THEILER_PATTERN = re.compile(r"(?:TS)?([0-9]{1,9})[a-d]?", re.ASCII)
@@ -331,7 +331,7 @@ def check_baseline(findings: Findings, element: Node) -> None:
 
 
 def check_mutant(findings: Findings, element: Node) -> None:
-    """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the specimen's centre."""
+    """Check that a mutant's colony is in iMITS, is ready, has a confirmed parent and belongs to the mutant's centre."""
     colony = element.get("colonyID")
     if not colony:
         findings.report("ColonyMissing", f"mutant {_specimen_title(element)} has no colonyID", element)

@@ -23,7 +23,7 @@ SIDECAR_SUFFIXES = (".sha256", ".md5")  # the stronger one is used if there are 
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-    """Return offers for the zips in a listing and for entries that the listing refused, in the order of the listing.
+    """Return offers for the zips in `FOLDERS`, and for entries that the listing refused, in the order of the listing.
 
     An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a text
     with commas), and `zip_name` is a pattern that replaces that of the convention. The source is not used, because a
@@ -73,7 +73,7 @@ def _make_offer(
 ) -> Offer:
     """Return the offer of one listed entry; it has a reason if the entry, or its name, size or type is refused.
 
-    `listed_files` has the modification times of all files in the listing by (folder, name); side-cars are among them.
+    `listed_files` has the modification time of each file that was not refused, also of side-cars, by (folder, name).
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name
@@ -85,7 +85,7 @@ def _make_offer(
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
     name_parts = names.read_zip_name(entry.name, centres, pattern)
     if isinstance(name_parts, Reason):
-        # The tracker's names match without regard to case: a bad one must not share a good one's row.
+        # The tracker compares names without regard to case: a refused name must not share a valid one's row.
         differs_only_by_case = name_parts is Reason.BAD_NAME and names.matches_ignoring_case(entry.name, pattern)
         unkeyed = name_parts is Reason.NAME_TOO_LONG or differs_only_by_case or _is_unsafe(entry.name)
         return Offer(key, path, entry.size, entry.modified, reason=name_parts, unkeyed=unkeyed)

@@ -43,7 +43,7 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed, has a DTD or exceeds a limit."""
+    """Parse a document and return its root; raise StepError if it is malformed, has a DTD or exceeds a limit."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
@@ -116,7 +116,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError for another text, and for a number of more than 64 bits."""
+    """Return the value of an xs:integer; raise StepError for another text, or one over 64 bits or 100 characters."""
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
@@ -127,7 +127,7 @@ def parse_integer(text: str) -> int:
 def parse_double(text: str) -> float:
     """Return the value of an xs:double; raise StepError for another text, INF or NaN, as databases may refuse these."""
     try:
-        number = float(text.replace("_", "?"))  # Python alone allows an underscore
+        number = float(text.replace("_", "?"))  # XML Schema does not allow underscores, as Python does
     except ValueError:
         raise _make_value_error(text, "is not a number") from None
     if not isfinite(number):
@@ -136,7 +136,7 @@ def parse_double(text: str) -> float:
 
 
 def parse_decimal(text: str) -> str:
-    """Return the digits of an xs:decimal as text, since a float would lose some; raise StepError for another text.
+    """Return an xs:decimal as text, since a float would lose digits of it; raise StepError if the text is not one.
 
     >>> parse_decimal(" 0.10000000000000000000001 ")
     '0.10000000000000000000001'

@@ -2,9 +2,9 @@
 
 They are taken from the three core schemas (`common`, `specimen_definition`, `procedure_definition`). Every element that
 is more than a text in its parent has its own table, named in the singular; attributes and single texts are columns.
-These names differ from those of the schemas:
+Names are in lower case, with underscores. Some differ further from those of the schemas:
 
-- `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called;
+- `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called; `term` is `ontology_term`;
 - `value` is `series_value` or `series_media_value`, depending on its parent; `dim` is `dimension`;
 - `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
 - `start`, `end` and a dimension's `id` have longer names: SQL or each table's column `id` uses these words;
@@ -56,7 +56,7 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """The rows that are counted by the key columns `keys`, for every submission and for all of them together.
+    """Which rows are counted, and by which columns (`keys`): for each submission, and over all submissions.
 
     Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, which returns one row for each row to
     count. `{chosen}` in it is replaced by the condition that chooses the submissions. Names reserved by SQL are in
@@ -293,7 +293,7 @@ TABLES = tuple(
     ElementTable(name, element_columns(element), parent_tables(name), entity=element.entity)
     for name, element in ELEMENTS.items()
 )
-"""The tables that the store creates."""
+"""The tables for elements that the store creates."""
 
 
 _RECORD_TABLES = ("experiment", "line", "housing")

@@ -1,9 +1,9 @@
 """The step `data`: check the integrity of a loaded document, by itself and against the reference lists.
 
 The checks are those of the standard's integrity validator. A question to the store (was this specimen submitted?) is
-returned as a `StoreLookUp`. If a list is not configured, the finding `CheckNotRun` names the checks that need it. The
-finding for an unknown pipeline is fatal, the finding for an unknown project is a warning, and all other faults are
-errors. In a document that deletes records, only the identifiers are checked.
+returned as a `StoreLookUp`. If checks of a document need a list that is not configured, the finding `CheckNotRun` names
+them. The finding for an unknown pipeline is fatal, the finding for an unknown project is a warning, and all other
+faults are errors. In a document that deletes records, only the identifiers are checked.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ IDENTIFYING_ATTRIBUTES = {
 def judge(task: Task) -> Reading:
     """Check the document of `task`; `count` in the returned reading is the number of its records.
 
-    Options of the task: `today` is an ISO date, and later dates are in the future; `action` is `add`, `edit` or
-    `delete`, by default the first part of the item's key. Raises StepError if the document or a reference list cannot
-    be parsed, or if the root element is not that of specimens or experiments.
+    Options of the task: `today` is an ISO date, and dates of birth after it are faults; without `today` this is not
+    checked. `action` is `add`, `edit` or `delete`, by default the first part of the item's key. Raises StepError if the
+    document or a reference list cannot be parsed, or if the root element is not that of specimens or experiments.
     """
     root = parse_document(read_all(task.view), task.limits)
     if root.tag not in ROOT_TAGS.values():

@@ -1,4 +1,4 @@
-"""Names of zips and XML files: read centre, date and increment from a name that follows the convention exactly.
+"""Names of zips and XML files: read centre, date and increment from a name that follows the convention.
 
     zip = centre "." date "." increment ".impc.zip"
     xml = centre "." date "." increment "." kind ".impc.xml"

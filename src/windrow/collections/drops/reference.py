@@ -8,8 +8,8 @@ Each list is a resource under one of these names:
 - `strains`: an `mgiStrains` document, or lines of tab-separated MGI id, name and type;
 - `colonies`, `parent_colonies`: iMITS' `phenotypeAttempts` and `microinjectionAttempts` documents.
 
-The schemas of these documents are the standard's own (`impress`, `statuscodes`, `mgi`, `imits`). Each process parses a
-list once, unless its bytes change.
+The schemas of these documents are the standard's own (`impress`, `statuscodes`, `mgi`, `imits`). Each process keeps
+the lists that it has parsed, up to `_MAX_CACHED_LISTS`, by name and digest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class IncrementRule(NamedTuple):
     """A rule for the increments of a series of values."""
 
     minimum: int  # the least number of increments
-    text: str  # the name of one permitted increment; empty: every name is permitted
+    text: str  # the name of one permitted increment; if that of the first rule is empty, every name is
     kind: str  # the type of all names: `float`, `datetime` or another
 
 
@@ -71,7 +71,7 @@ class ReferenceLists(NamedTuple):
 
 
 def read_lists(resources: Mapping[str, Resource]) -> ReferenceLists:
-    """Read the reference lists among `resources`. If one is not valid, raise StepError with its name in the message."""
+    """Read the reference lists among `resources`; raise StepError with the name of a list that is not valid."""
     return ReferenceLists(
         **{name: _read_list(name, resources[name]) for name in ReferenceLists._fields if name in resources}
     )
@@ -249,7 +249,7 @@ class Findings:
             self._omitted_count += 1
 
     def add_lookup(self, question: str, key: str, finding_kind: str, message: str, element: Node) -> None:
-        """Add a look-up in the store; if the store does not have the key, a finding of this kind is added later."""
+        """Add a look-up, once for each question and key; a finding is added if the store does not have the key."""
         finding = Finding(finding_kind, message, Level.ERROR, line_number(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
@@ -258,7 +258,7 @@ class Findings:
         self._skipped_checks.setdefault(cause, set()).update(finding_kinds)
 
     def check_status(self, text: str, element: Node, title: str) -> None:
-        """Add a finding if a status does not begin with a known code; `title` names its record or parameter."""
+        """Add a finding if a status does not begin with a known code; without a list of codes, record that."""
         known_codes = self.lists.status_codes
         if known_codes is None:
             self.skip_checks("the list `status_codes` is not configured", "UnknownStatusCode")
@@ -266,7 +266,7 @@ class Findings:
             self.report("UnknownStatusCode", f"{title}: {quote(text)} does not begin with a known status code", element)
 
     def check_project(self, name: str, element: Node) -> None:
-        """Add a finding if a project is not known."""
+        """Add a finding if a project is not in the list of projects; without a list, record that."""
         if self.lists.projects is None:
             self.skip_checks("the list `projects` is not configured", "UnknownProject")
         elif name not in self.lists.projects:

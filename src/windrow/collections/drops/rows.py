@@ -1,7 +1,7 @@
 """The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
-A large document is read as a stream and freed record by record, so that only the rows take memory; a small one is
-parsed as a whole, which takes half the time. A document with an element that has neither table nor column is refused.
+A large document is read as a stream, and the tree of each record is freed once its rows are made; a small document is
+parsed as a whole, which takes half the time. An element with neither table nor column is refused with its document.
 
 In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
 their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
@@ -44,8 +44,8 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError if the document cannot be parsed, has too many elements or one with neither table nor column, or
-    has a value that databases cannot store, such as a number of more than 64 bits or an id of more than 255 characters.
+    Raises StepError if the document cannot be parsed, has another root, too many elements or one with neither table
+    nor column, or has a text that is not a value of its column, such as an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -79,7 +79,7 @@ class RowReader:
                 self._add_record(plan, record, centre, ordinal)
 
     def _read_stream(self, content: bytes) -> None:
-        """Add a centre's row at its start tag, and a record's rows at its end tag, when all of it is known."""
+        """Add a centre's row at its start tag, and a record's rows at its end tag, when the record is complete."""
         centre, ordinal, depth = (0, ""), 0, 0
         plan: ElementPlan | None = None
         for event, element in documents.stream_elements(content, self._limits):
@@ -104,7 +104,6 @@ class RowReader:
         raise StepError(f"the root element {root.tag} is not that of specimens or experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
-        """Add the row of a centre; return its row number and id."""
         row_number = self._row_count
         self._add_row(plan, element, None, None, len(self._tables[plan.table]))
         return row_number, element.get("centreID", "")
@@ -198,7 +197,6 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
 
 
 def _free_read_records(element: Node) -> None:
-    """Free the memory of a record and of the records before it."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:

@@ -1,8 +1,8 @@
 """The states (phase and status) of zips and XML files in the tracker, derived from the ledger: pure functions.
 
 The ledger does not store states. The state of a zip follows from the attempts to fetch it, the reading of its step and
-the states of its XML files. The state of an XML file follows from the readings of its steps. Decisions of operators
-change both.
+the states of its XML files. The state of an XML file follows from the starts and the readings of its steps. Both follow
+from a refusal of the name, too, and from decisions of operators.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """The state of a zip, and the states of the attempts to fetch it, by their numbers on the ledger."""
+    """The state of a zip, and the states of the attempts to fetch it, by the number of the attempt on the ledger."""
 
     state: State
     attempt_states: Mapping[int, State]
@@ -92,8 +92,8 @@ def zip_states(
     """Return the states of a zip and its attempts after some events; `refusal` is why its name was refused, or None.
 
     `xml_counts` has the numbers of XML files in their present states. `xml_counts_before(seq)` returns the numbers
-    before the event `seq`: a cancelled zip keeps the state that it had then, even if a replay has read its files since.
-    Without this function, it keeps the state that follows from `xml_counts`.
+    before the event `seq`: a cancelled zip keeps the phase that it had then, even if a replay has read its files since.
+    Without this function, it keeps the phase that follows from `xml_counts`.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
     (2, <Status.DONE: 3>)

@@ -1,6 +1,6 @@
 """The steps `unzip`, which lists the XML files in a zip, and `xsd`, which checks an XML file against its schema.
 
-Both are functions from a task to a reading. If a document has faults, the reading has a reason and findings, and no
+Both are functions from a task to a reading. If a document is refused, the reading has a reason and findings, and no
 error is raised. XML files are loaded in the order of their `rank`, a text.
 """
 
@@ -134,7 +134,7 @@ HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
 
 
 def unzip(task: Task) -> Reading:
-    """Inflate every entry of a zip once, and return a reading with the XML files in it as members.
+    """Inflate every file in a zip once, and return a reading with the XML files as members.
 
     If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
     no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as
@@ -205,9 +205,9 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return [its member], or [] if it is left out.
+    """Inflate an entry unless it is a folder; return [its member], or [] if it is left out.
 
-    If the entry is left out or the member is refused, a finding is added to `findings`.
+    For an entry that is left out or refused, a finding is added to `findings`. Raises StepError for an archive.
     """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)

@@ -24,7 +24,7 @@ _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNO
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work. `name` is its id in the catalogue; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work. `name` is made from its id, or empty; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str
@@ -176,7 +176,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _name(prefix: str, id_: str) -> str:
-    """Return the name of a work with an id of its catalogue, or an empty text: works without an id are not one work."""
+    """Return a name made of a work's id, or an empty text: works without an id must not have the same name."""
     return f"{prefix}{id_}" if id_ else ""
 
 
@@ -201,7 +201,7 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
 
 
 def doi_of(text: str) -> str:
-    """Return the DOI in a text, in lower case; empty if there is none.
+    """Return the first DOI in a text (its first 500 characters), in lower case; empty if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'

@@ -71,14 +71,14 @@ class WideTable(Protocol):
         """Yield (key, cells) of the rows that have a cell in one of the columns, in the order of keys."""
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Erase removed rows from the files of the table; return False if another process prevents it."""
+        """Erase removed rows from the files, unless a server does this; return False if another process prevents it."""
 
     def close(self) -> None:
         """Close the connection to the table."""
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if a family has an invalid name, or two unrelated families have a column of the same name.
+    """Raise ConfigError if a family has an invalid name, or a column has the same name as one of an unrelated family.
 
     Families are related if their names differ only in the number at the end, as in `grobid0:status` and
     `grobid1:status`. The reason for the rule is that libraries that read tables in bulk leave out the name of the
@@ -100,7 +100,7 @@ def check_families(families: Sequence[Family]) -> None:
 
 
 def check_column(column: str) -> None:
-    """Raise `StoreError` if a text does not have the form `family:column`."""
+    """Raise `StoreError` if a text does not have the form `family:column`, or has an invalid character."""
     if not _COLUMN_MATCH(column):
         raise StoreError(f"{column[:100]!r} does not have the form family:column")
 
@@ -130,7 +130,7 @@ FAMILIES = (
     Family("match0", ("mstatus", "doi", "minfo")),
     Family("text0", ("tstatus", "tinfo", "pages"), compressed=True),
 )
-"""The families of the table. The standard does not have `text0`, which is for the embedded extractor."""
+"""The families of the table. The standard does not have `text0`, which is for the embedded extractor and for JATS."""
 
 TEXT, INT64, JSON, BYTES = "text", "int64", "json", "bytes"
 ENCODINGS = {
@@ -267,8 +267,8 @@ def merge_with_foreign(
 
     `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` are the
     columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file`
-    each cell alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or
-    match replaces the cells of its family.
+    each cell alone, in `grobid0` and `match0` all cells of the family as one; in `text0`, new cells replace them. With
+    `replace_foreign`, a new outcome or match replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}

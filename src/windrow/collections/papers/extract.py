@@ -1,9 +1,9 @@
 """The step `extract`: find the type, the digests and the metadata of a file.
 
-The metadata of a PDF come from GROBID or from the embedded extractor, which guesses them from the sizes of letters,
-from headings and from patterns. The metadata of a JATS article are read from its XML. The family of columns `text0` has
-the guesses and what was read from JATS. Versions of a paper are compared by its `record`; `extra` has the contents of
-further cells.
+The metadata of a PDF come from GROBID or from the embedded extractor, which guesses them from the PDF's own metadata,
+the sizes of letters, headings and patterns. The metadata of a JATS article are read from its XML. The family of columns
+`text0` has the guesses and what was read from JATS. Versions of a paper are compared by its `record`; `extra` has the
+contents of further cells.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
     """Return the entries below the last heading of a bibliography, and a description of what exceeds caps.
 
     An entry begins at a number such as [1]. If there are fewer than two numbers, it begins at a line that starts with a
-    capital letter, after a line that ends in a full stop or a bracket.
+    capital letter, after a line that ends in a full stop or a bracket. Entries of up to 20 characters are left out.
     """
     headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
     if not headings:
@@ -215,7 +215,7 @@ _XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:
                         rb"|(?:\xef\xbb\xbf)?\s*<!DOCTYPE\s+article\b")  # fmt: skip
 _JATS_ROOT = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[\]<>]*>)*<article[\s>]", re.DOTALL
-)  # below declarations and comments of any length
+)  # below declarations and comments
 
 
 def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
@@ -290,9 +290,10 @@ def extract(task: Task) -> Results:
     """Return the record of a paper, with a Skip for each thing that was left out of it.
 
     If GROBID must answer first, return an incomplete record and the requests. If the source does not want files of the
-    type, return only a Skip. Things left out are what exceeds a cap, text that could not be read, and what is not tried
-    again because the step was stopped for this paper in earlier runs: after one stop the PDF library is not used, after
-    two the TEI is not parsed either. Raise StepError if the file is empty or too large.
+    type, return only a Skip. Things left out are what exceeds a cap, text that could not be read, a document for which
+    GROBID failed finally, and what is not tried again because the step was stopped for this paper in earlier runs:
+    after one stop the PDF library is not used, after two the TEI is not parsed either. Raise StepError if the file is
+    empty or too large.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -327,7 +328,7 @@ def extract(task: Task) -> Results:
 
 
 def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
-    """Yield a Skip if the text of a paper, or of some of its pages, was not read; none for a reason in OWN_FAULTS."""
+    """Yield a Skip if a paper has no text, or its text or some pages were not read; none for a reason in OWN_FAULTS."""
     if "declined" in record:
         yield Skip(Reason.UNSUPPORTED, key, record["declined"])
     text = record.get("text") or {}

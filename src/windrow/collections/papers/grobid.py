@@ -1,9 +1,10 @@
 """The request to a GROBID server, and the meaning of its answers for the row of a paper.
 
 GROBID's errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type is.
-Errors whose code is about the document are final, as are the status 204 and answers that exceed a limit. Other failures
-are transient: timeouts, errors that a proxy may have sent, and answers that are not the TEI of the document. If GROBID
-fails for a document in several runs, the store makes the last answer final (`PaperStore.finish`).
+Errors whose code is about the document are final, as are the status 204, answers that exceed a limit, and XML that is
+refused although it is well-formed and TEI. Other failures are transient: timeouts, errors that a proxy may have sent,
+and answers that are not the TEI of the document. If GROBID fails for a document in several runs, the store makes the
+last answer final (`PaperStore.finish`).
 """
 
 from __future__ import annotations
@@ -198,8 +199,8 @@ def rate_quality(paper: dict[str, Any]) -> str:
     """Return `good`, `marginal` or `bad` for `paper`, the JSON of a TEI with the keys of TABLE.
 
     Good: a title of at least 8 characters, an author with a surname, a body of at least 2,000 characters, and an
-    abstract or a reference with a title. Bad: neither title nor author, or a body below 200 characters without an
-    abstract. Marginal: all other papers.
+    abstract or a reference with a title. Bad: neither such a title nor such an author, or a body below 200
+    characters without an abstract. Marginal: all other papers.
     """
     has_title = len(plain_title(paper["title"] or "")) >= _MIN_TITLE
     has_author = any(author["surname"] for author in paper["authors"])

@@ -80,7 +80,7 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles: 1000 minus 1000 times their edit distance divided by the longer length.
+    """Return the similarity of two titles, made plain: 1000 - 1000 * their edit distance / the longer length.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -187,8 +187,8 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
     """Return the verdict on a paper. Its status is that of the best work, or AMBIGUOUS, or DIFFERENT without works.
 
-    It is AMBIGUOUS if another work is as good as the best one, unless both have the same DOI, or if more than
-    MAX_SAME_SLUG works have the paper's slug. A best work that is EXACT is accepted in both cases.
+    It is AMBIGUOUS if another work is as good as the best one and does not have the same DOI, or if more than
+    MAX_SAME_SLUG works have the paper's slug. The status EXACT remains in both cases, and DIFFERENT in the first one.
     """
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
@@ -267,7 +267,7 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
+    """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -291,7 +291,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether `title` is a title with the slug `main_slug` and a subtitle that does not name another work."""
+    """Return whether `title` has `main_slug` and then a subtitle of several words that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()

@@ -72,8 +72,8 @@ def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
     """Yield the records of a file that is a single JSON document, or has a document on each line.
 
     A document is a record, a list of records, or a page of an API with such a list. A line that is not a document is
-    yielded as it is. Raise UsageError if the file was cut off, or is a single document with more than
-    `_MAX_DOCUMENT_SIZE` bytes.
+    yielded as it is. Raise UsageError if the file ends within a record, or is a single document that is not valid JSON
+    or has more than `_MAX_DOCUMENT_SIZE` bytes.
     """
     first_line = file.readline(_MAX_DOCUMENT_SIZE + 1).removeprefix(_BYTE_ORDER_MARK)
     document = _parse_json(first_line)
@@ -177,7 +177,6 @@ _PUBMED_DELETIONS = ("DeleteCitation", "DeleteDocument")
 
 
 def _pmid_name(pmid: str | None) -> str:
-    """Return the name of the work with a PMID, or an empty text if it has none."""
     return f"pmid:{pmid.strip()}" if pmid and pmid.strip() else ""
 
 

@@ -204,7 +204,7 @@ def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
 
 
 def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts by state and reason: of ended attempts, of zips with refused names, and of XML files in zips."""
+    """Yield counts by state and reason: of zips with an ended attempt or a refused name, and of XML files in zips."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
@@ -220,7 +220,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of readings, of zips whose XML files all passed a step, and of zips with an XML file that failed."""
+    """Yield counts of items that steps read, and of zips that passed a step, or failed at it, with their XML files."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

@@ -247,7 +247,7 @@ def _check_lengths(declarations: Declarations) -> None:
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Raise ConfigError if a schema or list is not valid, because every document would fail with it."""
+    """Raise ConfigError if a schema or list is not valid, because documents that need it would fail."""
     try:
         read_lists(files)
         for kind in SCHEMA_NAMES:

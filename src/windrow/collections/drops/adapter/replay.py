@@ -34,8 +34,8 @@ from windrow.settings.configuration import DatabaseAddress
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild the store of drops from the captures; the new store replaces the old one when all captures are read.
 
-    A store on a server is built in the empty database that the configuration names; UsageError is raised if it is not
-    empty. Returns None if the workspace has neither a source of drops nor a store in a file.
+    A store on a server is built in the database that the configuration names; UsageError is raised if this database has
+    documents already. Returns None if the workspace has neither a source of drops nor a store in a file.
     """
     store_file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
     if not workspace.of(COLLECTION.name) and not Path(store_file).is_file():
@@ -83,7 +83,7 @@ def _has_file_store(workspace: Workspace) -> bool:
 
 
 def _refuse_filled_server(workspace: Workspace) -> None:
-    """Raise UsageError if the store is on a server and has records, since replay does not replace such a store."""
+    """Raise UsageError if the store is on a server and has documents, since replay does not replace such a store."""
     if _has_file_store(workspace):
         return
     store_address = workspace.section(Drops).store
@@ -106,9 +106,10 @@ ADOPTS = f"a folder of zips that you already have, with {', '.join(FOLDERS[:-1])
 def adopt(workspace: Workspace, folder: Path) -> Source:
     """Return a source for zips on disk; `folder` is named `add`, `edit` or `delete`, or contains such folders.
 
-    A run copies the zips into the archive and treats them like fetched ones; the folder is only read. The source
-    belongs to the centre that made most of the zips. Raises UsageError if none of the three folders exists, or no zip
-    in them has a valid name with a declared centre.
+    If `folder` has one of these names, the folders beside it with the other names belong to the source, too. A run
+    copies the zips into the archive and treats them like fetched ones; the folders are only read. The source belongs to
+    the centre that made most of the zips. Raises UsageError if none of the three folders exists, or no zip in them has
+    a valid name with a declared centre.
     """
     base_folder = folder.resolve()
     if base_folder.name in FOLDERS:

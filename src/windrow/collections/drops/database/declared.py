@@ -1,7 +1,7 @@
 """The tracker's rows that are not made of facts: its seed rows, and the centres and sources that a workspace declares.
 
-Ids count from 1 in the order given here: the standard's tools compare ids, so the order of phases and of statuses is
-part of the standard (tracker report; specification, section 2).
+The ids of seed rows count from 1 in the order given here: the standard's tools compare ids, so the order of phases and
+of statuses is part of the standard (tracker report; specification, section 2).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
 
 
 def make_seeds(created_at: datetime) -> Iterator[Seed]:
-    """Yield every row that the standard prescribes. `created_at` is the creation time of centres."""
+    """Yield the standard's seed rows and those of windrow's protocols; `created_at` is the creation time of centres."""
     vocabularies = {
         "phase": PHASE_MEANINGS,
         "source_protocol": PROTOCOLS,
@@ -136,13 +136,13 @@ class Declarations:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The short names of all centres: the standard's and the workspace's, in the workspace's spelling."""
+        """The short names of all centres: the standard's, unless the workspace declares them, and the declared ones."""
         declared_names = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in declared_names), *declared_names.values())
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return changes that update the rows of centres and sources. Of a secret, only the location is written."""
+    """Return changes that insert or update rows of centres and sources. Of a secret, only the location is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 

@@ -35,8 +35,8 @@ class Published(NamedTuple):
     """The effect of publishing a submission; if `reason` is `ALREADY_LOADED`, no record was changed."""
 
     submission: int
-    current: int  # the number of its entities that are in force, tombstones included
-    ended: int  # the number of entities of earlier submissions that it replaced
+    current: int  # the number of its entities that came into force, tombstones included
+    ended: int  # the number of entities of other submissions that it replaced
     findings: tuple[Finding, ...] = ()
     reason: Reason | None = None
 
@@ -57,9 +57,9 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
     The publication has the time `published_at`, or the time of the last publication in the store if that is later. If
-    another submission with the same bytes is in force already, this one is only marked as published, and the other one
-    gets the greater of their sort keys. A submission that is published already is not changed. Raises StoreError if the
-    submission is missing.
+    another submission with the same bytes, action and kind is wholly in force already, this one is only marked as
+    published, and the other one gets the greater of their sort keys. A submission that is published already is not
+    changed. Raises StoreError if the submission is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -78,7 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo any publication; raise StoreError if there is no submission."""
+    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -103,7 +103,8 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
     """Return those of `keys` that the store has; raise StoreError for a question that it cannot answer.
 
-    The question `KIND` asks which keys of this kind were ever published; `KIND:current` asks which are current.
+    The question `KIND` asks which keys have an entity of this kind that is or was in force; `KIND:current` asks which
+    have an entity that is in force. Tombstones do not count.
     """
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
@@ -123,7 +124,8 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: An
     """Put a submission's entities in force and end their predecessors: entities in force for the same records.
 
     A predecessor whose submission has a greater sort key stays in force, and the new entity is ended at once, so that
-    the result does not depend on the order in which documents are loaded.
+    the result does not depend on the order in which documents are loaded. Of several entities for the same record in
+    the submission, only the last one is put in force.
     """
     last_ids: dict[tuple[str, str], int] = {}
     repeated = []
@@ -159,7 +161,6 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another submission that has the same bytes, action and kind and is wholly in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_id: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_id
@@ -305,7 +306,6 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Return, by question, which of the keys that the documents ask for are in the store."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
@@ -336,7 +336,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return which of the keys are in the store now, after the previous documents of the batch were judged."""
+        """Return which keys are in the store now; new documents that may have one of the keys are published first."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]
@@ -344,7 +344,7 @@ class _JudgedBatch:
         return self._find_known(question, keys)
 
     def _is_new(self, submission: Any, record_names: Sequence[_RecordName]) -> bool:
-        """Return whether publishing the document changes only its own rows and gives no findings."""
+        """Return True only if publishing the document will change only its own rows and give no findings."""
         return (
             submission.action == "add"
             and submission.published_at is None

@@ -3,7 +3,7 @@
 A projection names rows by keys. The table `link` has the id of each key, and the table `checkpoint` has the number of
 the last projected fact. Both are written in the same transactions as the projected tables. On PostgreSQL they are in a
 schema `windrow` of the same database, on MariaDB in a database `windrow` of the same server, and on SQLite in the same
-file.
+file, where their names begin with `windrow_`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class RowChange(NamedTuple):
     """Set the row of `table` with this `key` to these values, and insert it if it is missing and `insert` allows that.
 
     `references` are columns for the ids of other rows, given as (table, key). If the other row is missing or deleted,
-    the column becomes NULL; if it must not be NULL, the row is not inserted. `initial_values` are for a new row only.
-    `unless` is (column, value): an existing row with this value is not changed, because another program has taken it
-    over.
+    the column becomes NULL; if it must not be NULL, the row is neither inserted nor changed. `initial_values` are for a
+    row that is inserted. `unless` is (column, value): an existing row with this value is not changed, because another
+    program has taken it over.
     """
 
     table: str
@@ -76,7 +76,7 @@ class SharedChange(NamedTuple):
 
 
 class MergedRow:
-    """All changes of one row in a batch, merged: the last value of each column."""
+    """All changes of one row in a batch, merged: the last value of each column, and the first of its initial values."""
 
     __slots__ = (
         *("initial_values", "insert", "late_references", "references", "unless", "values", "values_if_present"),
@@ -108,7 +108,7 @@ class MergedRow:
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
     """Merge the changes of each row; return the rows by table and key.
 
-    They are in the order in which they first occur in a change that may insert them.
+    Rows that may be inserted are in the order of the first changes that may insert them.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)
@@ -147,7 +147,7 @@ def is_one_of(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.Colum
 
 
 class Seed(NamedTuple):
-    """A row that the standard prescribes with its id; its value in `identifying_column` is unique in the table."""
+    """A row that a table must have with this id; its value in `identifying_column` is unique in the table."""
 
     table: str
     id: int
@@ -158,7 +158,7 @@ class Seed(NamedTuple):
 def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Insert the seed rows that are missing, without changing existing rows; return the number of inserted rows.
 
-    Raises StoreError if a row has another id than in the standard, or if another row has its id, because programs that
+    Raises StoreError if a seed row has another id in the table, or if another row has its id, because programs that
     read the tables rely on these ids.
     """
     added_counts: dict[str, int] = {}
@@ -199,7 +199,7 @@ def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
 
 BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id recorded for a row that is not inserted: it was deleted, or lacks a value or row that it must have."""
+"""The id recorded for a row that was deleted, or was not inserted as it lacks a value or row that it must have."""
 CHUNK_SIZE = 500
 """The maximum number of values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000
@@ -253,7 +253,7 @@ def _qualified_name(engine: sa.Engine, name: str) -> str:
 
 
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
-    """Return the names of tables with rows that a projection wrote. Rows recorded as deleted do not count."""
+    """Return the names of tables with rows that a projection wrote. Rows recorded as LEFT_OUT do not count."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
@@ -325,7 +325,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return the ids of a table's rows by key: those of all `keys` that have an id, and perhaps others."""
+        """Return ids of a table's rows by key: for all `keys` that have an id, or LEFT_OUT, and perhaps for others."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()
@@ -354,7 +354,7 @@ class IdLookup:
             self._ids_by_table.setdefault(table, {}).update(new_ids)
 
     def record_deleted(self, connection: sa.Connection, table: str, row_ids: Collection[int]) -> None:
-        """Record that these rows were deleted by another program and must not be inserted again."""
+        """Record that another program deleted these rows: only a change with `Insert.AGAIN` inserts them again."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
         for some_ids in chunks(row_ids):
@@ -372,7 +372,7 @@ class IdLookup:
                 self._ids_by_table.get(table, {}).pop(key, None)
 
     def allot_ids(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next `count` ids of a table, which are greater than the ids of its rows and all recorded ids."""
+        """Return the next `count` ids of a table, above the ids of its rows and all ids recorded for it."""
         link = self.link
         if table.name not in self._next_ids:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)

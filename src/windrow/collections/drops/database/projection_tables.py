@@ -229,7 +229,7 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write `new_values`, by key, into existing rows; many rows with the same values take one statement."""
+        """Write `new_values`, by key, into existing rows, but not natural keys; many equal rows take one statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
         natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
@@ -325,8 +325,8 @@ class ProjectionTables:
     ) -> None:
         """Open the database at `url` and create missing tables.
 
-        If all tables are missing or were emptied, the bookkeeping is cleared, so that all facts are projected again.
-        Raises StoreError if only some tables are missing and one of them had rows.
+        If all tables are missing, or all that had rows were emptied, the bookkeeping is cleared, so that all facts are
+        projected again. Raises StoreError if only some tables are missing and one of them had rows.
 
         `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
         natural key of each table. `database` is used if the URL of a server does not contain the name of a database.
@@ -357,7 +357,7 @@ class ProjectionTables:
             )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Return whether rows were written but all tables are empty now: then all facts are projected again."""
+        """Return whether tables had rows and all of these are empty now: then all facts are projected again."""
         tables = self.metadata.tables.items()
         written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
         queries = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)
@@ -379,7 +379,7 @@ class ProjectionTables:
             return self.id_lookup.find_keys(connection, table)
 
     def apply(self, changes: Iterable[RowChange | SharedChange], checkpoint: int) -> None:
-        """Write a batch of changes in one transaction. `checkpoint` is the number of the last fact in the batch."""
+        """Write a batch of changes in one transaction. `checkpoint` is the number of the last projected fact."""
         self._write(list(changes), checkpoint)
 
     def note(self, changes: Iterable[RowChange]) -> None:

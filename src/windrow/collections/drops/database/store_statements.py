@@ -96,7 +96,7 @@ def select_last_publication(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def mark_as_published(schema: TableSchema) -> sa.Update:
-    """Mark submission `its_id` as published at the time `at`.
+    """Mark submission `its_id` as published at the time `at`, not withheld, and with a summary that is out of date.
 
     `same` is another submission with the same bytes, or NULL.
     """
@@ -128,7 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select pairs: an entity of submission `its_id`, and another submission's entity in force for the same record."""
+    """Select pairs: an entity of submission `its_id`, and one of another submission in force for the same record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(
@@ -166,7 +166,7 @@ def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def count_effects(schema: TableSchema) -> sa.Select[Any]:
-    """Select the effects of the entities of submission `its_id`, with the number of entities for each effect."""
+    """Select (effect, number of entities) for each effect that entities of submission `its_id` have."""
     entity = schema.entity
     query = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
     return query.group_by(entity.c.effect)
@@ -218,7 +218,7 @@ def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.
 def make_publication_updates(
     schema: TableSchema, submissions: Sequence[int], published_at: datetime
 ) -> tuple[sa.Update, sa.Update]:
-    """Return two updates for wholly new submissions: one puts the entities in force, one marks them as published."""
+    """Return two updates for wholly new submissions: one puts their entities in force, one marks them as published."""
     entity, submission = schema.entity, schema.submission
     entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
     submission_update = submission.update().where(is_one_of(submission.c.id, submissions))

@@ -1,7 +1,7 @@
 """The tables of a table store: fixed tables, a table for each type of element, and tables of counts.
 
 A `submission` is a loaded document, and an `entity` is one version of a record in it, such as a specimen. The rows of
-all elements have ids from one sequence, so `parent_id` needs no table name. An entity has the id of its first row.
+all elements have ids from one sequence, so `parent_id` suffices to find a row. An entity has the id of its first row.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(sa.DateTime())
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Convert an aware time to UTC; remove the zone for databases other than PostgreSQL."""
+        """Convert an aware time (or None) to UTC; remove the zone for databases other than PostgreSQL."""
         if value is None:
             return None
         value = value.astimezone(UTC)
         return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Return a stored time as an aware time in UTC."""
+        """Return a stored time as an aware time in UTC; None for NULL."""
         if value is None or dialect.name == "postgresql":
             return value and value.astimezone(UTC)
         return value.replace(tzinfo=UTC)
@@ -232,7 +232,7 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The names of the counts: all rows, rows in current entities, in ended entities, and in withheld submissions."""
+"""The names of the counts: all rows but those of tombstones; of these, the current, ended, and withheld ones."""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

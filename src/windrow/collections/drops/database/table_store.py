@@ -2,7 +2,7 @@
 
 A document is first *staged*: its rows are written, but are not current. Then it is *published* or *withheld*. Each call
 is one transaction and may be repeated, such as after a run that was killed before it recorded the call on the ledger:
-then it changes nothing and returns the same result.
+then it changes nothing, and `stage_all` and `judge` return the same result.
 
 Views for people: `current_X` has the rows of table X that are valid now, and `current_specimen` has the columns that
 mice and embryos share. This selects the rows that were valid at another time `:at`:
@@ -121,9 +121,8 @@ COUNTER_NAMES = ("element", "submission")
 class Submission(NamedTuple):
     """A document to load. `item` is its number on the ledger, `digest` is the digest of its bytes.
 
-    `staged_at` is an aware time. Of two records with the same identifier, the one with the greater `sort_key` is
-    current, in whatever order their documents are loaded. If the sort keys are equal, the one published last is
-    current.
+    `staged_at` is an aware time. Of two versions of a record, the one with the greater `sort_key` is current, in
+    whatever order their documents are loaded. If the sort keys are equal, the version published last is current.
     """
 
     item: int
@@ -154,9 +153,9 @@ class TableStore:
         self._engine = connect(url, password)
 
     def prepare(self) -> None:
-        """Create the tables, indexes and views that are missing; if this is interrupted, it can be repeated.
+        """Create the tables, indexes, views and counters that are missing; if interrupted, this can be repeated.
 
-        Raises StoreError if an existing table lacks a column.
+        On a server, existing views are replaced. Raises StoreError if an existing table lacks a column.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
@@ -185,7 +184,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return how many rows of elements each loaded document has, by the number of the document on the ledger."""
+        """Return how many rows of elements each staged document has, by item; empty if the store has no tables."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
@@ -203,8 +202,9 @@ class TableStore:
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
         """Insert the rows of documents; return the ids of their submissions.
 
-        The rows are not current until they are published. Documents that are staged already are skipped. If the bytes
-        of an item have changed, its rows are replaced; but if they are published, StoreError is raised.
+        The rows are not current until they are published. Documents that are staged already are skipped. If the bytes,
+        the action or the number of elements of an item have changed, its rows are replaced. Raises StoreError if rows
+        to replace are published, or if an action is not one of `ACTION_NAMES`.
         """
         with self._write() as connection:
             submission_ids = self._find_staged(connection, documents)
@@ -220,7 +220,7 @@ class TableStore:
             return judge(connection, self._schema, documents, now)
 
     def summarise(self, now: datetime) -> Summarised:
-        """Bring the tables `context` and `overview` up to date."""
+        """Bring the tables `context` and `overview` up to date, if the store was described with counts."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:
@@ -249,9 +249,9 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the ids of submissions that are staged with the same bytes, by item.
+        """Return the ids of submissions that are staged with the same bytes, action and number of elements, by item.
 
-        Deletes the rows of submissions that are staged with other bytes. Raises StoreError if one of them is published.
+        Deletes the submissions of items that are staged otherwise. Raises StoreError if one of them is published.
         """
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(submission.item for submission, _ in documents):
@@ -281,7 +281,6 @@ class TableStore:
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
     ) -> dict[int, int]:
-        """Insert submissions, entities and elements; return the ids of submissions by item."""
         if not documents:
             return {}
         submission_id, first_id = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))

@@ -133,7 +133,7 @@ def _join(clauses: Sequence[str], separator: str) -> str:
 
 
 def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
-    """Return the files of a location; add to `unread` the errors about unreadable folders and links, by path."""
+    """Return the files of a location; add to `unread`, by path, an error for what is unreadable or has a bad name."""
     try:
         mode = location.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

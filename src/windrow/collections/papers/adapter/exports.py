@@ -26,7 +26,7 @@ from windrow.formats.text import json_text
 
 ReadSettings = Callable[[Workspace], PaperSettings]
 ExportWriter = Callable[[Workspace, str, TextIO], int]
-"""A function that writes an export in a form to a stream, and returns the number of lines or files."""
+"""A function that writes an export in a form to a stream, and returns the number of lines, rows or files."""
 
 DUMPS: Mapping[str, tuple[str, ...]] = {
     "ungrobided": ("f:c", "file:mime", "file:cdx"),
@@ -141,7 +141,7 @@ _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[st
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write NAME, a tab and a number for each value, column or outcome that occurs; return the number of lines."""
+    """Write a name, a tab and a number for each value, column or outcome, or all rows; return the number of lines."""
     counts = Counter[str]()
     columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOME_COLUMNS}
     with open_rows(settings) as table:
@@ -163,7 +163,7 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor; if there is none, yield one text with the reason."""
+    """Yield the outcomes of GROBID and of the embedded extractor; if there is none, yield one text that says why."""
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):

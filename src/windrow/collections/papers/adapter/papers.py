@@ -89,7 +89,7 @@ class PaperAdapter(RecordAdapter):
         return lambda keys: dict.fromkeys(extracted_by_others(settings, keys), Reason.ALREADY_EXTRACTED)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, then the rows from the records; return None if no store exists."""
+        """Rebuild the records from the captures, then update the rows; return None if no store exists."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             bring_up_to_date(self._paper_settings(workspace), lambda: True)
@@ -100,7 +100,7 @@ class PaperAdapter(RecordAdapter):
     ) -> list[str]:
         """Let the next run send the papers with these digests to GROBID again; return the keys of their records.
 
-        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`.
+        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`. For another service, no key is returned.
         """
         path = self._path(workspace)
         if service != GROBID or not path.is_file():

@@ -97,7 +97,7 @@ def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
 
 
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
-    """Update the catalogue's index, and write the rows that are out of date, while `pulse` returns True.
+    """Update the catalogue's index, and write or remove the rows that are out of date, while `pulse` returns True.
 
     Return a summary, and errors by source. A row that the table refuses stays out of date; each run tries it again.
     """
@@ -146,7 +146,7 @@ def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegi
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Return the message with the catalogue's changes, and the errors by source with its problems under ""."""
+    """Return the message with the catalogue's changes, and errors by source; the catalogue's are under ""."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -185,7 +185,7 @@ def is_up_to_date(settings: PaperSettings) -> bool:
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield (key, altered columns) for each paper whose row differs from what windrow wrote. Missing rows are skipped.
+    """Yield (key, altered columns) for each paper whose row differs from what windrow writes. Missing rows are skipped.
 
     Cells of other programs are not compared.
     """

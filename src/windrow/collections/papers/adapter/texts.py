@@ -44,7 +44,7 @@ def write_texts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def write_references(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a row for each reference, matched with the catalogue, as JSON lines or Parquet; return the row count."""
+    """Write rows of references, matched with the catalogue, as JSON lines or Parquet; return the number of rows."""
     return _write_rows(_reference_rows(settings), REFERENCE_FIELDS, form, output)
 
 

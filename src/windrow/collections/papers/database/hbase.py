@@ -1,8 +1,8 @@
 """Wide rows in Apache HBase, through its Thrift gateway (version 1 of the interface, framed and compact).
 
-The gateway has neither authentication nor conditional writes. So only one process may write a table at a time, which
-the lease of a workspace ensures. Deleted cells are no longer visible to readers; HBase removes them from its files with
-the next major compaction of the table.
+The gateway has neither authentication nor conditional writes. So only one process may write a table at a time; within
+one workspace, the lease ensures this. Deleted cells are no longer visible to readers; HBase removes them from its files
+with the next major compaction of the table.
 """
 
 from __future__ import annotations

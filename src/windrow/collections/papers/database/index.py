@@ -1,4 +1,4 @@
-"""The index of the catalogue, an SQLite file, which finds works by identifier and by slug.
+"""The index of the catalogue, an SQLite file, which finds works by identifier and by the same or nearly the same slug.
 
 If several files have a work of the same name, the file that was imported last counts.
 """
@@ -49,7 +49,7 @@ class CatalogueFile(NamedTuple):
 
     A shortened work has more than MAX_AUTHORS authors. `deleted` is the number of works that the file declares as
     deleted: earlier files may have them. `repeated` is the number of records that a later record of the file with the
-    same name replaces. `stamp` shows whether the file has changed since its import; it is empty if
+    same name and other content replaces. `stamp` shows whether the file has changed since its import; it is empty if
     the file was never imported. If the file could not be read, works that were imported earlier are kept, `problem` is
     the reason, and `problem_stamp` is the stamp of the file that failed. `problem_stamp` is empty if the next run must
     try again even if the file has not changed.
@@ -175,7 +175,7 @@ class CatalogueIndex(SqliteStore):
             counts[_REPEATED] += 1
 
     def _store_work(self, work: CatalogueRecord, file_number: int) -> bool:
-        """Store a work, and return whether it replaces another work of the file with the same name."""
+        """Store a work, and return whether it replaces a work of the file with the same name and other content."""
         slug = matched_slug(work.title, self._stubs)
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
         name = work.name or work.identifiers[0]

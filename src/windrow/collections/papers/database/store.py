@@ -105,10 +105,11 @@ class PaperStore(RecordStore):
         """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
 
         The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
-        step, which sends another request. After MAX_FAILED_RUNS runs that count, or MAX_FAILED_RUNS_IN_ALL runs, the
-        step takes the last answer as final. A run counts if GROBID processed another document in it, or failed for at
-        most MAX_FAILED_ALONE documents, for all of which it had failed in an earlier run that counts. Return the number
-        of unused values that were removed; `at` is not used.
+        step, which sends another request. After MAX_FAILED_RUNS runs that count, or MAX_FAILED_RUNS_IN_ALL runs if
+        GROBID failed for at most MAX_FAILED_ALONE documents in the last one, the step takes the last answer as final. A
+        run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE documents, for all
+        of which it had failed in an earlier run that counts. Return the number of unused values that were removed; `at`
+        is not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
@@ -255,7 +256,7 @@ class RowRegister(SqliteStore):
             return {key: bool(is_own) for key, is_own in rows}
 
     def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Return, by key of a paper, the columns that windrow wrote in a row that another program made."""
+        """Return, by key of a paper, the columns (or none) that windrow wrote in a row that another program made."""
         placeholders = ",".join("?" * len(keys))
         columns_by_key: dict[str, set[str]] = {key: set() for key in keys}
         with self._guarded():

@@ -34,7 +34,7 @@ class SqliteTable(SqliteStore):
         self._name = name
         super().__init__(path, _SCHEMA)
         with close_on_failure(self.close), self._guarded():
-            if not self._read_only:  # the file or the disk may allow no more
+            if not self._read_only:  # it is read-only if the file or the disk is
                 self._create_table(families)
             rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
             self._families = {family: Family(family, (), bool(is_compressed)) for family, is_compressed in rows}
