@@ -36,8 +36,8 @@ class _SourceListing:
 
     @property
     def unreadable_folders(self) -> list[str]:
-        """The folders whose listings have lines that cannot be read."""
-        return sorted({entry.folder for entry in self.entries if entry.reason is not None})
+        """The folders whose listings have lines that cannot be read. Lines of a manifest outside the folders can be."""
+        return sorted({entry.folder for entry in self.entries if entry.reason not in {None, Reason.NOT_WANTED}})
 
 
 @dataclass(slots=True)
