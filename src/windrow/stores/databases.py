@@ -178,7 +178,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the database name `database`, unless it has a name already or is an SQLite URL.
+    """Return `url` with the database name `database`, unless `url` has a name already or is an SQLite URL.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
