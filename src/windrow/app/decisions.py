@@ -44,9 +44,10 @@ def decide(
 
     With `names`, the items with these names are chosen. Without `names`, items with this source and reason are chosen:
     for `retry`, failed or cancelled items, except those that only undeclared sources have, because no run requests
-    them; for `cancel`, waiting items. An empty `source` or `reason` selects all. With `dry_run` nothing is written.
-    Raise UsageError for an unknown name, reason or source, for names together with a source or reason, if none of the
-    three is given, for a retry of an undeclared source, and if a finished item would be cancelled.
+    them; for `cancel`, waiting items. An empty `source` or `reason` selects all. Items that are cancelled already are
+    not cancelled again. With `dry_run` nothing is written. Raise UsageError for an unknown name, reason or source, for
+    names together with a source or reason, if none of the three is given, for an undeclared source from which nothing
+    can be retried, and if a finished item would be cancelled.
     """
     reason = current_name(REASONS, reason)
     known_sources = _known_sources(workspace, ledger)

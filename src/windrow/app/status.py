@@ -123,7 +123,7 @@ def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) 
 
 
 def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
-    """Return how much collections left out that belongs to none of their sources, such as records of a catalogue."""
+    """Return counts of what collections left out and does not belong to a source, such as records of a catalogue."""
     tasks = ledger.sessions.left_out_of_no_source()
     counts = (RuleCount.read(task.collection, task.reason, task.comment) for task in tasks)
     return [count for count in counts if count]
@@ -143,7 +143,7 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return (reason, number) of the addresses that failed in the last sessions of the sources."""
+    """Return (reason, number) of the attempts at addresses that failed in the last session of any source."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
@@ -254,7 +254,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, began: datetime | None) -> datetime | None:
-    """Return when the run after the one that `began` then starts; now if there was none, None if runs do not repeat."""
+    """Return when the next run starts, if the last one `began` then (None: now); None if runs are not repeated."""
     if not workspace.run.every:
         return None
     return began + timedelta(seconds=workspace.run.every) if began else now()

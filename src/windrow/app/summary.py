@@ -123,7 +123,7 @@ class SessionSummary:
     errors: tuple[str, ...] = ()  # why tasks failed
     notes: tuple[str, ...] = ()  # remarks, such as about files that are tried later or about the clock
     repairs: tuple[str, ...] = ()  # what was repaired in the archive after an earlier crash
-    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, and parts of documents that caps left out
+    left_out: tuple[RuleCount, ...] = ()  # what rules or caps left out, and what was damaged
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # at most 1,000
     changes_left_out: bool = False
@@ -133,7 +133,7 @@ class SessionSummary:
 
     @property
     def kept_all(self) -> bool:
-        """Whether nothing was refused, nothing failed, and no cap left out anything."""
+        """Whether nothing was refused, failed or damaged, and no cap left out anything."""
         return not self.reasons and not self.errors and not self.capped
 
     @property

@@ -40,7 +40,7 @@ def import_collection() -> str:
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
-    Names of sources and collections are skipped. A folder stands for all files below it whose suffix, in any letter
+    Names of sources and collections are not taken as paths. A folder stands for all files below it whose suffix, in any letter
     case, is that of a WARC or WACZ file, or of a packed file, to which `unpack_files` gives a `problem`. A CDX or CDXJ
     file stands for the WARC files that its lines name. Any other file is a list of paths relative to its own folder,
     one on each line. Each file is imported under the source `source` or, if that is empty, under a source named after
@@ -117,7 +117,10 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments."""
+    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments.
+
+    Raise UsageError if the list is empty or too large, or if a file is missing.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_LIST_SIZE + 1)
@@ -165,7 +168,7 @@ def _read_index(path: Path) -> list[Path]:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return the name of a WARC file's source: that of the file, without its suffix.
+    """Return the name of a WARC file's source: the file's name without suffix, with `-` for other signs, cut to 64.
 
     If it would not be valid, or a source of another collection has that name, `warc-` is put before it.
     """

@@ -217,7 +217,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps differ from `known_stamps`, and remove gone ones; return new stamps and removed ids."""
+        """Index records whose stamps differ from `known_stamps`, remove gone ones; return new stamps and removed ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
@@ -229,7 +229,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield documents of changed records; add their stamps to `stamps`, and records that are now gone to `removed`."""
+        """Yield documents of changed records; add their stamps to `stamps`, and records that are gone to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:

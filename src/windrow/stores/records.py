@@ -470,7 +470,7 @@ class RecordStore(SkippedCounts):
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove and overwrite what was read from attempts, and note their takedown; return the number of observations."""
+        """Erase what was read from attempts, and record their takedown; return the number of removed observations."""
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)

@@ -342,7 +342,7 @@ class SqliteReader:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise a StoreError, with a reason if one fits, for an error of SQLite or a value of a wrong type in the file."""
+        """Raise StoreError, with a reason if one fits, for errors of SQLite and values of a wrong type in the file."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:
