@@ -124,7 +124,7 @@ def since_window(ledger: Ledger, since: datetime) -> Window:
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
-    """Yield the changes in listings of a collection's sources: those since `window.since`, or else in `window.facts`."""
+    """Yield the changes in a collection's listings: those since `window.since`, or else those in `window.facts`."""
     facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
     for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:

@@ -40,12 +40,12 @@ def import_collection() -> str:
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
-    Names of sources and collections are not taken as paths. A folder stands for all files below it whose suffix, in any letter
-    case, is that of a WARC or WACZ file, or of a packed file, to which `unpack_files` gives a `problem`. A CDX or CDXJ
-    file stands for the WARC files that its lines name. Any other file is a list of paths relative to its own folder,
-    one on each line. Each file is imported under the source `source` or, if that is empty, under a source named after
-    the file. Raises UsageError for names that cannot be imported together, and if `source` is not valid, or is set
-    although no WARC file is named.
+    Names of sources and collections are not taken as paths. A folder stands for all files below it whose suffix, in any
+    letter case, is that of a WARC or WACZ file, or of a packed file, to which `unpack_files` gives a `problem`. A CDX
+    or CDXJ file stands for the WARC files that its lines name. Any other file is a list of paths relative to its own
+    folder, one on each line. Each file is imported under the source `source` or, if that is empty, under a source named
+    after the file. Raises UsageError for names that cannot be imported together, if `source` is not valid, and if
+    `source` is set although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]

@@ -73,7 +73,7 @@ class Console:
 
     @property
     def styled(self) -> bool:
-        """Whether standard output is a terminal that shows colours and bold text."""
+        """Whether to print colours and bold text: to a terminal that shows them, unless NO_COLOR is set."""
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:

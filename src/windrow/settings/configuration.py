@@ -45,7 +45,7 @@ class SourceTable(NamedTuple):
 class Given(NamedTuple):
     """The argument of `Configuration.section`: the workspace's folder `root`, and the values in its configuration.
 
-    `values` contains every setting of the workspace by dotted name. `rows` contains one mapping for each table of each
+    `values` contains every setting of the workspace by dotted name. `rows` contains the values of each table, by the
     array of tables that the collection declares. `file` is the name of the file, for error messages.
     """
 
@@ -75,7 +75,8 @@ def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed
 def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surroundings) -> Source:
     """Build a source from its table, with the values of all its settings as `options`.
 
-    Raises ConfigError if `url` is not valid, or missing although the source does not read captures of others.
+    Raises ConfigError if `url` is not valid, or missing although the source does not read captures of others, and if
+    the settings of its secret are not valid.
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}

@@ -217,7 +217,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps differ from `known_stamps`, remove gone ones; return new stamps and removed ids."""
+        """Index records whose stamps differ from `known_stamps`, remove gone; return new stamps and removed ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
