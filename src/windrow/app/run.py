@@ -255,10 +255,10 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
 
 
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """Return the chosen sources' names by installed collection, in the order of a run; no `names` means all sources.
+    """Return the names of the chosen sources by collection, in the order of a run; without `names`, all are chosen.
 
-    `names` are of collections and sources. Raise UsageError for an unknown name, and for a named source whose
-    configured state forbids requests.
+    `names` are those of sources and collections. Sources of collections that are not installed are left out. Raise
+    UsageError for an unknown name, and for a named source whose configured state forbids requests.
     """
     collections_by_source = {source.name: source.collection for source in config.sources}
     unknown = [name for name in names if name not in collections_by_source and name not in collection_names()]

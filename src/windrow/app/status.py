@@ -123,7 +123,7 @@ def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) 
 
 
 def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
-    """Return counts of what collections left out and does not belong to a source, such as records of a catalogue."""
+    """Return counts of what was left out and does not come from a source, such as records of a catalogue."""
     tasks = ledger.sessions.left_out_of_no_source()
     counts = (RuleCount.read(task.collection, task.reason, task.comment) for task in tasks)
     return [count for count in counts if count]

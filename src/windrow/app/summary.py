@@ -203,13 +203,13 @@ def _read_count(task: TaskRow) -> RuleCount | None:
 
 
 def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
-    """Return (reason, number) of what was found but is damaged, such as index lines, WARC records and lists of news."""
+    """Return (reason, number) of what the first phases found damaged: index lines, WARC records, lists of news."""
     counts = count_left_out(task for task in tasks if task.phase == 1)
     return [(count.reason, count.addresses) for count in counts if is_damage(count.reason)]
 
 
 def is_damage(reason: str) -> bool:
-    """Return whether a reason for which something is left out means that it is damaged.
+    """Return whether a reason for leaving something out means that this thing is damaged.
 
     >>> is_damage("truncated"), is_damage("not_wanted"), is_damage("query_denied"), is_damage("capped")
     (True, False, False, False)

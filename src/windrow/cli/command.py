@@ -243,7 +243,7 @@ class CommandGroup(_HelpLayout, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a subcommand; for an unknown name, raise a usage error that suggests the nearest name."""
+        """Find a subcommand; for an unknown name, raise a usage error that suggests a similar name, if there is one."""
         from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
 
         name = current_name(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
@@ -266,7 +266,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has. Click reads them first: they apply even if another option is wrong."""
+    """Return the options that every command has. Click handles them first, even if another option's value is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(

@@ -340,7 +340,7 @@ def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> An
 
 
 def _map_function(view: DocumentView) -> str:
-    """Return a view's map function in JavaScript. It leaves out documents with a field in `by` that is not a text."""
+    """Return a view's map function in JavaScript. It leaves out `without`, and documents without texts in `by`."""
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:
