@@ -254,7 +254,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, began: datetime | None) -> datetime | None:
-    """Return when the next run starts, if the last one `began` then (None: now); None if runs are not repeated."""
+    """Return when the next run starts: `run.every` after `began` (None: now); None if runs are not repeated."""
     if not workspace.run.every:
         return None
     return began + timedelta(seconds=workspace.run.every) if began else now()

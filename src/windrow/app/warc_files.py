@@ -117,10 +117,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments.
-
-    Raise UsageError if the list is empty or too large, or if a file is missing.
-    """
+    """Yield the files that the lines of a list name; `#` begins a comment. Raise UsageError for any other file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_LIST_SIZE + 1)
@@ -168,7 +165,7 @@ def _read_index(path: Path) -> list[Path]:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return the name of a WARC file's source: the file's name without suffix, with `-` for other signs, cut to 64.
+    """Return the name of a WARC file's source: the file's name without suffix, with `-` for other signs.
 
     If it would not be valid, or a source of another collection has that name, `warc-` is put before it.
     """

@@ -80,7 +80,7 @@ class Windrow:
         """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
         `flags` are settings by name, which override all others. `named` is the folder of the option `--workspace`. If
-        `needed` names sources and collections, wrong settings of other sources are ignored.
+        `needed` names sources and collections, wrong settings of other sources, except `from`, are ignored.
         """
         from windrow.config import find_workspace, load
 
@@ -408,7 +408,7 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return how the results differ from the earlier ones, by collection with results. Raise UsageError for an unknown
+        Return how the results differ from the earlier ones, by collection with a store. Raise UsageError for an unknown
         name.
         """
         from windrow.adapters.adapter import harvested_collections

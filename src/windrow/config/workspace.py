@@ -231,7 +231,7 @@ def refuse_overlaps(
 ) -> None:
     """Raise ConfigError if a file or folder that windrow writes contains the workspace, or overlaps another one.
 
-    Two overlap if they are the same, if one is in the other, or if one is kept by SQLite beside the other.
+    Two overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
     `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
     `source_values` are the values of its sources. Files and folders that are only read may overlap each other.
     """

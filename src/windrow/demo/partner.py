@@ -125,10 +125,7 @@ def write_first_day(root: Path) -> None:
 
 
 def write_second_day(root: Path) -> None:
-    """Change the files below `root`: one centre adds documents, one corrects documents, and one withdraws some.
-
-    A mirror of a zip is removed.
-    """
+    """Change the files below `root`: centres add, correct and withdraw documents, and a mirror of a zip is removed."""
     write_file(root / "H" / "add", *drop("H", TUESDAY, 2, documents=2))
     corrected = {f"J.{TUESDAY}.1.experiment.impc.xml": experiments("J", 101, shift=1.0)}
     write_file(root / "J" / "edit", f"J.{TUESDAY}.50.impc.zip", pack(corrected))

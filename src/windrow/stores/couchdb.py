@@ -78,7 +78,7 @@ class CouchDocuments:
                 self._create(database)
 
     def _create(self, database: DocumentDatabase) -> None:
-        """Create a database and its views if they are missing, and replace views of an earlier version of windrow."""
+        """Create a database and its views if they are missing, and replace other views if the user may do so."""
         # Only an administrator may send a PUT for a database, even if the database exists.
         if self._request("GET", f"/{database.name}", good=(200, 404)).status == 404:
             self._request("PUT", f"/{database.name}", good=(201, 202, 412))
@@ -340,7 +340,10 @@ def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> An
 
 
 def _map_function(view: DocumentView) -> str:
-    """Return a view's map function in JavaScript. It leaves out `without`, and documents without texts in `by`."""
+    """Return a view's map function in JavaScript.
+
+    It leaves out documents that `without` describes, and those with a field in `by` that is not a text.
+    """
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:

@@ -66,7 +66,7 @@ FIRST_THOUSAND = ViewRange()
 
 
 class DocumentStore(Protocol):
-    """Databases of documents, each with a checkpoint. A repeated write changes nothing."""
+    """Databases of documents, each with a checkpoint. A repeated write leaves the same documents."""
 
     def checkpoints(self) -> tuple[int, int]:
         """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
@@ -242,8 +242,7 @@ class SqliteDocuments(SqliteStore):
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
         """Return a row number for a document, or None if SQLite may choose it. `current` is the present row number.
 
-        Later documents have higher numbers, because FTS5 returns matches in the order of rows without reading all of
-        them.
+        Documents with later times have higher numbers: FTS5 returns matches in the order of rows without reading all.
         """
         if not database.newest:
             return current

@@ -77,10 +77,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return, by key, the records whose observations the late `attempts` changed, each with its deleted values.
-
-        The list is empty for a record if no value of it was deleted.
-        """
+        """Return, by key, the deleted values ([] if none) of each record whose observations late `attempts` changed."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):

@@ -75,7 +75,7 @@ class RecordIndex:
     def update(self, pulse: Callable[[], bool]) -> None:
         """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False.
 
-        Raises StoreUnreachable if `pulse` returns False while another process writes the index.
+        Raise StoreUnreachable if `pulse` returns False while another process still writes the index.
         """
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
             fill_index(self.folder, self._fields, self._version, lambda index: self._fill(index, pulse), pulse)
@@ -91,7 +91,10 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `SearchedRecords`."""
+        """Return at most `limit` matches after the first `offset`: the best or, if the query has no words, the newest.
+
+        For `kind` see `SearchedRecords`.
+        """
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
@@ -134,7 +137,7 @@ class RecordIndex:
     def _find_date_field(self, query: Query) -> str:
         """Return the field by which the matches of a query without words are ordered.
 
-        It is that of the first date column by which all matches are filtered, since they have it, or else `updated`.
+        If a filter that every match must meet names a date column, it is the first such column; otherwise `updated`.
         """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
@@ -217,7 +220,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps differ from `known_stamps`, remove gone; return new stamps and removed ids."""
+        """Index records whose stamps differ from `known_stamps`, remove gone ones; return new stamps and gone ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
@@ -229,7 +232,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield documents of changed records; add their stamps to `stamps`, and records that are gone to `removed`."""
+        """Yield documents of changed records; add their stamps to `stamps`, and ids that are now gone to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:

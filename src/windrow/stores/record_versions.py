@@ -146,10 +146,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record in `completed` which of an attempt's values the session has added or changed.
-
-    `before` has the values that an earlier session wrote for the attempt.
-    """
+    """Record in `completed` which values of an attempt the session added or changed, compared with those `before`."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
@@ -169,7 +166,7 @@ def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conne
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the latest values of records by key, None for a gone record. Keys without any are left out.
+    """Return the latest values of records by key, None for a gone record. Keys not observed are left out.
 
     If `before` is not 0, only attempts before it are considered.
     """

@@ -232,7 +232,7 @@ class RecordStore(SkippedCounts):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return the asks of those of a few hundred `attempts` that wait for services, by attempt."""
+        """Return the asks of the attempts that wait, by attempt. `attempts` has at most a few hundred attempts."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -336,7 +336,7 @@ class RecordStore(SkippedCounts):
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the latest values of records by key, None for a gone record. Keys without any are left out.
+        """Return the latest values of records by key, None for a gone record. Keys not observed are left out.
 
         If `before` is not 0, only attempts before it are considered.
         """
@@ -368,7 +368,7 @@ class RecordStore(SkippedCounts):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `SearchedRecords`."""
+        """Return what `RecordIndex.find` returns: at most `limit` matches after the first `offset`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 

@@ -130,10 +130,7 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def remove_files(folder: Path) -> None:
-    """Remove the files of an index from its folder, the note last, so that a killed removal can be repeated.
-
-    Raise ConfigError if the folder is not an index.
-    """
+    """Remove the files of an index from its folder, the note last, so that a killed removal can be repeated."""
     refuse_foreign(folder)
     if not folder.is_dir():
         return
@@ -151,7 +148,7 @@ def remove_files(folder: Path) -> None:
 
 
 def remove_index(folder: Path) -> None:
-    """Remove an index, and its folder if that is then empty; raise ConfigError if the folder is not an index."""
+    """Remove an index, and its folder if that is then empty; raise ConfigError as `refuse_foreign` does."""
     remove_files(folder)
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()

@@ -48,7 +48,7 @@ _MAX_ATTEMPTS = 3  # of opening: another process may remove a file of the index 
 
 
 class FullTextIndex:
-    """An index of documents with integer ids, in a folder. `fresh` is true from its creation or `empty` to a `write`.
+    """An index of documents with integer ids, in a folder; a new or emptied index is `fresh` until a write.
 
     `commit` is the number of the last commit, or 0 for a new index.
     """
@@ -57,7 +57,7 @@ class FullTextIndex:
         """Open the index. If `fresh` is true, replace it by an empty index.
 
         `version` is the version of the documents. Raises IndexDamaged if the folder does not contain an undamaged index
-        of this version, StoreError if the index cannot be read, and ConfigError if a `fresh` one may not be there.
+        of this version, StoreError if the index cannot be read, and ConfigError if `refuse_foreign` does.
         """
         self.fresh = fresh
         self.folder = folder
