@@ -84,7 +84,7 @@ class WorkspaceState:
     resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, in each source's last session with a count
+    left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session came as far as their phase
 
 
@@ -143,7 +143,7 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return (reason, number) of the attempts at addresses that failed in the last session of any source."""
+    """Return (reason, number) of attempts at addresses that failed or were refused in the last session of a source."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]

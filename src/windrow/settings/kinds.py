@@ -97,8 +97,8 @@ class ValueKind(NamedTuple):
     """A kind of value; `noun` describes it in messages and on the reference page.
 
     `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
-    a value that may be a secret. `spell` converts the text of an environment variable to the value that TOML would
-    have. `show` converts a value that was read to text for people, and never shows a secret.
+    a value that may be a secret. `spell` converts the text of a variable or flag to the value that TOML would have.
+    `show` converts a value that was read to text for people, and never shows a secret.
     """
 
     noun: str
