@@ -153,7 +153,8 @@ def _requested_names(workspace: Workspace) -> set[str]:
 def _select(frontier: Frontier, decision: str, source: str, reason: str, excluded: Sequence[str]) -> list[Chosen]:
     """Return the items with this source and reason to which a decision can be applied.
 
-    Items that only the sources `excluded` have are left out. The ledger may have the reason under an old name.
+    Files and addresses that only the sources `excluded` have are left out, but not their attempts that were not read.
+    The ledger may have the reason under an old name.
     """
     old_and_new = all_names(REASONS, reason)
     return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling, excluded)]

@@ -152,9 +152,9 @@ class Service:
 
     A step gets every answer below 500 except redirects (3xx), denied access (401, 403, 407) and requests to come back
     later (408, 425, 429); it also gets an answer that is too large, with that reason. Anything else counts as failed
-    and is asked again, first after `busy` seconds and then after twice as many each time, by this run and by later
-    ones. `final` names statuses that count as answers nevertheless, and reasons (such as `Reason.TIMEOUT`) that the
-    step gets after `tries` failures in a row.
+    and is asked again by this run and by later ones, after `busy` seconds and then after twice as many each time, up to
+    a day, or after 90 seconds if access was denied. `final` names statuses that count as answers nevertheless, and
+    reasons (such as `Reason.TIMEOUT`) that the step gets after `tries` failures in a row.
 
     `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. It is sent in a header,
     after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the archive:
