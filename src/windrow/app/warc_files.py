@@ -167,7 +167,8 @@ def _read_index(path: Path) -> list[Path]:
 def _source_name(path: Path, other_sources: set[str]) -> str:
     """Return the name of a WARC file's source: the file's name without suffix, with `-` for other signs.
 
-    If it would not be valid, or a source of another collection has that name, `warc-` is put before it.
+    If it would not be valid, or a source of another collection has that name, `warc-` is put before it. The name is cut
+    to 64 characters.
     """
     stem = path.name
     for ending in _SUFFIXES:

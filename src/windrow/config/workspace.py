@@ -268,7 +268,7 @@ def refuse_overlaps(
 
 
 def location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
-    """Return the file or folder that a setting names; None for other settings, and for databases on a server.
+    """Return the file or folder that a setting names; None for other settings, and databases on a server or in memory.
 
     `root` is given only for a setting that names a file or folder: a text without a scheme is then a path below `root`.
     """

@@ -252,7 +252,7 @@ class CouchDocuments:
     def _write_split(
         self, database: str, revisions: list[dict[str, Any]], response: _Response, refused: dict[str, str]
     ) -> set[str]:
-        """Write refused revisions again in halves, until each refused one is found; return as `_write_bulk` does."""
+        """Write refused revisions again in halves, until each refused one is found; return what `_write_bulk` does."""
         if len(revisions) > 1:
             half = len(revisions) // 2
             conflicting = self._write_bulk(database, revisions[:half], refused)

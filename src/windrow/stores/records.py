@@ -72,7 +72,7 @@ _CHUNK_SIZE = 400  # attempts per query
 class AttemptStatement(NamedTuple):
     """What an attempt recorded of a key. `json` is the record, or empty if the record is gone or was skipped.
 
-    `reason` is why it was skipped, or None; `source` is empty then. `aside` is JSON stored beside the record, or empty.
+    `reason` is why it was skipped, or None; if it was, `source` is empty. `aside` is JSON beside the record, or empty.
     """
 
     attempt: int
