@@ -137,7 +137,7 @@ class RecordIndex:
     def _find_date_field(self, query: Query) -> str:
         """Return the field by which the matches of a query without words are ordered.
 
-        If a filter that every match must meet names a date column, it is that of the first such column; otherwise `updated`.
+        It is that of the first date column named by a filter that every match must meet, or else `updated`.
         """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
