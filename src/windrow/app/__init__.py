@@ -1,4 +1,4 @@
-"""The workspace as a Python object, which all commands use."""
+"""The workspace as a Python object, which the command line uses too."""
 
 from windrow.app.workspace import Windrow
 

@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
 
 @private_files()
 def prepare(folder: Path) -> Prepared:
-    """Make a workspace in a folder, or upgrade the ledger of an existing one; other files in it stay as they are.
+    """Make a workspace in a folder, or upgrade the ledger of an existing one; other existing files are not changed.
 
     Raise ConfigError if the folder cannot be written, or if the configuration in it is not valid.
     """
@@ -101,7 +101,8 @@ def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml` in the workspace `root`, and return its path.
 
     Raise UsageError if the source exists already, if its name or address is not allowed, or if the configuration would
-    not be valid. Raise ConfigError if the file cannot be written. After an error, there is no new file.
+    not be valid with it. Raise ConfigError if the configuration is not valid without it, or if the file cannot be
+    written. After an error, there is no new file.
     """
     collection, preset = _find_preset(new)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
@@ -258,7 +259,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each `.txt` file of a template; paths begin with `prefix` and lack `.txt`."""
+    """Return (path, text) of each `.txt` file below a folder; to its path, `prefix` is added and `.txt` is removed."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

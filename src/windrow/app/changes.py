@@ -103,7 +103,8 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
     """Count by reason the records that could not be read in the attempts within `facts` (first, last).
 
-    If `facts` is None, count those of all attempts, but not at addresses whose later attempts could be read.
+    If `facts` is None, count those of all attempts, but not at addresses whose later attempts could be read. Records
+    that sessions report as left out are only counted if `facts` is None.
     """
     counts: Counter[str] = Counter()
     for adapter in capable(CountsSkipped, harvested_collections(workspace, ledger)).values():
@@ -123,7 +124,7 @@ def since_window(ledger: Ledger, since: datetime) -> Window:
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
-    """Yield the changes in the listings of a collection's sources: those since `window.since`, or else in its facts."""
+    """Yield the changes in a collection's listings: those since `window.since`, or else those in `window.facts`."""
     facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
     for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:

@@ -38,12 +38,12 @@ class Checkup:
 
 
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
-    """Read every capture, and compare the pending steps, the stores and the projections with the ledger.
+    """Read every capture, and compare the archive's index, pending steps, stores and projections with the ledger.
 
     If the ledger has values of wrong types, nothing else is checked, and a fault says so.
 
-    Raises Locked if a run is under way and a pending step, store or projection differs from the ledger, or a takedown
-    is unfinished. During a run, the projections are always a little behind the ledger.
+    Raises Locked if a process holds the lease and a pending step, store or projection differs from the ledger, or a
+    takedown is unfinished. During a run, the projections may be a little behind the ledger.
     """
     checkup = Checkup(faults=check_values(ledger))
     if checkup.faults:  # the other checks would fail at these values
@@ -102,7 +102,7 @@ def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:
 
 
 def _suggest_command(folder: Path) -> str:
-    """Return the command for a folder that no collection checks: to import its WARC files or to adopt its zips."""
+    """Return the command for a folder that cannot be checked, which imports its WARC files or adopts its zips."""
     name, adopters = shlex.quote(str(folder)), [*registry.capable(Adopts).values()]
     if has_warc_files(folder):
         return f"windrow run {name}, which reads its WARC files"
@@ -125,10 +125,10 @@ def take_down(
     reason: str = "",
     adapters: Mapping[str, Forgets] | None = None,
 ) -> list[TakedownResult]:
-    """Take down the named targets and finish interrupted takedowns; return a result for each target.
+    """Take down the named targets and finish interrupted takedowns; return a result for each takedown.
 
     Raise Locked if a run is under way. A tombstone with the reason stays, and the target is not requested again until
-    the takedown is lifted. If another process that reads a database prevents the erasure, the result contains this
+    the takedown is lifted. If another process that reads a database prevents the erasure, all results contain this
     error, and the next call repeats the erasure. `adapters` (by collection) are by default those of all collections
     that have or had sources.
     """

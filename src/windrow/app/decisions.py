@@ -44,9 +44,10 @@ def decide(
 
     With `names`, the items with these names are chosen. Without `names`, items with this source and reason are chosen:
     for `retry`, failed or cancelled items, except those that only undeclared sources have, because no run requests
-    them; for `cancel`, waiting items. An empty `source` or `reason` selects all. With `dry_run` nothing is written.
-    Raise UsageError for an unknown name, reason or source, for names together with a source or reason, if none of the
-    three is given, for a retry of an undeclared source, and if a finished item would be cancelled.
+    them; for `cancel`, waiting items. An empty `source` or `reason` selects all. Items that are cancelled already are
+    not cancelled again. With `dry_run` nothing is written. Raise UsageError for an unknown name, reason or source, for
+    names together with a source or reason, if none of the three is given, for an undeclared source from which nothing
+    can be retried, and if a finished item would be cancelled.
     """
     reason = current_name(REASONS, reason)
     known_sources = _known_sources(workspace, ledger)
@@ -152,7 +153,8 @@ def _requested_names(workspace: Workspace) -> set[str]:
 def _select(frontier: Frontier, decision: str, source: str, reason: str, excluded: Sequence[str]) -> list[Chosen]:
     """Return the items with this source and reason to which a decision can be applied.
 
-    Items that only the sources `excluded` have are left out. The ledger may have the reason under an old name.
+    Files and addresses that only the sources `excluded` have are left out, but not their attempts that were not read.
+    The ledger may have the reason under an old name.
     """
     old_and_new = all_names(REASONS, reason)
     return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling, excluded)]

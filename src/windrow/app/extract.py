@@ -23,7 +23,7 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
     """Extract the main content of a page, given as bytes, a file or an address; only an address uses `workspace`.
 
     `url` is the address against which relative links in bytes or a file are resolved. Raise UsageError if the file does
-    not exist, if the page is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an
+    not exist, if bytes or a file exceed `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an
     address.
     """
     if isinstance(page, str) and "://" in page:

@@ -55,7 +55,7 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
 
 
 def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
-    """Count the items of all collections by kind, phase and status."""
+    """Count the items of each collection by kind, phase and status."""
     rows = ledger.items.by_step()
     adapters = _state_adapters({row.collection for row in rows})
     counts: Counter[tuple[str, str, str, str]] = Counter()

@@ -31,9 +31,9 @@ def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> P
 
 
 def read_look(path: Path, last_fact: int) -> int:
-    """Return the number of the last fact seen, or 0 if there is no last look; `last_fact` is the ledger's last fact.
+    """Return the number of the last fact seen, or 0 if there is no last look; it is at most `last_fact`.
 
-    Raises WindrowError if the file cannot be read or does not contain the number of a fact.
+    Raises WindrowError if the file cannot be read or does not contain a number from 0 to `last_fact`.
     """
     try:
         with open(path, "rb", opener=_open_at_once) as file:

@@ -75,10 +75,7 @@ def phase_span(collection: Collection, first: str = "", last: str = "") -> Phase
 
 
 def order_collections(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return names of collections in the order of a run: a collection runs after the ones whose captures it reads.
-
-    If collections read each other's captures, any of them may be the first.
-    """
+    """Return names of collections in the order of a run: a collection runs after those whose captures it reads."""
     inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
@@ -103,12 +100,11 @@ def preview(
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` every `interval` seconds, or once if it is 0, and yield each exit code.
+    """Call `run` every `interval` seconds, or once if `interval` is 0, and yield each exit code.
 
-    End after code 130, with which a stopped run ends.
-
-    If `run` raises an error, such as a lock or an unreachable database, `report` is called with a message, and the next
-    run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
+    Code 130, with which a stopped run ends, is the last. If `run` raises a WindrowError, such as Locked, `report` is
+    called with a message, and the next run starts when it is due. Usage and configuration errors, other errors, and any
+    error of a single run are raised.
     """
     while True:
         began = time.monotonic()
@@ -256,9 +252,10 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
 
 
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """Return the names of the chosen sources by collection. `names` are collections and sources; empty means all.
+    """Return the names of the chosen sources by collection, in the order of a run; without `names`, all are chosen.
 
-    Raise UsageError for an unknown name, and for a named source whose configured state forbids requests.
+    `names` are those of sources and collections. Sources of collections that are not installed are left out. Raise
+    UsageError for an unknown name, and for a named source whose configured state forbids requests.
     """
     collections_by_source = {source.name: source.collection for source in config.sources}
     unknown = [name for name in names if name not in collections_by_source and name not in collection_names()]
@@ -309,12 +306,12 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name, given in place of a source, is the address of a page."""
+    """Return whether a name, given in place of a source, begins like the address of a page."""
     return name.startswith(("http://", "https://"))
 
 
 def refuse_other_lines(lines: Mapping[int, str]) -> None:
-    """If any of the lines (by number) is a web address, raise UsageError, which names the lines that are not.
+    """Raise UsageError if some lines begin like web addresses and others are not valid ones; list the others by number.
 
     >>> refuse_other_lines({1: "https://example.org/", 3: "example.org/a"})
     Traceback (most recent call last):
@@ -352,7 +349,7 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     """Return a message, with the reason, for each chosen source that cannot be used.
 
-    A source whose collection is not known, because its file is not TOML, is chosen with every collection.
+    A source whose collection is not known, because its file is not TOML, is chosen if any collection is named.
     """
     chosen_names = {*names, ""} if any(name in collection_names() for name in names) else {*names}
     chosen = (source for source in config.sources if not names or {source.name, source.collection} & chosen_names)
@@ -382,7 +379,7 @@ def _open_harvest(config: Workspace, collection_name: str, source_names: Abstrac
 def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:
     """Return the harvest that imports the named WARC files, by its collection, or {} if no WARC file is named.
 
-    The WARC files in WACZ files are unpacked into `folder`.
+    The WARC files in WACZ files are unpacked into `folder`. Raise UsageError for arguments that are only for fetching.
     """
     files = named_warc_files(config, arguments.names, arguments.source)
     if not files:
@@ -417,7 +414,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
 
 
 def _count_open(config: Workspace, ledger: Ledger) -> int:
-    """Return how many files and captures are failed now, and how many documents are not read, whichever session it was.
+    """Return the number of files and captures that are failed now, and of documents and records not read so far.
 
     Addresses whose last request failed are not counted: they are requested again when they are due.
     """

@@ -52,7 +52,7 @@ def search(
     explain: bool = False,
     collections: Names[str] = (),
 ) -> SearchAnswer:
-    """Search `collections` or, if it is empty, the collections that have or had sources; any text is a valid query.
+    """Search `collections`; if there are none, those that have or had sources, or else all. Any text is a query.
 
     Each collection orders its own results. Results of several collections are merged by how well the words match title,
     snippet and address. If one collection has results with all the words, results of others with only some words are

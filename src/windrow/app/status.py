@@ -84,7 +84,7 @@ class WorkspaceState:
     resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, in each source's last session with a count
+    left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session came as far as their phase
 
 
@@ -123,7 +123,7 @@ def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) 
 
 
 def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
-    """Return how much collections left out that belongs to none of their sources, such as records of a catalogue."""
+    """Return counts of what was left out and does not come from a source, such as records of a catalogue."""
     tasks = ledger.sessions.left_out_of_no_source()
     counts = (RuleCount.read(task.collection, task.reason, task.comment) for task in tasks)
     return [count for count in counts if count]
@@ -143,7 +143,7 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return (reason, number) of the addresses that failed in the last sessions of the sources."""
+    """Return (reason, number) of attempts at addresses that failed or were refused in the last session of a source."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
@@ -217,7 +217,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something from its source, or failed; False if it only read captures."""
+    """Return whether a session requested something or failed; True too if its collection is not installed."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -254,7 +254,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, began: datetime | None) -> datetime | None:
-    """Return when the run after the one that `began` then starts; now if there was none, None if runs do not repeat."""
+    """Return when the next run starts: `run.every` after `began` (None: now); None if runs are not repeated."""
     if not workspace.run.every:
         return None
     return began + timedelta(seconds=workspace.run.every) if began else now()

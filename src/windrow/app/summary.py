@@ -123,7 +123,7 @@ class SessionSummary:
     errors: tuple[str, ...] = ()  # why tasks failed
     notes: tuple[str, ...] = ()  # remarks, such as about files that are tried later or about the clock
     repairs: tuple[str, ...] = ()  # what was repaired in the archive after an earlier crash
-    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, and parts of documents that caps left out
+    left_out: tuple[RuleCount, ...] = ()  # what rules or caps left out, and what was damaged
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # at most 1,000
     changes_left_out: bool = False
@@ -133,7 +133,7 @@ class SessionSummary:
 
     @property
     def kept_all(self) -> bool:
-        """Whether nothing was refused, nothing failed, and no cap left out anything."""
+        """Whether nothing was refused, failed or damaged, and no cap left out anything."""
         return not self.reasons and not self.errors and not self.capped
 
     @property
@@ -203,13 +203,13 @@ def _read_count(task: TaskRow) -> RuleCount | None:
 
 
 def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
-    """Return (reason, number) of what was found but is damaged, such as index lines, WARC records and lists of news."""
+    """Return (reason, number) of what the first phases found damaged: index lines, WARC records, lists of news."""
     counts = count_left_out(task for task in tasks if task.phase == 1)
     return [(count.reason, count.addresses) for count in counts if is_damage(count.reason)]
 
 
 def is_damage(reason: str) -> bool:
-    """Return whether a reason for which something is left out means that it is damaged.
+    """Return whether a reason for leaving something out means that this thing is damaged.
 
     >>> is_damage("truncated"), is_damage("not_wanted"), is_damage("query_denied"), is_damage("capped")
     (True, False, False, False)

@@ -40,12 +40,12 @@ def import_collection() -> str:
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
-    Names of sources and collections are skipped. A folder stands for all files below it whose suffix, in any letter
-    case, is that of a WARC or WACZ file, or of a packed file, to which `unpack_files` gives a `problem`. A CDX or CDXJ
-    file stands for the WARC files that its lines name. Any other file is a list of paths relative to its own folder,
-    one on each line. Each file is imported under the source `source` or, if that is empty, under a source named after
-    the file. Raises UsageError for names that cannot be imported together, and if `source` is not valid, or is set
-    although no WARC file is named.
+    Names of sources and collections are not taken as paths. A folder stands for all files below it whose suffix, in any
+    letter case, is that of a WARC or WACZ file, or of a packed file, to which `unpack_files` gives a `problem`. A CDX
+    or CDXJ file stands for the WARC files that its lines name. Any other file is a list of paths relative to its own
+    folder, one on each line. Each file is imported under the source `source` or, if that is empty, under a source named
+    after the file. Raises UsageError for names that cannot be imported together, if `source` is not valid, and if
+    `source` is set although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -117,7 +117,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments."""
+    """Yield the files that the lines of a list name; `#` begins a comment. Raise UsageError for any other file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_LIST_SIZE + 1)
@@ -165,9 +165,10 @@ def _read_index(path: Path) -> list[Path]:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return the name of a WARC file's source: that of the file, without its suffix.
+    """Return the name of a WARC file's source: the file's name without suffix, with `-` for other signs.
 
-    If it would not be valid, or a source of another collection has that name, `warc-` is put before it.
+    If it would not be valid, or a source of another collection has that name, `warc-` is put before it. The name is cut
+    to 64 characters.
     """
     stem = path.name
     for ending in _SUFFIXES:

@@ -80,7 +80,7 @@ class Windrow:
         """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
         `flags` are settings by name, which override all others. `named` is the folder of the option `--workspace`. If
-        `needed` names sources and collections, wrong settings of other sources are ignored.
+        `needed` names sources and collections, wrong settings of other sources, except `from`, are ignored.
         """
         from windrow.config import find_workspace, load
 
@@ -200,8 +200,8 @@ class Windrow:
     ) -> SessionSummary:
         """Harvest all sources, or the named sources and collections; return the summary.
 
-        `first` and `last` are the first and last phase. `limit` is the maximum number of items to fetch. Items that
-        their source dates before `since` are skipped. `again` repeats finished work of the chosen sources. `names` may
+        `first` and `last` are the first and last phase. `limit` is the most items to fetch for each collection. Items
+        that their source dates before `since` are skipped. `again` fetches finished items again. `names` may
         be WARC files in place of sources: they are imported under the source `source`, without any request. They may
         also be addresses of pages: each is requested once, now, and pages that it links to are not requested.
         `progress` shows how far the run is; `command` is the command line that the ledger records. The command of
@@ -215,7 +215,7 @@ class Windrow:
         return run(self.config, self.setup, arguments, command, progress)
 
     def _add_addresses(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-        """Add a source for the addresses among names; return names of sources, and whether there were addresses."""
+        """Add a source for addresses; return its name and True, or `names` and False if none of them is an address."""
         from windrow.app.run import is_address, source_of_addresses
         from windrow.config import load
 
@@ -280,7 +280,7 @@ class Windrow:
     def changes(
         self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
     ) -> list[SourceChange]:
-        """Return the changes at the sources since a time, or those of the last session if it is None, in order of time.
+        """Return the changes at the sources since a time (None: those of the last session), in order of time.
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
@@ -304,7 +304,7 @@ class Windrow:
     def unseen_changes(self, *, source: str = "", kind: str = "", lines: bool = False) -> Iterator[list[SourceChange]]:
         """Yield to a `with` block the changes of the sessions that ended since this user's last look, in order of time.
 
-        They count as seen if the block ends without an error. Each user, and each `source` and `kind`, has a last look.
+        They count as seen if the block ends without an error. For each `source` and `kind`, each user has a last look.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order
@@ -408,7 +408,8 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return, by collection, how the results differ from the earlier ones. Raise UsageError for an unknown name.
+        Return how the results differ from the earlier ones, by collection with a store. Raise UsageError for an unknown
+        name.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress

@@ -1,4 +1,4 @@
-"""The command line; its commands parse arguments, call `windrow.app`, and print the results."""
+"""The command line; its commands parse arguments, call the layers below, and print the results."""
 
 from windrow.cli.root import main
 

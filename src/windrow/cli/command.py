@@ -55,7 +55,7 @@ class Console:
     def open(self, flags: Mapping[str, Any] | None = None, needed: Sequence[str] = ()) -> Windrow:
         """Open the workspace of `--workspace`, by default that of the current folder; `flags` are settings by name.
 
-        If `needed` names sources and collections, wrong settings of other sources are ignored.
+        If `needed` names sources and collections, wrong settings of other sources, except `from`, are ignored.
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
         from windrow.private_files import private_files  # noqa: PLC0415 as above
@@ -73,7 +73,7 @@ class Console:
 
     @property
     def styled(self) -> bool:
-        """Whether standard output is a terminal that shows colours and bold text."""
+        """Whether to print colours and bold text: to a terminal that shows them, unless NO_COLOR is set."""
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:
@@ -243,7 +243,7 @@ class CommandGroup(_HelpLayout, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a subcommand; for an unknown name, raise a usage error that suggests the nearest name."""
+        """Find a subcommand; for an unknown name, raise a usage error that suggests a similar name, if there is one."""
         from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
 
         name = current_name(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
@@ -266,7 +266,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has. Click reads them first: they apply even if another option is wrong."""
+    """Return the options that every command has. Click handles them first, even if another option's value is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(

@@ -14,7 +14,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""Matches HTML comments, which contain the code that generates parts of the manual; readers should not see them."""
+"""Matches lines with HTML comments, which contain the code that generates parts of the manual; they are not shown."""
 
 
 def manual_pages() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""The entry point of the command line: loads commands, and reports an error as one line and an exit code."""
+"""The entry point of the command line: loads commands, and reports an error as a line, a hint and an exit code."""
 
 from __future__ import annotations
 

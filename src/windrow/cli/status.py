@@ -67,16 +67,16 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a list with one table of how much each rule and cap left out, or an empty list if nothing was left out."""
+    """Return a list with a table of what each rule or cap left out and what was damaged, or [] if `rules` is empty."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: by its exit code unless that is 0, as "all well" if there is nothing to report.
+    """Describe how a session ended: by its exit code or, if that is 0 or missing, by numbers, or as "all well".
 
-    Otherwise, the text has the numbers of refused and failed items, of parts of documents that caps left out, of
-    warnings, and of sources with errors. Addresses that rules leave out are not reported.
+    The numbers are those of refused and failed items, of things that caps left out, of warnings, and of sources with
+    errors. Addresses that rules leave out are not counted.
     """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:

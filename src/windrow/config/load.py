@@ -61,7 +61,8 @@ COMMAND_LINE = "the command line"
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
     """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those `added`.
 
-    Raises ConfigError if a name is not valid, or if two names have the same environment variables.
+    Raises ConfigError if a name is not valid, if two names have the same environment variables, or if [source] has
+    anything but tables.
     """
     tables = files.main.tree.get("source", {})
     if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
@@ -95,7 +96,7 @@ SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)  # of the sett
 def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and its values; if its file or collection cannot be used, `Source.unusable` says why."""
+    """Return a source and its values, unusable if its file or collection is; raise ConfigError for wrong settings."""
     if table.fault:
         return Source(table.name, "", Site(""), active=False, unusable=table.fault), ()
     collection_value = _find_collection(table, context, source_settings)
@@ -189,7 +190,7 @@ def load(
     setting (`{"drops.attempts": 5}`; a value of None means not set). `collections` are the usable collections by name,
     by default all installed ones. `added` are the tables of further sources by name. Raises ConfigError, which names
     file and setting, for unknown settings, wrong values and contradictions. If `needed` names sources and collections,
-    a wrong setting of any other source only makes that source unusable.
+    a wrong setting of any other source, except `from`, only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
@@ -240,10 +241,7 @@ def load(
 def _build_if_needed(
     table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return what `build` returns or, if it fails and the source is not needed, an unusable source without values.
-
-    If `needed` is empty, all sources are needed.
-    """
+    """Return what `build` returns or, if it fails and the source is not `needed` (empty: all), an unusable source."""
     try:
         return build()
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The configuration as frozen values. This module reads its files, host keys and passwords, and checks its paths."""
+"""The configuration as frozen values. This module reads its files and passwords, checks paths, and adds host keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunSettings:
     fetchers: int
     readers: int
     every: float
-    sandbox: bool  # whether the kernel restricts the processes that read documents
+    sandbox: bool  # whether the kernel restricts the processes that read or fetch documents
     group_reads: bool  # whether the group of the workspace may read the files that are written there
     notify: tuple[str, ...]  # the words of the command that gets each session's summary; empty if there is none
 
@@ -125,7 +125,7 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 def read_files(root: Path) -> ConfigFiles:
     """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml does not exist.
 
-    A file of a source that is not TOML has a `fault`; any other file that cannot be used raises ConfigError.
+    A file of a source that is not TOML has a `fault`; anything else that is wrong with a file raises ConfigError.
     """
     if not (root / MAIN_FILE).is_file():
         raise NotAWorkspace(f"there is no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
@@ -229,8 +229,9 @@ def replay_folder(path: Path) -> Path:
 def refuse_overlaps(
     root: Path, written_settings: AbstractSet[str], values: Mapping[str, Value], source_values: Iterable[Value]
 ) -> None:
-    """Raise ConfigError if a file or folder that windrow writes is the same as another one, is in it or contains it.
+    """Raise ConfigError if a file or folder that windrow writes contains the workspace, or overlaps another one.
 
+    Two overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
     `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
     `source_values` are the values of its sources. Files and folders that are only read may overlap each other.
     """
@@ -267,7 +268,7 @@ def refuse_overlaps(
 
 
 def location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
-    """Return the file or folder that a setting names; None for other settings, and for databases on a server.
+    """Return the file or folder that a setting names; None for other settings, and databases on a server or in memory.
 
     `root` is given only for a setting that names a file or folder: a text without a scheme is then a path below `root`.
     """
@@ -351,7 +352,8 @@ def trust(root: Path, source: str, key: str) -> bool:
     """Trust a host key of a source: add it to host_keys.toml. Return False if it was trusted already.
 
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
-    Raises ConfigError for any other text. The file is replaced as a whole: a reader sees the old file or the new one.
+    Raises ConfigError for any other text, for a source's name that is not valid, and if the file cannot be written. The
+    file is replaced as a whole: a reader sees the old file or the new one.
     """
     if not _HOST_KEY.fullmatch(key) or not is_name(source):
         raise ConfigError(f"{source!r}: expected a source's name and a host key (SHA256:... or a public key)")

@@ -120,10 +120,7 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
-    """Serve a folder over HTTPS, and write the certificate of its new CA into `workspace`.
-
-    Raise MissingExtra if trustme is not installed.
-    """
+    """Serve a folder over HTTPS, and write its CA certificate into `workspace`; raise MissingExtra without trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:

@@ -46,7 +46,7 @@ _PAPERS = (
 
 
 def write_library(folder: Path) -> None:
-    """Write the WARC file, its CDX file and the catalogue into a folder; one CDX line names a missing file."""
+    """Write the WARC file, its CDX file and the catalogue into a new folder; some CDX lines name what is not there."""
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
     with (folder / _WARC_NAME).open("wb") as warc:
@@ -81,7 +81,7 @@ def _response_record(url: str, body: bytes, digest: str) -> bytes:
 
 
 def _make_pdf(paper: _Paper) -> bytes:
-    """Return a PDF of one page: the title in large letters, the author, and the text in lines of at most 80 letters."""
+    """Return a PDF of one page: the title in large letters, the author, and the text in lines of about 80 letters."""
     words, lines = paper.text.split(), [""]
     for word in words:
         if len(lines[-1]) + len(word) > 80:

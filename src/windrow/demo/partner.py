@@ -15,7 +15,7 @@ _FIRST_DAY = date(2025, 1, 6)
 
 
 def specimens(centre: str, seed: int, count: int = 20) -> bytes:
-    """Return a document with `count` mice of a centre (about 420 bytes each)."""
+    """Return a document with `count` mice of a centre (about 320 bytes each)."""
     generator = random.Random(f"specimens {centre} {seed}")  # noqa: S311 made-up documents, no secret
     elements = []
     for number in range(count):
@@ -53,7 +53,7 @@ def _related_specimen(seed: int, number: int) -> str:
 
 
 def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
-    """Return a document with the blood counts of `count` mice, 1,200 bytes each. `shift` is added to each value."""
+    """Return a document with blood counts of `count` mice, about 1,700 bytes each. `shift` is added to each value."""
     generator = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
     lines = []
     for number in range(count):
@@ -125,10 +125,7 @@ def write_first_day(root: Path) -> None:
 
 
 def write_second_day(root: Path) -> None:
-    """Change the files below `root`: one centre adds documents, one corrects documents, and one withdraws some.
-
-    A mirror of a zip is removed.
-    """
+    """Change the files below `root`: centres add, correct and withdraw documents, and a mirror of a zip is removed."""
     write_file(root / "H" / "add", *drop("H", TUESDAY, 2, documents=2))
     corrected = {f"J.{TUESDAY}.1.experiment.impc.xml": experiments("J", 101, shift=1.0)}
     write_file(root / "J" / "edit", f"J.{TUESDAY}.50.impc.zip", pack(corrected))

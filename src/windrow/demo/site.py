@@ -96,10 +96,7 @@ def _harbour(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
-    """Return the museum's pages by path, with a feed, broken markup and an old encoding.
-
-    On day 2, one page is removed, and the feed has other news.
-    """
+    """Return the museum's pages by path, some with faults; on day 2, one is removed, and the feed has other news."""
     news_path, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )

@@ -45,7 +45,7 @@ class SourceTable(NamedTuple):
 class Given(NamedTuple):
     """The argument of `Configuration.section`: the workspace's folder `root`, and the values in its configuration.
 
-    `values` contains every setting of the workspace by dotted name. `rows` contains one mapping for each table of each
+    `values` contains every setting of the workspace by dotted name. `rows` contains the values of each table, by the
     array of tables that the collection declares. `file` is the name of the file, for error messages.
     """
 
@@ -75,7 +75,8 @@ def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed
 def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surroundings) -> Source:
     """Build a source from its table, with the values of all its settings as `options`.
 
-    Raises ConfigError if `url` is not valid, or missing although the source does not read captures of others.
+    Raises ConfigError if `url` is not valid, or missing although the source does not read captures of others, and if
+    the settings of its secret are not valid.
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
@@ -151,9 +152,9 @@ class Service:
 
     A step gets every answer below 500 except redirects (3xx), denied access (401, 403, 407) and requests to come back
     later (408, 425, 429); it also gets an answer that is too large, with that reason. Anything else counts as failed
-    and is asked again, first after `busy` seconds and then after twice as many each time, by this run and by later
-    ones. `final` names statuses that count as answers nevertheless, and reasons (such as `Reason.TIMEOUT`) that the
-    step gets after `tries` failures in a row.
+    and is asked again by this run and by later ones, after `busy` seconds and then after twice as many each time, up to
+    a day, or after 90 seconds if access was denied. `final` names statuses that count as answers nevertheless, and
+    reasons (such as `Reason.TIMEOUT`) that the step gets after `tries` failures in a row.
 
     `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. It is sent in a header,
     after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the archive:

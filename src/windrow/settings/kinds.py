@@ -42,7 +42,7 @@ def read_size(value: object) -> int:
 
 
 def show_size(byte_count: int) -> str:
-    """Return a number of bytes as a text, in the largest unit that divides it.
+    """Return a number of bytes as a text, in the largest unit that divides it, or else without a unit.
 
     >>> show_size(2 * 2**30), show_size(64_000_000), show_size(1234)
     ('2 GiB', '64 MB', '1234')
@@ -97,8 +97,8 @@ class ValueKind(NamedTuple):
     """A kind of value; `noun` describes it in messages and on the reference page.
 
     `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
-    a value that may be a secret. `spell` converts the text of an environment variable to the value that TOML would
-    have. `show` converts a value that was read to text for people, and never shows a secret.
+    a value that may be a secret. `spell` converts the text of a variable or flag to the value that TOML would have.
+    `show` converts a value that was read to text for people, and never shows a secret.
     """
 
     noun: str
@@ -156,9 +156,9 @@ def _read_pattern(value: Any, root: Path) -> str:
 
 
 def read_secret_place(value: Any, root: Path) -> Secret | None:
-    """Return where a secret is stored, or None for an empty text.
+    """Return where a secret is stored, which the text `env:NAME` or `file:PATH` says, or None for an empty text.
 
-    Raises ConfigError for any other text. The message does not contain the text.
+    Raises ConfigError for any other value. The message does not contain the value.
     """
     text = _read_text(value, root)
     if not text:

@@ -55,7 +55,7 @@ class Setting(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One setting's value and its origin: `default`, a file's name, `env NAME` or `flag --NAME`.
+    """One setting's value and its origin: `default`, a file's name, `the command line`, `env NAME` or `flag --NAME`.
 
     `shown` is the value as a text for people; for a secret it says where the secret is stored.
     """

@@ -51,7 +51,7 @@ class CouchDocuments:
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
         """Create missing databases and views at `url`; `secret` is `user:password` or empty.
 
-        Raises ConfigError for a URL that is not valid or contains a user or password, which messages would show.
+        Raises ConfigError for a URL that is not valid or contains an `@`: messages would show a password before it.
         """
         try:
             parts = urlsplit(url)
@@ -78,7 +78,7 @@ class CouchDocuments:
                 self._create(database)
 
     def _create(self, database: DocumentDatabase) -> None:
-        """Create a database and its views if they are missing, and replace views of an earlier version of windrow."""
+        """Create a database and its views if they are missing, and replace other views if the user may do so."""
         # Only an administrator may send a PUT for a database, even if the database exists.
         if self._request("GET", f"/{database.name}", good=(200, 404)).status == 404:
             self._request("PUT", f"/{database.name}", good=(201, 202, 412))
@@ -252,7 +252,7 @@ class CouchDocuments:
     def _write_split(
         self, database: str, revisions: list[dict[str, Any]], response: _Response, refused: dict[str, str]
     ) -> set[str]:
-        """Write refused revisions again in halves, until the revisions that the server refuses are found."""
+        """Write refused revisions again in halves, until each refused one is found; return what `_write_bulk` does."""
         if len(revisions) > 1:
             half = len(revisions) // 2
             conflicting = self._write_bulk(database, revisions[:half], refused)
@@ -340,7 +340,10 @@ def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> An
 
 
 def _map_function(view: DocumentView) -> str:
-    """Return the map function of a view in JavaScript; a document is left out if a field in `by` is not a text."""
+    """Return a view's map function in JavaScript.
+
+    It leaves out documents that `without` describes, and those with a field in `by` that is not a text.
+    """
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:

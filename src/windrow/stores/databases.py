@@ -178,7 +178,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the database name `database`, unless it has a name already or is an SQLite URL.
+    """Return `url` with the database name `database`, unless `url` has a name already or is an SQLite URL.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
@@ -196,7 +196,7 @@ def open_or_create(url: str, password: str | None) -> sa.Engine:
     """Make an engine for a database, and create the database, or the folder of an SQLite file, if it is missing.
 
     SQLite does not wait for the disk at each commit: the transactions of the last seconds before a power cut may be
-    lost, and are projected again. Raises ConfigError, MissingExtra or StoreError.
+    lost, and are projected again. Raises what `connect` raises, and StoreError if a server fails or refuses.
     """
     engine = connect(url, password, durable=False)
     if engine.dialect.name == "sqlite":

@@ -29,7 +29,7 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database. Equal texts of the field `once` are stored only once; the fields `texts` are searched.
+    """A database. In SQLite, equal texts of the field `once` are stored only once, and the fields `texts` are searched.
 
     In search results, documents with all words in the first of `texts` precede the others. In both groups, documents
     with the latest time in the field `newest` are first. An empty text or tuple means that there is no such field.
@@ -66,7 +66,7 @@ FIRST_THOUSAND = ViewRange()
 
 
 class DocumentStore(Protocol):
-    """Databases of documents, each with a checkpoint. A repeated write changes nothing."""
+    """Databases of documents, each with a checkpoint. A repeated write leaves the same documents."""
 
     def checkpoints(self) -> tuple[int, int]:
         """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
@@ -143,7 +143,7 @@ def _range_conditions(view: DocumentView, bounds: ViewRange) -> tuple[str, list[
 
 
 class SqliteDocuments(SqliteStore):
-    """`windrow.stores.documents.DocumentStore` in an SQLite file, with a table for each database."""
+    """`windrow.stores.documents.DocumentStore` in an SQLite file, with up to three tables for each database."""
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
         self._databases = {check_name(database.name): database for database in databases}
@@ -242,8 +242,7 @@ class SqliteDocuments(SqliteStore):
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
         """Return a row number for a document, or None if SQLite may choose it. `current` is the present row number.
 
-        Later documents have higher numbers, because FTS5 returns matches in the order of rows without reading all of
-        them.
+        Documents with later times have higher numbers: FTS5 returns matches in the order of rows without reading all.
         """
         if not database.newest:
             return current
@@ -311,8 +310,8 @@ class SqliteDocuments(SqliteStore):
         """Yield documents that have all words of a text, in the order that `DocumentDatabase` describes.
 
         Only the first field in `bounds.first` is used, as the first field of the view `view`; `start` and `end` are
-        times in the field `newest`. Any text is valid. A ranking by the rarity of words would have to read every
-        document with one of the words.
+        times in the field `newest`. Any text is valid; one without words finds nothing. A ranking by the rarity of
+        words would have to read every document with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word

@@ -61,7 +61,7 @@ class RefusedDocument(NamedTuple):
 class LateAttemptStore(RecordStore):
     """A store of records that lists attempts whose observations were added or removed after they had been settled.
 
-    An earlier run could not read these attempts, or read them differently.
+    When they were first settled, they could not be read, waited for services, or were read differently.
     """
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = ()) -> None:
@@ -77,10 +77,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return, by key, the records whose observations the late `attempts` changed, each with its deleted values.
-
-        The list is empty for a record if no value of it was deleted.
-        """
+        """Return, by key, the deleted values ([] if none) of each record whose observations late `attempts` changed."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -90,13 +87,13 @@ class LateAttemptStore(RecordStore):
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
         """Return the late `attempts`, and the attempts whose numbers of new records may change because of them.
 
-        For each of their records, this is the first attempt that observed it and is not late.
+        For each record of the late attempts, that is the first attempt that observed it and is not late.
         """
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether a statement is the latest one about its record."""
+        """Return whether the latest observation of a statement's record is by the attempt of the statement."""
         query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
@@ -105,7 +102,7 @@ class LateAttemptStore(RecordStore):
             return bool(self._connection.execute(query, (statement.key,)).fetchone() == (statement.attempt,))
 
     def remove_late_attempts(self, attempts: Sequence[int]) -> None:
-        """Remove attempts from the list."""
+        """Remove attempts from the list of late attempts."""
         with self._writing():
             self._connection.executemany(
                 "DELETE FROM late_statement WHERE attempt = ?", ((attempt,) for attempt in attempts)
@@ -127,9 +124,9 @@ class LateAttemptStore(RecordStore):
             self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove attempts from the list, what was read from them, and refused documents about them.
+        """Do what `RecordStore.forget` does, and remove refused documents about requests of these attempts.
 
-        Return the number of removed observations.
+        The attempts are also removed from the list. Return the number of removed observations.
         """
         numbers = [*attempts]
         count = super().forget(numbers)

@@ -142,7 +142,7 @@ def index_document(record: int, entry: Entry, columns: Sequence[TypedColumn] = (
 
 
 def _read_language(record: Any) -> str:
-    """Return a record's field `language`, or an empty text if that is not a text."""
+    """Return a record's field `language` if it is a text, otherwise an empty text."""
     language = record.get("language") if isinstance(record, dict) else None
     return language if isinstance(language, str) else ""
 
@@ -166,7 +166,7 @@ class SearchedRecords(NamedTuple):
 def build_clause(
     records: SearchedRecords, query: Query, share: float, word_forms: WordForms = MappingProxyType({})
 ) -> Clause:
-    """Return the clause for a query. If `share` is below 1, only this share of the words is required.
+    """Return the clause for a query. If `share` is below 1, a document needs only this share of the words.
 
     A document may have one of the `word_forms` of a word in place of the word, unless the query excludes the word.
     """

@@ -1,7 +1,8 @@
 """The search index of a store of records, in a folder beside its file.
 
 The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
-committed. So an old index can be updated. An index that is missing, damaged or of another file is built again.
+committed. So an old index can be updated. An index that is missing, damaged or of another file or version is built
+again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from windrow.stores.record_entries import (
 from windrow.stores.sqlite import transaction
 
 BATCH_SIZE = 2_000
-"""The maximum number of records that are indexed in one commit."""
+"""The maximum number of changes that are indexed in one commit; in a scratch folder there is only one commit."""
 _MARK_ALL_UNINDEXED = (
     "DELETE FROM indexed",
     "DELETE FROM unindexed",
@@ -72,12 +73,15 @@ class RecordIndex:
         return int(row[0]) if row else 0
 
     def update(self, pulse: Callable[[], bool]) -> None:
-        """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False."""
+        """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False.
+
+        Raise StoreUnreachable if `pulse` returns False while another process still writes the index.
+        """
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
             fill_index(self.folder, self._fields, self._version, lambda index: self._fill(index, pulse), pulse)
 
     def rebuild(self, pulse: Callable[[], object]) -> None:
-        """Build the index again, so that its files do not contain removed documents any more."""
+        """Remove the index and build it again, so that its files do not contain removed documents any more."""
 
         def go_on() -> bool:
             pulse()
@@ -87,7 +91,10 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `SearchedRecords`."""
+        """Return at most `limit` matches after the first `offset`: the best or, if the query has no words, the newest.
+
+        For `kind` see `SearchedRecords`.
+        """
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
@@ -130,7 +137,7 @@ class RecordIndex:
     def _find_date_field(self, query: Query) -> str:
         """Return the field by which the matches of a query without words are ordered.
 
-        It is the first date column by which the query filters, since all matches have it, or else `updated`.
+        It is that of the first date column named by a filter that every match must meet, or else `updated`.
         """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
@@ -181,7 +188,7 @@ class RecordIndex:
         return index.commit != self._meta("index_commit") or unindexed_row is not None
 
     def _fill(self, index: FullTextIndex, pulse: Callable[[], bool] = lambda: True) -> None:
-        """Index the changed records, or all records if the index is not at the commit that the store recorded."""
+        """Index the changed records, or all if the index is not at the recorded commit, while `pulse` returns True."""
         is_rebuild = index.fresh or index.commit != self._meta("index_commit")
         if is_rebuild:
             index.empty()
@@ -213,7 +220,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps differ from `known_stamps`, and remove gone ones; return their stamps and ids."""
+        """Index records whose stamps differ from `known_stamps`, remove gone ones; return new stamps and gone ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
@@ -225,7 +232,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield the documents of changed records; add their stamps to `stamps`, and gone records to `removed`."""
+        """Yield documents of changed records; add their stamps to `stamps`, and ids that are now gone to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:

@@ -1,6 +1,6 @@
 """The tables of the store of JSON records, with a view that derives versions from observations.
 
-The functions find and assign the keys, other names and aliases of records.
+The functions find, assign and remove the keys, other names and aliases of records.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def set_names(
 
     If the latest observation of the record is by the same source and has a value, a name that another record has
     belongs to two things: it stays with the other record, which is not gone, and no id is returned. The same holds if a
-    later attempt observed the other record.
+    later attempt observed a value of the other record.
     """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
@@ -122,8 +122,8 @@ def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str
     """Return the key of an observation's record, which may not exist yet.
 
     It is the record with the observation's key or, if there is none, with one of its aliases. If that record is another
-    thing, the observation has a record of its own; if the other record has the same key, `#` and the observation's
-    first name are added to it. If a record with such a longer key exists, it is the observation's record.
+    thing, the observation has a record of its own. If the other record has the observation's key, the key of the own
+    record is that key, `#` and the observation's first name. If a record with such a key exists, it is always used.
     """
     key, names = observation.key, observation.names
     is_known = _has_key(connection, key)

@@ -61,8 +61,8 @@ class Skipped(NamedTuple):
 class RecordVersion(NamedTuple):
     """An observation of a record. `change` is new, changed, same or gone; `json` is its value, or empty if gone.
 
-    `digest` is that of the value with its texts for the search, not of bytes. `aside` is JSON that was stored beside
-    this value when it was first observed, or an empty text.
+    `digest` is that of the value with its text for the search, not of bytes, or empty if gone. `aside` is JSON that was
+    stored beside this value when it was first observed, or empty.
     """
 
     key: str
@@ -146,10 +146,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record in `completed` which of an attempt's values the session has changed.
-
-    `before` has the values that an earlier session wrote for the attempt.
-    """
+    """Record in `completed` which values of an attempt the session added or changed, compared with those `before`."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
@@ -159,7 +156,7 @@ def note_completed(connection: sqlite3.Connection, attempt: int, session: int, b
 
 
 def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
-    """Copy the table `completed` from the store that this one replaces, in the open transaction."""
+    """Copy the rows of `completed` for copied observations from the store that this one replaces; do not commit."""
     rows = old_connection.execute(
         "SELECT c.attempt, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )
@@ -169,7 +166,7 @@ def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conne
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the latest values of records by key; None for a gone record.
+    """Return the latest values of records by key, None for a gone record. Keys not observed are left out.
 
     If `before` is not 0, only attempts before it are considered.
     """

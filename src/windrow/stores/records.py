@@ -70,9 +70,9 @@ _CHUNK_SIZE = 400  # attempts per query
 
 
 class AttemptStatement(NamedTuple):
-    """What an attempt recorded about a key. `json` is the record, or empty if it is gone or was skipped.
+    """What an attempt recorded of a key. `json` is the record, or empty if the record is gone or was skipped.
 
-    `reason` is why it was skipped, or None. `aside` is JSON that is stored beside the record, or empty.
+    `reason` is why it was skipped, or None; if it was, `source` is empty. `aside` is JSON beside the record, or empty.
     """
 
     attempt: int
@@ -89,7 +89,7 @@ class RecordStore(SkippedCounts):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
-        """Open the file, and create its tables unless `read_only`; searches filter records by `columns`."""
+        """Open the file, and create missing tables if it may be written; searches filter records by `columns`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._columns = columns
         self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
@@ -113,7 +113,7 @@ class RecordStore(SkippedCounts):
         return str(row[0]).removeprefix("v") if row else ""
 
     def set_reader_version(self, version: str) -> None:
-        """Record the version of the step that reads the records, before any record is written."""
+        """Record the version of the step that reads the first records; it is called before any record is written."""
         with self._writing():
             # The column has numeric affinity: without the "v", SQLite would store "2.10" as a number.
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
@@ -128,7 +128,7 @@ class RecordStore(SkippedCounts):
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write the observations of attempts, and the checkpoint, in one transaction.
+        """Write what attempts observed, skipped and wait for, and the checkpoint if it is higher, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
         could not be read now or waits for services. The changes belong to `session` (0: to the next that writes).
@@ -152,7 +152,7 @@ class RecordStore(SkippedCounts):
             )
 
     def _settle_entry(self, entry: AttemptObservations) -> set[int]:
-        """Write the results of an attempt; return the ids of the records whose observations changed."""
+        """Write the results of an attempt; return the ids of the records whose observations may have changed."""
         run = self._connection.execute
         pending_asks = [tuple(ask) for ask in entry.results if isinstance(ask, PendingAsk)]
         if pending_asks:
@@ -186,7 +186,7 @@ class RecordStore(SkippedCounts):
     def _write_observation(
         self, entry: AttemptObservations, observation: Observation, old_rows: Iterable[tuple[Any, ...]] = ()
     ) -> set[int]:
-        """Write an observation; return the ids of its record, and of records that had its names and are now gone."""
+        """Write an observation, and that records which had its names are gone; return the ids of all these records."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
@@ -232,7 +232,7 @@ class RecordStore(SkippedCounts):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return the asks that these attempts wait for, by attempt. `attempts` has at most a few hundred."""
+        """Return the asks of the attempts that wait, by attempt. `attempts` has at most a few hundred attempts."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -247,12 +247,12 @@ class RecordStore(SkippedCounts):
             return self._connection.execute(_DELETE_UNUSED_VALUES).rowcount
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Update the search index; if `pulse` returns False, the update stops, and the next search continues it."""
+        """Update the search index, as `RecordIndex.update` does; the next search continues an update that stopped."""
         with self._guarded():
             self._index().update(pulse)
 
     def rebuild_index(self, pulse: Callable[[], object]) -> None:
-        """Build the search index again, so that removed records do not stay in its files."""
+        """Remove the search index and build it again, so that removed records do not stay in its files."""
         with self._guarded():
             self._index().rebuild(pulse)
 
@@ -278,7 +278,7 @@ class RecordStore(SkippedCounts):
         return list(self._versions("WHERE record = ? ORDER BY at, attempt", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
-        """Yield every version of every record; observations of an unchanged value are left out."""
+        """Yield every version of every record, sorted by key and time; observations without a change are left out."""
         return self._versions("WHERE change <> 'same' ORDER BY key, at, attempt")
 
     def _versions(self, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
@@ -322,7 +322,7 @@ class RecordStore(SkippedCounts):
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
         """Copy sessions, takedowns and the observations of all sources except `sources` from an earlier store.
 
-        The captures of the copied sources cannot be read again, because these sources are no longer configured.
+        The sources that are copied were not read again, for example because they are no longer configured.
         """
         with self._writing():
             copy_sessions(self._connection, old_store._connection)
@@ -336,7 +336,7 @@ class RecordStore(SkippedCounts):
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for a gone record. Keys without a record are left out.
+        """Return the latest values of records by key, None for a gone record. Keys not observed are left out.
 
         If `before` is not 0, only attempts before it are considered.
         """
@@ -368,7 +368,7 @@ class RecordStore(SkippedCounts):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `SearchedRecords`."""
+        """Return what `RecordIndex.find` returns: at most `limit` matches after the first `offset`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
@@ -378,7 +378,7 @@ class RecordStore(SkippedCounts):
             return self._index().count_facets(query, kind)
 
     def has_record(self, key: str) -> bool:
-        """Return whether there is or was a record with this key."""
+        """Return whether the store has a record with this key, current or gone."""
         with self._guarded():
             return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
@@ -388,7 +388,7 @@ class RecordStore(SkippedCounts):
             return key_of_alias(self._connection, alias)
 
     def written_keys(self, after: int) -> tuple[list[str], int]:
-        """Return the keys of the records that sessions after `after` changed, and the number of the last session."""
+        """Return the keys of the records that sessions after `after` changed, and the last session's number, or 0."""
         with self._guarded():
             (last,) = self._connection.execute("SELECT coalesce(max(session), 0) FROM windrow_settled").fetchone()
         return sorted({version.key for _, version in self.written_versions((after + 1, last))}), last
@@ -407,7 +407,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return, by attempt, how many records it observed, and how many of them it was the first to observe.
+        """Return, by attempt with observations, how many records it observed, and how many it was the first to observe.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """
@@ -465,12 +465,12 @@ class RecordStore(SkippedCounts):
                     yield f"a value does not match its digest {value_digest[:19]}"
 
     def index_faults(self) -> Iterator[str]:
-        """Yield a message if the search index differs from the records."""
+        """Yield a message if the search index cannot be read, or differs from the records that were indexed."""
         with self._guarded():
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove what was read from attempts and overwrite it in the file; return the count of removed observations."""
+        """Erase what was read from attempts, and record their takedown; return the number of removed observations."""
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)

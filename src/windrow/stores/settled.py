@@ -21,7 +21,7 @@ _RECORD_LAST_ATTEMPT = (
 
 
 def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -> None:
-    """Record the last attempt of each session in the open transaction; session 0 is ignored."""
+    """Record the last attempt of each session, unless a later one is recorded; ignore session 0, and do not commit."""
     rows = [(session, last_attempt) for session, last_attempt in sessions.items() if session]
     connection.executemany(_RECORD_LAST_ATTEMPT, rows)
 
@@ -33,7 +33,7 @@ def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Ca
 
 
 def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
-    """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction.
+    """Copy the rows of earlier sessions, if there are any, from the store that this one replaces; do not commit.
 
     Of the sessions recorded in this store, only the last one stays.
     """

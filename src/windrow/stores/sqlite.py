@@ -55,7 +55,8 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
 def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096) -> sqlite3.Connection:
     """Open a database file in autocommit mode, with a write-ahead log; committed transactions survive a power cut.
 
-    A missing file is created, with pages of `page_size` bytes. With `read_only` the file must exist and is not changed.
+    A missing file is created, with its folder and with pages of `page_size` bytes. With `read_only` the file must exist
+    and is not changed.
     """
     if read_only:
         return open_read_only(path, "mode=ro")
@@ -71,7 +72,7 @@ def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096)
 def open_or_read(
     path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
-    """Open a file for writing, or only for reading if it exists and cannot be written.
+    """Open a file for writing, or read-only if it exists and cannot be written.
 
     Return the connection, and the error that prevents writing, or None if the file was opened for writing. A file
     cannot be written without permission, or if its disk is read-only or full.
@@ -229,7 +230,7 @@ class SqliteStore:
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
         """Open the file and create the tables of `schema`; with `read_only` the file must exist and is not changed.
 
-        An existing file that cannot be written is opened for reading; `_writing` then raises the error.
+        An existing file that cannot be written is opened read-only; `_writing` then raises a StoreError.
         """
         self.path = path
         self._refusal: sqlite3.Error | None = None
@@ -341,7 +342,7 @@ class SqliteReader:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise a StoreError, with a reason if one fits, for an error of SQLite or a value of a wrong type."""
+        """Raise StoreError, with a reason if one fits, for errors of SQLite and values of a wrong type in the file."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:

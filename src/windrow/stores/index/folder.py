@@ -117,7 +117,7 @@ def _is_note(path: Path) -> bool:
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Prepare a folder for a new index, after removing an old one; return the folder below it for Tantivy's files.
+    """Prepare a folder for a new index, after removing an old one; return the folder in it for Tantivy's files.
 
     Until `write_note` is called, the index is unfinished: when it is opened, it is built again.
     """
@@ -130,7 +130,7 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def remove_files(folder: Path) -> None:
-    """Remove the files of an index from its folder: the note last, so that a killed removal can be repeated."""
+    """Remove the files of an index from its folder, the note last, so that a killed removal can be repeated."""
     refuse_foreign(folder)
     if not folder.is_dir():
         return
@@ -148,7 +148,7 @@ def remove_files(folder: Path) -> None:
 
 
 def remove_index(folder: Path) -> None:
-    """Remove an index, and its folder if that is then empty; raise ConfigError if the folder is not an index."""
+    """Remove an index, and its folder if that is then empty; raise ConfigError as `refuse_foreign` does."""
     remove_files(folder)
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
@@ -156,7 +156,7 @@ def remove_index(folder: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
-    """Lock a folder until the block ends, so that no other process writes the index in it.
+    """Lock a folder, which is made if missing, until the block ends, so that only this process writes the index in it.
 
     While another process has the lock, `wait` is called ten times a second; when it returns False, StoreUnreachable is
     raised.
@@ -185,7 +185,7 @@ def _try_lock(descriptor: int) -> bool:
 def link_files(folder: Path, into: Path) -> None:
     """Make an index in the folder `into` from links to the files of the index in `folder`.
 
-    Tantivy does not change the files that are linked. The other files are copied.
+    Tantivy does not change the files that are linked. The note, the manifest and `meta.json` are copied.
     """
     text_folder = into / TEXT_FOLDER
     text_folder.mkdir()

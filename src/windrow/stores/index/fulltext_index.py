@@ -48,7 +48,7 @@ _MAX_ATTEMPTS = 3  # of opening: another process may remove a file of the index 
 
 
 class FullTextIndex:
-    """An index of documents with integer ids, in a folder; it is `fresh` while it is new or empty.
+    """An index of documents with integer ids, in a folder; a new or emptied index is `fresh` until a write.
 
     `commit` is the number of the last commit, or 0 for a new index.
     """
@@ -57,7 +57,7 @@ class FullTextIndex:
         """Open the index. If `fresh` is true, replace it by an empty index.
 
         `version` is the version of the documents. Raises IndexDamaged if the folder does not contain an undamaged index
-        of this version, StoreError if the index cannot be read, and ConfigError if the folder is not for an index.
+        of this version, StoreError if the index cannot be read, and ConfigError if `refuse_foreign` does.
         """
         self.fresh = fresh
         self.folder = folder
@@ -109,8 +109,8 @@ class FullTextIndex:
     def write(self, documents: Iterable[IndexDocument], removed: Iterable[int] = ()) -> int:
         """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
-        Return the number of documents written. A crash leaves either all changes or none of them. Each write changes
-        `commit`. `removed` is read after `documents`.
+        While the index is `fresh`, the ids must differ. Return the number of documents written. A crash leaves either
+        all changes or none of them. Each write changes `commit`. `removed` is read after `documents`.
         """
         count = 0
         with _map_errors(self.folder):
