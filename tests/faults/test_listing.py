@@ -107,14 +107,20 @@ def test_a_base_folder_without_any_of_the_three_is_a_failed_listing_and_nothing_
 
 
 def test_lines_of_a_manifest_that_lie_outside_are_told(make_workspace):
+    def answer(lines):
+        return f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(lines)}\r\n\r\n{lines}".encode()
+
     workspace = make_workspace()
-    lines = f"{KEY}\nwrong/{NAME}\nREADME\n/etc/{NAME}\n\nedit/\n"
-    answer = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(lines)}\r\n\r\n{lines}".encode()
-    with listening(http(answer)) as port:
+    outside_lines = f"wrong/{NAME}\nREADME\n/etc/{NAME}\n\nedit/\n"
+    current_answer = answer(f"{KEY}\n{outside_lines}")
+    with listening(lambda connection: http(current_answer)(connection)) as port:
         workspace.add_source(
             "web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=60, attempts=1, connections=1
         )
         assert workspace.run().code == 0  # the zip itself is answered with the manifest, and refused
+        current_answer = answer(outside_lines)
+        assert workspace.run().code == 0
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(1,)]
     outside = [f"wrong/{NAME}", "README", f"/etc/{NAME}"]
     assert refusals(workspace, "web") == [(path, "not_wanted") for path in outside]
 

@@ -58,6 +58,13 @@ def test_a_base_is_minded():
     assert memo(URL, HTML, b'<base href="/z/">' + page) == ("https://h.example/z/", ["y.html"])
 
 
+def test_a_known_path_is_offered_again_if_its_base_is_on_another_origin():
+    memo = LinkMemo(reader())
+    page = b'<a href="/x">x</a>'
+    assert memo(URL, HTML, page)[1] == ["/x"]
+    assert memo(URL, HTML, b'<base href="https://o.example/">' + page) == ("https://o.example/", ["/x"])
+
+
 def test_other_encodings_are_read_in_full():
     memo = LinkMemo(reader())
     assert memo(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]

@@ -16,7 +16,7 @@ from windrow.content.tree import parse
 from windrow.formats import robots
 from windrow.formats.sniff import sniff
 from windrow.formats.srcset import parse_srcset
-from windrow.formats.url import normalise
+from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import read_hints
 
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -148,6 +148,8 @@ class LinkMemo:
         if possible_tags and tags <= self._folder_tags.get(folder, _NO_TAGS):
             return url, []
         base, references = self._read(url, fields, body)
+        if base != url and parts(base).origin != parts(url).origin:
+            return base, references  # a path such as /x has another target there
         if tags and base == url:
             self._learn_tags(folder, tags, url, set(references))
         known_references = self._known_references
