@@ -1,6 +1,6 @@
 """Record what happens to items: readings of steps, decisions and findings, and the step that each item waits for.
 
-An item is a listed file, a member of a listed file, or an imported WARC file, and is identified by its number.
+These items are listed files, members of listed files, and imported WARC files, each identified by its number.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ItemWriter:
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends before its pending step: an operator decided so, or its file is fetched again."""
+        """Record that an item ends before its pending step: an operator cancelled it, or orders its file again."""
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number

@@ -1,4 +1,4 @@
-"""Record sessions and their tasks, and tell which facts a session reports."""
+"""Record sessions and their tasks, and what rules left out; tell which facts a session reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class RuleCount(NamedTuple):
-    """The number of a source's addresses that one rule left out in a session. `example` is the first of them."""
+    """The number of addresses or other things that a rule or cap left out of a source; `example` is the first one."""
 
     source: str
     reason: str
@@ -50,8 +50,9 @@ class SessionQueries(TypedSessions):
     def reported_facts(self, session: int) -> tuple[int, int]:
         """Return the (first, last) number of the facts that a session reports. If it reports none, last < first.
 
-        A session reports its own changes, and the changes of killed sessions directly before it. A killed session that
-        is followed by another reports nothing, and neither does a session that only recorded an operator's decision.
+        A session reports its own changes, and those after the last session that ended and had a task. A killed session
+        that is followed by another reports nothing, and neither does a session without a task, which only recorded an
+        operator's decision.
         """
         row = self.get(session)
         assert row is not None
@@ -61,7 +62,7 @@ class SessionQueries(TypedSessions):
         return reported_before + 1, row.last if reports_changes else reported_before
 
     def rule_counts(self, source: str) -> list[tuple[SourceTask, RuleCount]]:
-        """Return what rules left out of a source, with the task that counted it, in the order of the ledger."""
+        """Return the counts of what rules left out of a source, with their tasks, in the order of the ledger."""
         return [
             (task, count)
             for task in self.tasks_of_source(source)
@@ -69,7 +70,7 @@ class SessionQueries(TypedSessions):
         ]
 
     def left_out_in_last(self, source: str) -> list[RuleCount]:
-        """Return what was left out of a source, in each phase in the last session whose task did not fail there."""
+        """Return what rules left out of a source: for each phase, in the last session with a task that did not fail."""
         last_sessions = {task.phase: task.session for task in self.tasks_of_source(source) if task.failed is False}
         counts = self.rule_counts(source)
         return [count for task, count in counts if task.failed is False and task.session == last_sessions[task.phase]]
