@@ -150,7 +150,7 @@ class LedgerDatabase:
             self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Move the write-ahead log into the database, calling `pulse` meanwhile. Return whether the log is empty now."""
+        """Move the write-ahead log into the database, calling `pulse` meanwhile. Return whether the log is empty."""
         with self.guarded():
             return empty_wal(self.connection, pulse)
 

@@ -78,7 +78,7 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Delete the host's requests, all that `attempts` led to, and the outcomes of those not in `attempts_to_keep`."""
+        """Delete the host's requests, what `attempts` led to, and the outcomes of those not in `attempts_to_keep`."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)

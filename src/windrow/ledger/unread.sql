@@ -1,7 +1,7 @@
 -- Queries on attempts and items that could not be read for a cause other than their bytes, and must be read again.
 
 -- row: UnreadDocument
--- An attempt or an item that a version of a step failed to read, how often in a row, and when last.
+-- An attempt or an item that a version of a step failed to read: why, how often in a row, and when last.
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class UnreadDocument(NamedTuple):
-    """An attempt or an item that a version of a step failed to read, how often in a row, and when last."""
+    """An attempt or an item that a version of a step failed to read: why, how often in a row, and when last."""
 
     number: int
     version: str
