@@ -407,7 +407,7 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A question that a step leaves to the store: whether the store has `key` among the keys that `question` asks for.
 
-    If it does not, `finding` is added to the findings of the reading.
+    If the store does not have `key`, `finding` is added to the findings of the reading.
     """
 
     question: str

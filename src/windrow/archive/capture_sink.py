@@ -79,11 +79,11 @@ class ArchiveWriter:
         return self.folder / PARTS_FOLDER / f"{name}.warc"
 
     def large_path(self, name: str) -> Path:
-        """Return the path in the archive to which the part file `name` is moved when it is complete."""
+        """Return the path in the archive to which the part file `name` is moved when the transfer is complete."""
         return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise DiskFull if writing `size` bytes would leave less than about `limits.free_space` bytes free."""
+        """Raise DiskFull if writing `size` bytes would leave less than about `limits.free_space` bytes of the disk."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -105,7 +105,7 @@ class ArchiveWriter:
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
-        """Copy a record from another file, and return its new place. `packed` is whether it is a gzip member there.
+        """Copy a record from another file, and return its new place. `packed` is whether the record is a gzip member.
 
         If `arc`, the other file is an ARC file, and the record is converted to WARC.
         """
@@ -148,7 +148,7 @@ class CaptureSink:
     """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, started: datetime) -> None:
-        """Prepare for a transfer that begins at `started`. It continues a part file if there is one and it is large."""
+        """Prepare for a transfer that begins at `started`. Unless the file is small, its part file is continued."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -298,10 +298,10 @@ class CaptureSink:
                 )
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
-        """Check the size, archive the body, or a revisit record if it is unchanged, and return the archived response.
+        """Check the size, archive the body (as a revisit if it is unchanged), and return the archived response.
 
         If the response is `unchanged` (304), nothing is checked, and only its head is written, as a metadata record.
-        Replay tools would show a revisit record of it as an empty page.
+        Replay tools would show a revisit record of such a response as an empty page.
         """
         if unchanged:
             # Indexers would take a metadata record with the page's own address for a version of the page.
@@ -343,7 +343,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
-        """Write the body as a record, or a revisit record if the last capture has its digest; return its place."""
+        """Write a record of the body, or a revisit if the last capture has the same digest; return the new place."""
         fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
         is_revisit = body_digest == previous.digest
@@ -363,7 +363,7 @@ class CaptureSink:
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """Compare the body with a checksum (`ALGORITHM:HEX`); if it differs, discard it and raise TransientFailure."""
+        """If the body does not have a checksum (`ALGORITHM:HEX`), discard the body and raise TransientFailure."""
         algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:

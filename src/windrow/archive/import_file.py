@@ -40,7 +40,7 @@ _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`. Return a clause that says where its compression is broken, or "" if it is not.
+    """Repack `source` as `destination`. Return a clause that says where `source` is broken, or "" if it is not.
 
     `digest` and `form` are the digest and the form of `source`. Raises DiskFull, and ArchiveError if `source` cannot be
     decompressed at all, inflates beyond the limits or is not WARC or ARC, or if a file cannot be read or written.
@@ -200,8 +200,8 @@ def _skip_zeros(file: BinaryIO, packed: bytes) -> bytes:
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
     """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames.
 
-    Raises `_BrokenStream` where it is broken or ends within a frame, and ArchiveError if the extra `codings` is not
-    installed.
+    Raises `_BrokenStream` where the file is broken or ends within a frame, and ArchiveError if the extra `codings` is
+    not installed.
     """
     try:
         import zstandard  # noqa: PLC0415 an optional part

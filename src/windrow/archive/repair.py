@@ -47,7 +47,7 @@ def lock_archive(folder: Path) -> Iterator[None]:
 
 
 def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
-    """Raise ConfigError if an archive belongs to another ledger, since `repair_archive` would remove its captures.
+    """Raise ConfigError if an archive belongs to another ledger, whose captures `repair_archive` would remove.
 
     `ledger` is the identity of this ledger, or "" before its first session. Without a mark in the archive, the names of
     its files are compared with `recorded_ends`, which is explained at `repair_archive`.

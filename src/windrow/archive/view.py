@@ -113,7 +113,7 @@ def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:
 def _read_start(folder: Path, place: ArchivePlace, length: int) -> bytes:
     """Read at most `length` bytes from the start of a record. No file object is made, since that takes longer.
 
-    Raises ArchiveError if the path of the record's file leads out of the archive, and OSError if it cannot be read.
+    Raises ArchiveError if the file's path leads out of the archive, and OSError if the file cannot be read.
     """
     if place.warc.startswith("/") or (".." in place.warc and ".." in place.warc.split("/")):
         raise ArchiveError(f"the file {place.warc} is not in the archive")

@@ -105,8 +105,8 @@ def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[s
 def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
     """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
 
-    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored if `_ALGORITHMS` does not have its
-    algorithm.
+    `expected` is the digest that the member should have, as `ALGORITHM:HEX`. It is not compared if its algorithm is not
+    one of `_ALGORITHMS`.
     """
     algorithm, _, expected_hex = expected.lower().partition(":")
     hasher = hashlib.new(algorithm if algorithm in _ALGORITHMS else "sha256", usedforsecurity=False)

@@ -15,8 +15,8 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
--- Return the number of a source's host with this origin or, if it has none, of a captured one, or None.
--- A captured host is one of the same collection that is known only from captures of others.
+-- Return the number of a source's host with this origin or, without one, of a captured host, or None.
+-- A captured host is one of the same collection and origin that is known only from captures of others.
 SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))

@@ -177,7 +177,7 @@ SELECT source, origin, status, reason, message FROM (
 ORDER BY last;
 
 -- def seconds_by_origin(collection: str) -> dict[str, float]
--- Return the average response time of each origin in seconds, by origin.
+-- Return the average response time of each origin to a collection in seconds, by origin.
 SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h ON h.seq = v.host
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 

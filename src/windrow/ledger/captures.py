@@ -1,7 +1,7 @@
 """Record which captures of other collections and programs a collection takes, and imported WARC files.
 
 An index lists captures, one in each line. A source reads indexes and takes the captures that its rules allow. A
-collection of this ledger, or a WARC file without an index, is read as if it were one.
+collection of this ledger, or a WARC file without an index, is read like an index.
 """
 
 from __future__ import annotations

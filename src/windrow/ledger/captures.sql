@@ -6,7 +6,7 @@ SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return the first place of an address's bytes with this digest, or None. Later revisits refer to it.
+-- Return the place of the first record with bytes of an address that have this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 

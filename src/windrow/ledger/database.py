@@ -55,10 +55,10 @@ class LedgerDatabase:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, read-only if it is not writable. If its tables are of an earlier version, copy and upgrade it.
+        """Open the file, read-only if it is not writable. Create its tables, or copy the file and upgrade old tables.
 
-        A new file gets its tables. Raises LedgerError if the file cannot be opened, if its tables must be upgraded but
-        it cannot be written, or if they are too new or too old.
+        Raises LedgerError if the file cannot be opened, if its tables must be upgraded but the file cannot be written,
+        or if the tables are too new or too old.
         """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class LedgerDatabase:
             return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
-        """Copy the database to the file `path`, which is replaced, and run the statements with these names in it."""
+        """Copy the database to the file `path`, which is replaced, and run these statements in the copy."""
         path.unlink(missing_ok=True)
         with self.guarded(), closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)

@@ -49,7 +49,7 @@ class ItemWriter:
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends before its pending step: an operator cancelled it, or orders its file again."""
+        """Record that an item ends before its pending step: an operator cancelled it, or retried its file."""
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number

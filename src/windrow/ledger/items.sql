@@ -103,7 +103,7 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 
 -- row: ReasonCountRow
 -- The number of items that failed or were ended for a reason, or of entries that were refused for it.
--- For two reasons, it is the number of files that changed or that differ between sources.
+-- For two of the reasons, `number` is that of files that changed, or that differ between sources.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count by reason the failed and ended items, the refused entries, and the changed or different files.
@@ -157,7 +157,7 @@ WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER 
 
 -- row: ReadingRow
 -- The result of a step for an item.
--- `reason` is why it failed, or None. `number` is a count, such as that of rows.
+-- `reason` is why the step failed, or None. `number` is a count, such as that of rows.
 
 -- def readings(item: int) -> list[ReadingRow]
 -- Return the results of steps for an item, in order.

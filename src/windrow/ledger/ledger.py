@@ -95,9 +95,10 @@ class Ledger:
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger to another file, delete readings, step starts, pending steps and members there, and open it.
+        """Copy the ledger to another file, delete what steps wrote in the copy, and open the copy.
 
-        Pending steps of cancelled listed files stay.
+        Deleted are readings, starts of steps, members, and pending steps except those of cancelled files. Findings and
+        decisions stay.
         """
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)

@@ -18,7 +18,7 @@ SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
 -- The number of files that were fetched, or failed for a reason.
--- `compared` is true if they were compared with a checksum file.
+-- `compared` is true if the files were compared with a checksum file.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count by reason and `compared` the files with an attempt that ended between two facts.

@@ -25,7 +25,7 @@ class RuleCount(NamedTuple):
     example: str
 
     def as_comment(self) -> str:
-        """Return the count as the comment of a task stores it.
+        """Return the count as the comment of a task, with at most 500 characters of the example.
 
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
@@ -83,7 +83,7 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record that the process `holder` begins a session for `command`. Return its number among the facts."""
+        """Record that the process `holder` begins a session for `command`. Return the number of the fact."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
@@ -97,5 +97,5 @@ class SessionWriter:
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """Record the end of a task: whether and why it `failed`, and a comment. Return the number of the fact."""
+        """Record the end of a task: whether it `failed`, a reason, and a comment. Return the number of the fact."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)

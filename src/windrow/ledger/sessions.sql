@@ -93,8 +93,8 @@ AND NOT EXISTS (
 -- row: SourceSession
 -- A session at one source.
 -- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended, and
--- `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks; it is that of a step if the session
--- fetched nothing.
+-- `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
+-- session fetched nothing.
 
 -- def by_source() -> list[SourceSession]
 -- Return one row for every session and source that had a task in it, in the order of sessions.

@@ -7,7 +7,7 @@
 -- `done` and `lifted` are when it was done and when it was lifted (None: not yet).
 
 -- def of(address: int, host: int) -> list[TombstoneRow]
--- Return the tombstones of an address and of its host, in order. A `host` of -1 means that it is not known.
+-- Return the tombstones of an address and of its host (-1: not known), in order.
 SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
        (SELECT max(e.at) FROM tombstone_end e
            WHERE e.tombstone = t.seq AND e.event = 'done') AS "done: datetime | None",
@@ -148,7 +148,7 @@ AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.h
 
 -- row: SharedRequest
 -- A request to a service that steps made for several documents.
--- `attempt` is the first of the other attempts for which it was made. `attachments` are JSON.
+-- `attempt` is the first of the other attempts for which the request was made. `attachments` are JSON.
 
 -- def asked_too(attempts: Sequence[int]) -> list[SharedRequest]
 -- Return the requests to services that steps made for one of these attempts and for others too.

@@ -25,7 +25,7 @@ WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_lat
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress
--- An attempt that must be read again, the phase of the step, and the address.
+-- An attempt that must be read again, the phase of the step, and the address as digest and URL.
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]

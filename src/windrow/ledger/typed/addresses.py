@@ -171,9 +171,9 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def own_or_captured_host(self, origin: str, collection: str, source: str) -> int | None:
-        """Return the number of a source's host with this origin or, if it has none, of a captured one, or None.
+        """Return the number of a source's host with this origin or, without one, of a captured host, or None.
 
-        A captured host is one of the same collection that is known only from captures of others.
+        A captured host is one of the same collection and origin that is known only from captures of others.
         """
         value: int | None = self._database.value("addresses.own_or_captured_host", origin, collection, source)
         return value

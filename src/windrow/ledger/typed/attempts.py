@@ -318,7 +318,7 @@ class TypedAttempts(LedgerQueries):
         )
 
     def seconds_by_origin(self, collection: str) -> dict[str, float]:
-        """Return the average response time of each origin in seconds, by origin."""
+        """Return the average response time of each origin to a collection in seconds, by origin."""
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:

@@ -124,7 +124,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the first place of an address's bytes with this digest, or None. Later revisits refer to it."""
+        """Return the place of the first record with bytes of an address that have this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:

@@ -95,7 +95,7 @@ class FindingCountRow(NamedTuple):
 class ReasonCountRow(NamedTuple):
     """The number of items that failed or were ended for a reason, or of entries that were refused for it.
 
-    For two reasons, it is the number of files that changed or that differ between sources.
+    For two of the reasons, `number` is that of files that changed, or that differ between sources.
     """
 
     reason: Reason
@@ -132,7 +132,7 @@ class ItemRow(NamedTuple):
 class ReadingRow(NamedTuple):
     """The result of a step for an item.
 
-    `reason` is why it failed, or None. `number` is a count, such as that of rows.
+    `reason` is why the step failed, or None. `number` is a count, such as that of rows.
     """
 
     seq: int

@@ -28,7 +28,7 @@ class KnownFile(NamedTuple):
 class ArrivalCount(NamedTuple):
     """The number of files that were fetched, or failed for a reason.
 
-    `compared` is true if they were compared with a checksum file.
+    `compared` is true if the files were compared with a checksum file.
     """
 
     reason: Reason | None

@@ -86,7 +86,7 @@ class AskedRequest(NamedTuple):
 class SharedRequest(NamedTuple):
     """A request to a service that steps made for several documents.
 
-    `attempt` is the first of the other attempts for which it was made. `attachments` are JSON.
+    `attempt` is the first of the other attempts for which the request was made. `attachments` are JSON.
     """
 
     digest: int
@@ -128,7 +128,7 @@ class TypedTakedowns(LedgerQueries):
     """The queries of takedowns.sql."""
 
     def of(self, address: int, host: int) -> list[TombstoneRow]:
-        """Return the tombstones of an address and of its host, in order. A `host` of -1 means that it is not known."""
+        """Return the tombstones of an address and of its host (-1: not known), in order."""
         return self._database.rows(_make_tombstone_row, "takedowns.of", address, host)
 
     def open(self) -> list[OpenTombstone]:

@@ -23,7 +23,7 @@ class UnreadDocument(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """An attempt that must be read again, the phase of the step, and the address."""
+    """An attempt that must be read again, the phase of the step, and the address as digest and URL."""
 
     attempt: int
     phase: int
