@@ -104,7 +104,8 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
 -- Return mirrors of fetched files at other sources that must still be compared, ordered by source.
--- They list the size of the fetched file, or none, and were not compared since the file was fetched.
+-- They list the size of the fetched file, or none, and were not compared since the file was fetched and since the last
+-- other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

@@ -202,7 +202,7 @@ class TypedCaptures(LedgerQueries):
     ) -> list[FailedRow]:
         """Return at most `limit` of a source's index lines after the place `after` whose record could not be read.
 
-        A line is returned if reading failed for one of `reasons`, or if an operator made its address due (1: next).
+        A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
         """
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit

@@ -196,6 +196,7 @@ class TypedMirrors(LedgerQueries):
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
         """Return mirrors of fetched files at other sources that must still be compared, ordered by source.
 
-        They list the size of the fetched file, or none, and were not compared since the file was fetched.
+        They list the size of the fetched file, or none, and were not compared since the file was fetched and since the
+        last other event of the mirror.
         """
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)
