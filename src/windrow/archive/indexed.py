@@ -123,8 +123,9 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
 def verify_stated_digest(path: Path, record: WarcRecord, limits: Limits) -> str:
     """Return the payload digest that a record states, or "" if it does not state one that can be computed.
 
-    `record` was read with its STATED digest. If that is not the digest of its payload, `verify_record` reads the record
-    again, since some crawlers state the digest of the content without chunks, and raises ArchiveError if it is neither.
+    `record` was read with its STATED digest. If that is not the digest of its payload, the record is read again, since
+    some crawlers state the digest of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if the stated
+    digest is neither, unless the record is a revisit.
     """
     stated = stated_digest(record.fields)
     algorithm = stated.partition(":")[0]

@@ -70,7 +70,7 @@ WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 
 -- def errors_of_no_source(before: int) -> list[str]
 -- Return the comments of failed tasks without a source in sessions before the session `before`.
--- A task is left out if a later session had a task of the same collection in the same phase or a later one.
+-- A task does not count if a later session had a task of the same collection in the same phase or a later one.
 SELECT e.comment FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed AND t.session < :before
 AND NOT EXISTS (
@@ -82,7 +82,7 @@ AND NOT EXISTS (
 
 -- def left_out_of_no_source() -> list[LeftOutTask]
 -- Return the tasks without a source that count what was left out.
--- A task is left out if a later session had a task without a source of the same collection and phase.
+-- A task is not returned if a later session had a task without a source of the same collection and phase.
 SELECT t.collection, e.reason AS "reason: Reason", e.comment AS "comment: str" FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed = 0 AND e.reason IS NOT NULL AND e.comment IS NOT NULL
 AND NOT EXISTS (

@@ -197,14 +197,14 @@ class TypedSessions(LedgerQueries):
     def errors_of_no_source(self, before: int) -> list[str]:
         """Return the comments of failed tasks without a source in sessions before the session `before`.
 
-        A task is left out if a later session had a task of the same collection in the same phase or a later one.
+        A task does not count if a later session had a task of the same collection in the same phase or a later one.
         """
         return self._database.column("sessions.errors_of_no_source", before)
 
     def left_out_of_no_source(self) -> list[LeftOutTask]:
         """Return the tasks without a source that count what was left out.
 
-        A task is left out if a later session had a task without a source of the same collection and phase.
+        A task is not returned if a later session had a task without a source of the same collection and phase.
         """
         return self._database.rows(_make_left_out_task, "sessions.left_out_of_no_source")
 
