@@ -176,10 +176,7 @@ class Decided(NamedTuple):
 
 
 class DocumentRead(NamedTuple):
-    """A step read a document, or failed to read it if there is a `reason`.
-
-    `number` is its `Reading.count`; `md5` is the document's MD5, or empty.
-    """
+    """A step read a document, or failed to read it if there is a `reason`."""
 
     seq: int
     at: datetime
@@ -188,8 +185,8 @@ class DocumentRead(NamedTuple):
     step: str
     version: str
     reason: Reason | None
-    number: int
-    md5: str
+    number: int  # `Reading.count`
+    md5: str  # of the document, or empty
     subject: Subject = NO_SUBJECT
 
 

@@ -342,15 +342,12 @@ class Attempt(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """An address that a rule excludes from a crawl, or at which a cap leaves out `number` things.
-
-    `rule` describes the rule or the cap for people.
-    """
+    """An address that a rule excludes from a crawl, or at which a cap leaves out `number` things."""
 
     digest: int
     url: str
     reason: Reason
-    rule: str
+    rule: str  # a description of the rule or the cap for people
     number: int = 1
 
 

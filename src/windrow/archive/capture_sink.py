@@ -98,10 +98,7 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write `preceding`, unless it is empty, and then `record`; return the place of `record`.
-
-        If `plain`, they are not compressed.
-        """
+        """Write `preceding` (if any) and then `record`, compressed unless `plain`; return the place of `record`."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:

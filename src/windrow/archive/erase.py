@@ -94,8 +94,7 @@ def related_records(
 
     Only records that begin at the first offset of `bounds` or after it, and before the second, are yielded. The first
     offset must be 0 or the end of a record. Requests, and other crawlers' records about a response, have the address of
-    the response. `report` is called with the offset of each broken part of the file. Raises ArchiveError if the file
-    cannot be read.
+    the response. `report` is called with the offset of each broken part of the file.
     """
     start, end = bounds
     for record in read_records(path, start, limits):

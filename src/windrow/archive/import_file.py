@@ -143,8 +143,8 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
     """Decompress `source` to `plain`. Return a clause that says where `source` is broken, or "" if it is not.
 
-    Raises DiskFull, and ArchiveError if `source` inflates beyond the limits, cannot be decompressed at all, or needs an
-    extra that is not installed, or if a file cannot be read or written.
+    Raises DiskFull, and ArchiveError if `source` cannot be decompressed at all or inflates beyond the limits, or if a
+    file cannot be read or written.
     """
     limit = max(_FREE_INFLATION, limits.ratio * source.stat().st_size)
     written, problem = 0, ""
@@ -264,8 +264,8 @@ class ImportedFile(NamedTuple):
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     """Import a file into an archive, unless it is there already, and describe the imported file.
 
-    Raises DiskFull, and ArchiveError if the file cannot be read, copied, or repacked within the limits, or if it is not
-    WARC or ARC. A gzip file whose content is neither is imported all the same.
+    Raises DiskFull, and ArchiveError if the file cannot be read, is not WARC, ARC, gzip or Zstandard, or must be
+    repacked and inflates beyond the limits.
     """
     form = detect_form(path)
     folder = archive / IMPORTED_FOLDER

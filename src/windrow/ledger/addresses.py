@@ -33,8 +33,7 @@ class AddressQueries(TypedAddresses):
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
         """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
 
-        Addresses that were never requested come before all others, if their order number is below `below`; otherwise
-        they are left out.
+        Addresses that were never requested come first; they are left out if their order number is not below `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
@@ -97,10 +96,7 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address that is known only from captures of others, and is not due.
-
-        A known address is not changed.
-        """
+        """Record an address that is known only from captures of others, and is not due, unless it is known already."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:

@@ -152,8 +152,7 @@ SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:a
 SELECT count(*) FROM attempt WHERE seq > :attempt AND address <> 0;
 
 -- def last_number() -> int
--- Return the number of the last attempt at any address or robots.txt, or 0.
--- Attempts at listed files do not count.
+-- Return the number of the last attempt at an address or robots.txt, not at a listed file, or 0.
 SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
 -- def count_upto(collection: str, attempt: int) -> int
@@ -189,8 +188,7 @@ CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with the same status and reason, and the address of the `latest` one.
--- `latest` is empty if all of them are for robots.txt or at listed files.
+-- The number of attempts at a host with the same status and reason, and the `latest` address of them, or "".
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.

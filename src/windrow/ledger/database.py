@@ -49,10 +49,7 @@ _RowValue = TypeVar("_RowValue")
 
 
 class LedgerDatabase:
-    """The ledger's SQLite file, in which `queries()` are run by name.
-
-    SQLite's errors are raised as LedgerError or DiskFull.
-    """
+    """The ledger's SQLite file, in which `queries()` run. SQLite's errors are raised as LedgerError or DiskFull."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, read-only if it is not writable. Create its tables, or copy the file and upgrade old tables.
@@ -210,10 +207,7 @@ class LedgerQueries:
 
 
 def schema(path: Path) -> int | None:
-    """Return the number of a ledger's last migration.
-
-    It is 0 if the file has no tables yet or cannot be read as a database, and None if there is no file.
-    """
+    """Return the number of a ledger's last migration, 0 if the file is not a ledger, or None if there is no file."""
     if not path.is_file():
         return None
     try:

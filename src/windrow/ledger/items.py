@@ -55,10 +55,7 @@ class ItemWriter:
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for its first step, or finish it if `step` is empty.
-
-        `since` is the number of the fact since which it waits.
-        """
+        """Make a fetched file wait for its first step since the fact `since`, or finish the file if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:

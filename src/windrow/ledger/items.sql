@@ -88,8 +88,7 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the last decision about each item of a collection between two facts, by item.
--- A decision is "retried" or "cancelled".
+-- Return the last decision (retried, cancelled) about each item of a collection between two facts, by item.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -142,8 +141,7 @@ UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.se
 WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
--- Return listed files of a centre (their `owner`), or imported WARC files of a source, the latest first.
--- Case does not matter.
+-- Return files of a centre, or WARC files that a source imported, the latest first. Case does not matter.
 SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq DESC LIMIT :limit;
 
 -- def count_by_owner(owner: str) -> int
@@ -171,8 +169,7 @@ SELECT seq, at, session, step, version, digest, reason, number FROM reading WHER
 SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
 -- row: DecisionRow
--- A decision about an item, by an operator or because a listing or the configuration changed.
--- `act` is retried or cancelled.
+-- A decision about an item: `act` is retried (also if a listing or the configuration changed) or cancelled.
 
 -- def decisions(item: int) -> list[DecisionRow]
 -- Return the decisions about an item, in order.

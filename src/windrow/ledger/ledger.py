@@ -95,11 +95,8 @@ class Ledger:
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger to another file, delete what steps wrote in the copy, and open the copy.
-
-        Deleted are readings, starts of steps, members, and pending steps except those of cancelled files. Findings and
-        decisions stay.
-        """
+        """Copy the ledger without readings, step starts, pending steps and members to a file, and open the copy."""
+        # The pending steps of cancelled files stay, so that a replay does not read these files.
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 

@@ -17,8 +17,7 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason.
--- `compared` is true if the files were compared with a checksum file.
+-- The number of files that were fetched, or failed for a reason, and whether a checksum file was compared.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count by reason and `compared` the files with an attempt that ended between two facts.

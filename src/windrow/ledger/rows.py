@@ -82,10 +82,7 @@ class LoggedAttempt(NamedTuple):
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Return a logged attempt from the columns of the part `recorded` in attempts.sql.
-
-    The last column is the holder.
-    """
+    """Return a logged attempt from the columns of the part `recorded` in attempts.sql. The last is the holder."""
     return LoggedAttempt(recorded(row), row[-1])
 
 

@@ -51,8 +51,7 @@ class SessionQueries(TypedSessions):
         """Return the (first, last) number of the facts that a session reports. If it reports none, last < first.
 
         A session reports its own changes, and those after the last session that ended and had a task. A killed session
-        that is followed by another reports nothing, and neither does a session without a task, which only recorded an
-        operator's decision.
+        that is followed by another reports nothing, and neither does a session without a task, such as for a decision.
         """
         row = self.get(session)
         assert row is not None

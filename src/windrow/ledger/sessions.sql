@@ -49,8 +49,7 @@ SELECT seq, number FROM session;
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return a text that identifies the ledger: when the first session began, and its holder; or "".
--- The archive is marked with this text.
+-- Return the ledger's identity, which marks the archive: the first session's time and holder, or "".
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
 -- def latest() -> int | None

@@ -116,10 +116,7 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with the same status and reason, and the address of the `latest` one.
-
-    `latest` is empty if all of them are for robots.txt or at listed files.
-    """
+    """The number of attempts at a host with the same status and reason, and the `latest` address of them, or ""."""
 
     reason: Reason | None
     status: int | None
@@ -295,10 +292,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def last_number(self) -> int:
-        """Return the number of the last attempt at any address or robots.txt, or 0.
-
-        Attempts at listed files do not count.
-        """
+        """Return the number of the last attempt at an address or robots.txt, not at a listed file, or 0."""
         value: int = self._database.value("attempts.last_number")
         return value
 

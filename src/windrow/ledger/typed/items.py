@@ -160,10 +160,7 @@ class FindingRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """A decision about an item, by an operator or because a listing or the configuration changed.
-
-    `act` is retried or cancelled.
-    """
+    """A decision about an item: `act` is retried (also if a listing or the configuration changed) or cancelled."""
 
     seq: int
     at: datetime
@@ -406,10 +403,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the last decision about each item of a collection between two facts, by item.
-
-        A decision is "retried" or "cancelled".
-        """
+        """Return the last decision (retried, cancelled) about each item of a collection between two facts, by item."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
@@ -437,10 +431,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(ItemKey._make, "items.by_tail", tail)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
-        """Return listed files of a centre (their `owner`), or imported WARC files of a source, the latest first.
-
-        Case does not matter.
-        """
+        """Return files of a centre, or WARC files that a source imported, the latest first. Case does not matter."""
         return self._database.rows(ItemKey._make, "items.by_owner", owner, limit)
 
     def count_by_owner(self, owner: str) -> int:

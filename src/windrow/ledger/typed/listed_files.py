@@ -26,10 +26,7 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason.
-
-    `compared` is true if the files were compared with a checksum file.
-    """
+    """The number of files that were fetched, or failed for a reason, and whether a checksum file was compared."""
 
     reason: Reason | None
     compared: bool

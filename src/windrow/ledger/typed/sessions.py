@@ -175,10 +175,7 @@ class TypedSessions(LedgerQueries):
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
-        """Return a text that identifies the ledger: when the first session began, and its holder; or "".
-
-        The archive is marked with this text.
-        """
+        """Return the ledger's identity, which marks the archive: the first session's time and holder, or ""."""
         value: str = self._database.value("sessions.first")
         return value
 
