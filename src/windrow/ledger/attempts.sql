@@ -114,7 +114,7 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 -- The number of sessions with a failed attempt at a file, and when the last failed attempt ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
--- Count by file the sessions with a failed attempt that began after the last decision to retry the file.
+-- Count the sessions with a failed attempt that began after the last decision to retry its file, by file.
 SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
@@ -188,7 +188,7 @@ CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with the same status and reason, and the `latest` address of them, or "".
+-- The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or "".
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.

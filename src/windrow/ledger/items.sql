@@ -205,7 +205,7 @@ ORDER BY 1, 2;
 -- An item, the reason if it was refused, and its pending step.
 -- `file` is the file that contains a member, and `attempt` the attempt that fetched the member (None and 0 for other
 -- items). `step` and `status` are those of the step that the item waits for, failed at or was ended before, or None if
--- all steps are done. `started` is whether a step has begun since then.
+-- all steps are done. `started` is whether this step has begun.
 
 -- def seen(items: Sequence[int]) -> list[SeenItem]
 -- Return items with the steps that they wait for, failed at or were ended before, in order.

@@ -17,10 +17,10 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason, and whether a checksum file was compared.
+-- The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
--- Count by reason and `compared` the files with an attempt that ended between two facts.
+-- Count the files with an attempt that ended between two facts, by reason and by `compared`.
 SELECT v.reason, v.checksum <> '' AS "compared: bool", count(DISTINCT v.listed_file) AS "number: int" FROM attempt v
 JOIN listed_file f ON f.seq = v.listed_file WHERE v.end_seq BETWEEN :facts[0] AND :facts[1]
 AND f.collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;

@@ -48,7 +48,7 @@ SELECT count(*) FROM member WHERE collection = :collection AND reason IN (SELECT
 
 -- row: MemberCount
 -- The number of an attempt's members with the same pending step (None: all steps are done) and status.
--- `started` is whether a step has begun since they wait for it.
+-- `started` is whether this step has begun for them.
 
 -- def count(files: Sequence[int]) -> list[MemberCount]
 -- Count the members of files by attempt and pending step.

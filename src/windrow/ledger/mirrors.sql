@@ -42,7 +42,7 @@ SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN 
 SELECT source, count(*) AS "number: int" FROM mirror WHERE present = 1 GROUP BY source;
 
 -- def count_failing() -> dict[str, int]
--- Count by source the files that it lists now and that failed, or that are done but have a failed member.
+-- Count the files that each source lists now and that failed, or are done with a failed member, by source.
 WITH failed (file) AS (
     SELECT p.item FROM pending_step p WHERE p.status = 5
     UNION SELECT v.listed_file FROM pending_step p JOIN member m ON m.seq = p.item JOIN attempt v ON v.seq = m.attempt

@@ -61,7 +61,7 @@ AND name NOT IN ('windrow.address', 'windrow.listing');
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
 -- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
--- Return a source's attempts at addresses of these `kinds` after the attempt `after`, in order.
+-- Return a source's attempts of these `kinds`, at addresses, after the attempt `after`, in order.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after
 AND v.kind IN (SELECT value FROM json_each(:kinds))
 AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source) = :source

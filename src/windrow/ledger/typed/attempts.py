@@ -116,7 +116,7 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with the same status and reason, and the `latest` address of them, or ""."""
+    """The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or ""."""
 
     reason: Reason | None
     status: int | None
@@ -263,7 +263,7 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Count by file the sessions with a failed attempt that began after the last decision to retry the file."""
+        """Count the sessions with a failed attempt that began after the last decision to retry its file, by file."""
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 

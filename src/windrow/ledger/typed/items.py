@@ -198,7 +198,7 @@ class SeenItem(NamedTuple):
 
     `file` is the file that contains a member, and `attempt` the attempt that fetched the member (None and 0 for other
     items). `step` and `status` are those of the step that the item waits for, failed at or was ended before, or None if
-    all steps are done. `started` is whether a step has begun since then.
+    all steps are done. `started` is whether this step has begun.
     """
 
     item: int

@@ -26,7 +26,7 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason, and whether a checksum file was compared."""
+    """The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not."""
 
     reason: Reason | None
     compared: bool
@@ -51,7 +51,7 @@ class TypedListedFiles(LedgerQueries):
         return self._database.column("listed_files.numbers", collection)
 
     def fetched_between(self, collection: str, facts: tuple[int, int]) -> list[ArrivalCount]:
-        """Count by reason and `compared` the files with an attempt that ended between two facts."""
+        """Count the files with an attempt that ended between two facts, by reason and by `compared`."""
         return self._database.rows(_make_arrival_count, "listed_files.fetched_between", facts[0], facts[1], collection)
 
     def by_address(self, address: str) -> list[ItemKey]:

@@ -46,7 +46,7 @@ class BroughtMember(NamedTuple):
 class MemberCount(NamedTuple):
     """The number of an attempt's members with the same pending step (None: all steps are done) and status.
 
-    `started` is whether a step has begun since they wait for it.
+    `started` is whether this step has begun for them.
     """
 
     file: int

@@ -167,7 +167,7 @@ class TypedMirrors(LedgerQueries):
         return dict(self._database.rows(tuple, "mirrors.count"))
 
     def count_failing(self) -> dict[str, int]:
-        """Count by source the files that it lists now and that failed, or that are done but have a failed member."""
+        """Count the files that each source lists now and that failed, or are done with a failed member, by source."""
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
 
     def refused(self, name: str) -> list[RefusalRow]:

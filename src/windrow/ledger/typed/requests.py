@@ -121,7 +121,7 @@ class TypedRequests(LedgerQueries):
     def answers(
         self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
     ) -> list[RecordedAttempt]:
-        """Return a source's attempts at addresses of these `kinds` after the attempt `after`, in order."""
+        """Return a source's attempts of these `kinds`, at addresses, after the attempt `after`, in order."""
         return self._database.rows(recorded, "requests.answers", collection, after, json.dumps([*kinds]), source, limit)
 
     def offers(self, attempt: int) -> list[Offering]:
