@@ -4,7 +4,7 @@
 
     print(windrow.open("farm").run().exit_code)
 
-`windrow.open(folder)` returns an object with a method for each command that works in a workspace. All of them are in
+`windrow.open(folder)` returns an object with methods for the commands that work in a workspace; they are listed in
 docs/reference/python.md.
 """
 
@@ -69,7 +69,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used, so that `import windrow.content` imports no other package of windrow."""
+    """Import a public name when it is first used, so that `import windrow.content` does not import all of windrow."""
     if name not in __all__:
         raise AttributeError(f"module 'windrow' has no attribute {name!r}")
     if name in {"Windrow", "init", "open"}:

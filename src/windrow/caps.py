@@ -1,7 +1,7 @@
-"""The caps of windrow: every number that bounds how much of a document, listing or site is taken.
+"""The caps of windrow: numbers that bound how much of a document, a list or a site is taken, found or reported.
 
-A cap protects the memory and time of a run. Input that exceeds a cap is refused with a reason, or the part beyond the
-cap is left out and counted with the reason `capped` or another one. Sizes of batches and buffers are not caps.
+Each cap says why it exists, and what happens to input that exceeds the cap. Mostly, the input is refused with a reason,
+or the part beyond the cap is left out and counted with a reason. Sizes of batches and buffers are not caps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 
 class Cap(NamedTuple):
-    """A bound: its name, its number, what it counts, why it exists, and what happens to input that exceeds it."""
+    """A bound: its name, its number, what is counted, why it exists, and what happens to input that exceeds it."""
 
     name: str
     number: int
@@ -42,7 +42,7 @@ class Cap(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """The number of things that a cap leaves out. It is a minimum if the remainder was not read."""
+    """A cap, and the number of things that it leaves out: a minimum if the remainder was not read."""
 
     cap: Cap
     number: int

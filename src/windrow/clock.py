@@ -1,4 +1,4 @@
-"""The present time, and times as the ledger stores them: ISO 8601 texts in UTC with microseconds, sortable."""
+"""The present time, and times as the texts that the ledger stores: ISO 8601 in UTC with microseconds, sortable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse(text: str) -> datetime:
 
 
 def from_unix_time(seconds: float | None) -> datetime | None:
-    """Convert UNIX seconds to a time in UTC; return None for None, or for a time outside of the years 1 to 9999.
+    """Convert UNIX seconds to a time in UTC; return None for None, and for a time outside of the years 1 to 9999.
 
     >>> from_unix_time(0), from_unix_time(2.0**63)
     (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)

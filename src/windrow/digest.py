@@ -1,4 +1,4 @@
-"""Digests of content: their algorithms and notations, computed in one pass over the bytes."""
+"""Compute digests and hashes, and write digests as the ledger and WARC files do."""
 
 import hashlib
 from base64 import b32encode
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 ALGORITHM = "sha256"
-"""The algorithm of digests in the ledger and the archive."""
+"""The algorithm of the digests by which the ledger and the archive identify content."""
 
 
 class Hasher:
@@ -83,7 +83,8 @@ def warc_digest(hex_digest: str) -> str:
 def normalise_digest(written: str) -> str:
     """Return a digest from a WARC file in the form that `warc_digest` returns.
 
-    In files it is in hex or base 32, in upper or lower case. A text without an algorithm is only stripped of blanks.
+    In files, digests are in hex or base 32, in upper or lower case. Hex digits of an algorithm that is not one of
+    `PAYLOAD_ALGORITHMS` stay hex, in upper case. A text without an algorithm is only stripped of blanks.
 
     >>> normalise_digest("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -102,7 +103,7 @@ _HEX_DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 """The number of hex digits of each algorithm's digests."""
 
 PAYLOAD_ALGORITHMS = frozenset(_HEX_DIGITS)
-"""The algorithms of payload digests that can be computed."""
+"""The algorithms of payload digests that windrow can compute."""
 
 EMPTY_DIGESTS = frozenset(
     f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX_DIGITS
@@ -111,5 +112,5 @@ EMPTY_DIGESTS = frozenset(
 
 
 def shorten_digest(hex_digest: str) -> str:
-    """Return the first 12 hex digits of a digest (`sha256:HEX`), for messages."""
+    """Return the first 12 hex digits of a digest (`ALGORITHM:HEX`), for messages."""
     return hex_digest.partition(":")[2][:12]

@@ -1,8 +1,8 @@
-"""All errors of windrow.
+"""The errors of windrow.
 
     WindrowError
     ├── UsageError              a command or an argument is not valid             exit 2
-    ├── ConfigError             windrow.toml or the environment is wrong          exit 4
+    ├── ConfigError             the configuration is wrong                        exit 4
     │   └── NotAWorkspace       no windrow.toml here or above
     ├── Locked                  another run uses the workspace                    exit 5
     ├── Stopped                 the user stopped the run                          exit 130
@@ -14,15 +14,15 @@
     │   ├── StoreUnreachable    a store's server does not answer                  transient
     │   └── StoreDamaged        a store's file is no longer a valid database
     │       └── IndexDamaged    a search index is damaged, and must be built again
-    ├── StepError               a step cannot read its document
+    ├── StepError               a document cannot be read
     ├── ReaderFailed            a reader process ended before its first document
     └── TransportError          a fetch failed
         ├── TransientFailure    may succeed when tried again                      transient
-        └── TerminalFailure     will fail again
+        └── TerminalFailure     is expected to fail again
 
-Every error has an `exit_code`, a `reason` if the closed list has one for it, a `hint` that says what to do next, and
-`retry`, which is true if trying again may help. The message says what happened, to which source and address. Foreign
-exceptions are mapped to these where they occur.
+Every error has an `exit_code` (1 unless the error or its base class has another one above), a `reason` if the closed
+list has one for the error, a `hint` that says what to do next (empty: none), and `retry`, which is true if trying again
+may help. Exceptions of libraries are mapped to these errors where they occur.
 """
 
 import errno
@@ -86,7 +86,7 @@ class MissingExtra(WindrowError):
     """An extra of windrow is needed and not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        """Make the message `PURPOSE needs the extra 'EXTRA'`, and its hint."""
+        """Make the message `PURPOSE needs the extra 'EXTRA'`, with a hint that says how to install the extra."""
         super().__init__(
             f"{purpose} needs the extra '{extra}'", hint=f"pip install 'windrow[{extra}]'", reason=Reason.NO_TRANSPORT
         )
@@ -139,7 +139,7 @@ class IndexDamaged(StoreDamaged):
 
 
 class StepError(WindrowError):
-    """A step cannot read a document; it fails for this document only, with the error's reason."""
+    """A document cannot be read. A step that raises this error fails for this document only, with its reason."""
 
     def __init__(
         self, message: str, reason: Reason = Reason.STEP_FAILED, *, line: int | None = None, column: int | None = None
@@ -163,7 +163,7 @@ class TransportError(WindrowError):
     def __init__(
         self, message: str, reason: Reason, *, hint: str = "", wait: float | None = None, target: str = ""
     ) -> None:
-        """Store the reason, how many seconds the server asked to wait (None: it did not), and a redirect's target."""
+        """Store the reason, the seconds that the server asked to wait (None: it did not), and a redirect's target."""
         super().__init__(message, hint=hint, reason=reason)
         self.reason: Reason = reason
         self.wait = wait
@@ -177,4 +177,4 @@ class TransientFailure(TransportError):
 
 
 class TerminalFailure(TransportError):
-    """A fetch failed and will fail again however often it is tried."""
+    """A fetch failed and is expected to fail again if it is tried again at once."""

@@ -1,8 +1,9 @@
-"""The facts of the ledger, which are only ever added, in one order.
+"""The facts of the ledger that projections read: those about sessions, tasks, listed files, their members, and steps.
 
-Every fact has a time `at` and a number `seq`, unique over all kinds of facts and rising in the order of writing;
-projections read the facts after a checkpoint. A field that is named after another fact (`session`, `task`, `file`,
-`attempt`, `item`) has the `seq` of that fact. Times are aware and in UTC; None and empty texts mean unknown or absent.
+Every fact has a time `at` and a number `seq`, which is unique over all kinds of facts and increases in the order of
+writing. Projections read the facts after a checkpoint. A field that is named after another fact (`session`, `task`,
+`file`, `attempt`, `item`) has the `seq` of that fact. Times are aware and in UTC; None and empty texts mean unknown or
+absent, unless a class says more.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from windrow.reasons import Reason
 
 
 class Subject(NamedTuple):
-    """The listed file or member that a fact is about, as it was before the fact; facts about neither have `NO_SUBJECT`.
+    """The listed file or member that a fact is about; facts about other items have `NO_SUBJECT`.
 
-    `attempt` is the attempt that fetched the member, or the latest attempt to get the file (None: not tried yet).
+    `attempt` is the attempt that fetched the member, or the latest attempt to get the file that began before the fact
+    (None: not tried before).
     """
 
     collection: str = ""
@@ -30,7 +32,7 @@ NO_SUBJECT = Subject()
 
 
 class SessionOpened(NamedTuple):
-    """A run began; `holder` names its process: host, boot, process id and start time."""
+    """A session began; `holder` names its process: machine, boot, process number and start time."""
 
     seq: int
     at: datetime
@@ -39,13 +41,13 @@ class SessionOpened(NamedTuple):
 
 
 class SessionClosed(NamedTuple):
-    """A run ended; `outcome` is its exit code."""
+    """A session ended; `outcome` is its exit code."""
 
     seq: int
     at: datetime
     session: int
     outcome: int
-    failed: int | None = None  # the first of its tasks that failed; None: all succeeded
+    failed: int | None = None  # the first of its tasks that failed; None: none failed
 
 
 class TaskOpened(NamedTuple):
@@ -60,7 +62,7 @@ class TaskOpened(NamedTuple):
 
 
 class TaskClosed(NamedTuple):
-    """A task ended; if it `failed`, its session failed too."""
+    """A task ended. A task that did not fail may have a `reason` too, for example why it left something out."""
 
     seq: int
     at: datetime
@@ -71,7 +73,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A file, which `owner` made, was listed for the first time; its name was refused if it has a `reason`."""
+    """A file, which `owner` made, was listed for the first time; it was refused if it has a `reason`."""
 
     seq: int
     at: datetime
@@ -85,7 +87,7 @@ class FileFound(NamedTuple):
 
 
 class MemberFound(NamedTuple):
-    """A member was found in the file that an attempt fetched; its name was refused if it has a `reason`."""
+    """A member was found in the file that an attempt fetched; it was refused if it has a `reason`."""
 
     seq: int
     at: datetime
@@ -117,7 +119,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began; after an interruption, a later session may continue it."""
+    """An attempt to get a listed file from a source began; it has no end if it is running or was interrupted."""
 
     seq: int
     at: datetime
@@ -126,8 +128,8 @@ class AttemptOpened(NamedTuple):
     source: str
     path: str
     subject: Subject = NO_SUBJECT
-    cut: int | None = None  # the file's latest attempt without an end; None: all have ended
-    errors: int = 0  # earlier attempts to get this file from this source that failed
+    cut: int | None = None  # the latest earlier attempt at the file that has no end; None: all of them have ended
+    errors: int = 0  # the number of earlier attempts to get this file from this source that failed
 
 
 class AttemptClosed(NamedTuple):
@@ -147,7 +149,7 @@ class AttemptClosed(NamedTuple):
 
 
 class StepStarted(NamedTuple):
-    """A step began for an item; if no result follows, it is running, or a crash interrupted it."""
+    """A step began for an item; if no result follows, the step is running, or was interrupted."""
 
     seq: int
     at: datetime
@@ -160,8 +162,8 @@ class StepStarted(NamedTuple):
 class Decided(NamedTuple):
     """It was decided that a file is fetched again (`act` is RETRIED), or that an item ends (CANCELLED).
 
-    An operator decides that, or it follows from a changed listing. RETRIED about a member means that it ends, because
-    its file is fetched again.
+    An operator decided so, or a listing or the configuration changed. RETRIED about a member means that the member
+    ends, because its file is fetched again.
     """
 
     seq: int
@@ -174,10 +176,7 @@ class Decided(NamedTuple):
 
 
 class DocumentRead(NamedTuple):
-    """A step read a document, or failed to read it if there is a `reason`.
-
-    `number` is its `Reading.count`; `md5` is the document's MD5, or empty.
-    """
+    """A step read a document, or failed to read it if there is a `reason`."""
 
     seq: int
     at: datetime
@@ -186,8 +185,8 @@ class DocumentRead(NamedTuple):
     step: str
     version: str
     reason: Reason | None
-    number: int
-    md5: str
+    number: int  # `Reading.count`
+    md5: str  # of the document, or empty
     subject: Subject = NO_SUBJECT
 
 

@@ -1,4 +1,4 @@
-"""The values that all parts of windrow share: frozen classes that need only the standard library."""
+"""The values that several parts of windrow share: immutable classes that need only the standard library."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Finding:
     column: int | None = None
 
     def __reduce__(self) -> tuple[type[Finding], tuple[object, ...]]:
-        """Pickle faster than by default: a document has many findings."""
+        """Pickle faster than by default: a document may have many findings."""
         return Finding, (self.kind, self.message, self.level, self.line, self.column)
 
 
@@ -73,7 +73,7 @@ class Credential(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """The private hosts and networks that may be requested. If `everything` is true, all may be requested.
+    """The private hosts and networks that may be requested. If `everything` is true, all of them may be requested.
 
     `wiki.example` is this host only, `.lan.example` is this host and all hosts below it.
     """
@@ -116,7 +116,7 @@ class Site:
 
     @property
     def origin(self) -> str:
-        """Scheme, host name and port, with which its URLs begin, or an empty text if the site has no scheme."""
+        """The scheme, host name and, if set, port with which its URLs begin, or an empty text if it has no scheme."""
         if not self.scheme:
             return ""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -125,7 +125,7 @@ class Site:
 
 
 def join_path(base: str, path: str) -> str:
-    """Join a base folder and a path with exactly one slash between them; without a path, return the base."""
+    """Join a base folder and a path with exactly one slash between them; if the path is empty, return the base."""
     return f"{base.rstrip('/')}/{path.lstrip('/')}" if path else base
 
 
@@ -154,7 +154,7 @@ MAX_INTEGER = 2**63 - 1
 class ListingEntry(NamedTuple):
     """One line of a folder's listing. A field is None if the server does not state it; `modified` is aware and in UTC.
 
-    An entry with a `reason` is about lines that cannot be read: `name` is then a message, or the beginning of a line.
+    An entry with a `reason` is about lines that cannot be read: `name` is then the beginning of a line, or a message.
     """
 
     folder: str
@@ -186,7 +186,7 @@ class Offer(NamedTuple):
 
 
 class OfferingSource(NamedTuple):
-    """A source that lists a file, with counts of its earlier transfers.
+    """A source that lists a file, with counts of the earlier attempts at all files of the source.
 
     `owner` is the centre that runs the source; `attempts` includes the `failures`. `speed` is in bytes per second, or
     None if it is unknown.
@@ -200,11 +200,11 @@ class OfferingSource(NamedTuple):
 
 
 class KnownCapture(NamedTuple):
-    """The last captured response of an address: digest, WARC-Date and address. All are empty if there is none."""
+    """The last capture of an address or a listed file. All fields are empty if there is none."""
 
     digest: str = ""
-    date: str = ""
-    address: str = ""
+    date: str = ""  # the WARC-Date of the record with the bytes
+    address: str = ""  # the address of that record
 
 
 COMPARED_SIZE = 1 << 16
@@ -222,12 +222,12 @@ class ArchivePlace(NamedTuple):
 class KeptResponse(NamedTuple):
     """A response as archived, with the size of its body in bytes and its WARC-Date `at` (None: unknown)."""
 
-    digest: str
-    size: int
+    digest: str  # of the body; of the earlier body if the status is 304
+    size: int  # 0 if the status is 304
     place: ArchivePlace
-    revisit: bool = False  # whether its record refers to an earlier response in place of a body
+    revisit: bool = False  # whether its record has no body, since an earlier record has the same one
     at: datetime | None = None
-    mime: str = ""  # its media type
+    mime: str = ""  # its media type, which may be guessed; empty: unknown
 
 
 class Attachment(NamedTuple):
@@ -342,25 +342,22 @@ class Attempt(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """An address that a rule excludes from a crawl, or at which a cap leaves out `number` things.
-
-    `rule` describes the rule or the cap for people.
-    """
+    """An address that a rule excludes from a crawl, or at which a cap leaves out `number` things."""
 
     digest: int
     url: str
     reason: Reason
-    rule: str
+    rule: str  # a description of the rule or the cap for people
     number: int = 1
 
 
 class CdxLine(NamedTuple):
-    """The index entry of a capture: from a CDX or CDXJ file, a WARC file's record, or a collection of this workspace.
+    """The index entry of a capture: read from a CDX or CDXJ file, or made for a WARC record or a capture on the ledger.
 
     `timestamp` is a valid UTC time of 14 digits. `digest` is as written in the index, mostly base 32 of SHA-1.
-    `length` is the size of the compressed record. None and empty texts mean `-` and missing fields; bytes that
-    are not UTF-8 are represented as in Python's file names (PEP 383). A capture of this workspace has an empty `key`
-    and windrow's own digest.
+    `length` is the size of the record in its file, in bytes. None and empty texts mean `-` and missing fields; bytes
+    that are not UTF-8 are represented as in Python's file names (PEP 383). Entries that windrow makes have an empty
+    `key`, and those of captures on the ledger have windrow's own digest.
     """
 
     key: str
@@ -393,7 +390,7 @@ class Item:
     kind: str
     key: str
     rank: str = ""
-    attempt: int | None = None  # the attempt that fetched it
+    attempt: int | None = None  # the attempt that fetched the file or member; 0 or None: none
     digest: str = ""
     member: str = ""  # its name within the capture, empty for the whole
 
@@ -407,7 +404,7 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A question that a step leaves to the store: whether the store has `key` among the keys that `question` asks for.
 
-    If it does not, `finding` is added to the findings of the reading.
+    If the store does not have `key`, `finding` is added to the findings of the reading.
     """
 
     question: str
@@ -429,7 +426,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a step for one document, as the ledger records it."""
+    """The result of a step for one document."""
 
     reason: Reason | None = None  # why the document could not be used; None: it was read
     findings: tuple[Finding, ...] = ()
@@ -462,7 +459,7 @@ class DiffLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one transfer and one document; sizes are in bytes, times in seconds."""
+    """The limits of one transfer or one document; sizes are in bytes, times in seconds."""
 
     transfer_size: int = 64 * 2**30
     members: int = 10_000  # of one zip
@@ -472,7 +469,7 @@ class Limits:
     elements: int = 5_000_000  # of one XML document
     cpu_time: float = 120.0  # CPU time, which does not depend on how busy the machine is
     memory: int = 2 * 2**30
-    free_space: int = 256 * 2**20  # space that must stay free on the disk
+    free_space: int = 256 * 2**20  # must stay free on the disk
     answer_time: float = 120.0  # for the whole response to one request of a crawl
     pages: int = PDF_PAGES.number  # of one PDF
     characters: int = PDF_CHARACTERS.number  # of the text of one PDF or plain text
@@ -483,8 +480,8 @@ class Limits:
 class Resource:
     """A file that the workspace names for its steps, such as a schema or a list; its digest identifies its content.
 
-    Steps do not open files, so the engine fills `content`, and `siblings` with the files that this one refers to (a
-    schema's imports, by the file name in their paths).
+    Steps do not open files, so they get its `content`, and in `siblings` the files that it needs: the schemas in the
+    same folder that a schema imports, directly or not. `digest` then identifies all of them together.
     """
 
     name: str

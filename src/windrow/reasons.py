@@ -27,7 +27,7 @@ class Reason(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
         """Return the reason that an older ledger calls `value`, or None if there is none."""
-        from windrow.renamed import REASONS  # noqa: PLC0415 windrow.content imports no other package
+        from windrow.renamed import REASONS  # noqa: PLC0415 not needed by windrow.content
 
         return cls(REASONS[value]) if isinstance(value, str) and value in REASONS else None
 
@@ -198,7 +198,7 @@ _REASONS_BY_STATUS = {
 
 
 def reason_of_status(status: int, default: Reason = Reason.PROTOCOL_ERROR) -> Reason:
-    """Return the reason for an HTTP status that is not a success; `default` for an unlisted status below 500.
+    """Return the reason for an HTTP status that is not a success, or `default` if a status below 500 has none.
 
     >>> reason_of_status(410).value, reason_of_status(503).value, reason_of_status(418).value
     ('gone', 'server_error', 'protocol_error')

@@ -21,11 +21,11 @@ REASONS: dict[str, str] = {}
 
 
 class RenamedWarning(FutureWarning):
-    """An old name was used."""
+    """An old name that is still accepted was used."""
 
 
 def current_name(table: Mapping[str, str], name: str, prefix: str = "") -> str:
-    """Return the new name for an old name, with a warning that begins with `prefix`; return another name unchanged.
+    """Return the new name for an old name, with a warning that begins with `prefix`; return any other name unchanged.
 
     >>> current_name({"pace": "delay"}, "timeout")
     'timeout'

@@ -51,12 +51,12 @@ def _lock_as_writer(folder: Path) -> int:
 
 
 class ArchiveWriter:
-    """Appends records: to `.warc.gz` files if their bodies are compressible, otherwise to `.warc` files."""
+    """Appends records, to `.warc.gz` files or, if compression would save little, to `.warc` files."""
 
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
-        """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
+        """Lock the archive `folder`, and write files whose names begin with `prefix`, which no other process may use.
 
         A file that has `rotate` bytes or more is followed by another one. `agent` is the user agent for the warcinfo
         record. If not `archived`, `UNARCHIVED_PREFIX` precedes `prefix`.
@@ -79,11 +79,11 @@ class ArchiveWriter:
         return self.folder / PARTS_FOLDER / f"{name}.warc"
 
     def large_path(self, name: str) -> Path:
-        """Return the path to which the part file `name` is moved when it is complete."""
+        """Return the path in the archive to which the part file `name` is moved when the transfer is complete."""
         return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise DiskFull if writing `size` bytes would leave less than `limits.free_space` bytes of the disk free."""
+        """Raise DiskFull if writing `size` bytes would leave less than about `limits.free_space` bytes of the disk."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -98,14 +98,11 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write `preceding`, unless it is empty, and then `record`; return the place of `record`.
-
-        If `plain`, they are not compressed.
-        """
+        """Write `preceding` (if any) and then `record`, compressed unless `plain`; return the place of `record`."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
-        """Copy a record from another file, and return its new place. `packed` is whether it is a gzip member there.
+        """Copy a record from another file, and return its new place. `packed` is whether the record is a gzip member.
 
         If `arc`, the other file is an ARC file, and the record is converted to WARC.
         """
@@ -130,7 +127,7 @@ MAX_BODY_IN_MEMORY = 1 << 20
 """The maximum number of bytes of a body that is collected in memory."""
 
 MAX_COMPRESSED_BODY = 64 << 20
-"""The maximum number of bytes of a compressed body. Steps can seek in larger bodies, which are not compressed."""
+"""The maximum number of bytes of a body that is compressed in the archive. Steps can seek in larger bodies."""
 
 
 @lru_cache(maxsize=1024)
@@ -148,7 +145,7 @@ class CaptureSink:
     """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, started: datetime) -> None:
-        """Prepare for a transfer that begins at `started`. Continue the part file of an earlier one if it exists."""
+        """Prepare for a transfer that begins at `started`. Unless the file is small, its part file is continued."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -198,7 +195,7 @@ class CaptureSink:
         """Begin the body of a document of `size` bytes (None: unknown).
 
         `head` is the HTTP head of the response, and `request` is the request, both as they are archived. Raises
-        DiskFull, and TerminalFailure if the document is larger than allowed.
+        DiskFull, ArchiveError, and TerminalFailure if the document is larger than allowed.
         """
         self._announced = size
         if not self.start:
@@ -218,7 +215,7 @@ class CaptureSink:
         self.start, self.validator, self._warc_time = 0, "", self._started
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add the next bytes of the body. Raises DiskFull, and TerminalFailure if it exceeds the limit."""
+        """Add the next bytes of the body; raise DiskFull, ArchiveError, or TerminalFailure if the body is too large."""
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
             self._move_to_part()
@@ -284,7 +281,7 @@ class CaptureSink:
     def check(self) -> None:
         """Compare the size with the sizes that the server and the listing state.
 
-        Raises TransientFailure if one differs.
+        If one differs, raises TransientFailure, and discards the body unless only its end is missing.
         """
         size = self.size
         if self._announced is not None and size < self._announced:
@@ -298,10 +295,10 @@ class CaptureSink:
                 )
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
-        """Check the size, write the body to the archive as one record, and return the archived response.
+        """Check the size, archive the body (as a revisit if it is unchanged), and return the archived response.
 
         If the response is `unchanged` (304), nothing is checked, and only its head is written, as a metadata record.
-        Replay tools would show a revisit record of it as an empty page.
+        Replay tools would show a revisit record of such a response as an empty page.
         """
         if unchanged:
             # Indexers would take a metadata record with the page's own address for a version of the page.
@@ -320,8 +317,8 @@ class CaptureSink:
     def _finish_part(self, part: PartFile) -> KeptResponse:
         """Archive a complete body, and return the archived response.
 
-        If the body is unchanged, a revisit record is written. If it is not compressed already and not too large, it is
-        written as a new record. Otherwise the part file itself is moved into the archive.
+        If the body is unchanged, a revisit record is written. If it is not compressed already and has at most
+        `MAX_COMPRESSED_BODY` bytes, a new record is written. Otherwise the part file is moved into the archive.
         """
         body_digest, size = part.digest(), part.body_size
         if body_digest == self._last.digest:
@@ -343,7 +340,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
-        """Write the body as a record, or write a revisit record if the body has the digest of the last capture."""
+        """Write a record of the body, or a revisit if the last capture has the same digest; return the new place."""
         fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
         is_revisit = body_digest == previous.digest
@@ -363,7 +360,7 @@ class CaptureSink:
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """Compare the body with a checksum (`md5:HEX`). If it differs, discard the body and raise TransientFailure."""
+        """If the body does not have a checksum (`ALGORITHM:HEX`), discard the body and raise TransientFailure."""
         algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:

@@ -1,8 +1,9 @@
 """Erase records of the archive by overwriting them with records of the same length, so that no offset changes.
 
-A record is replaced by a `metadata` record which states that it was taken down. The new record is padded with blanks.
-In a compressed file, it is a gzip member of exactly the same length, padded in its extra field (RFC 1952, section
-2.3.1.1), or with stored blocks if the padding is long. Erasing can be repeated, also after a crash.
+A record is replaced by a `metadata` record which states that a record was taken down, padded with blanks. In a
+compressed file, the new record is a gzip member of the same length, padded in its header (RFC 1952, section 2.3.1), or
+with stored blocks if the padding is long. A record that is too short for this is replaced by line breaks or by an empty
+gzip member. Erasing can be repeated, also after a crash.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class ErasedSpan(NamedTuple):
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime) -> int:
     """Overwrite the records `spans` of the file `warc`, flush the file, and return the number of bytes overwritten.
 
-    `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported file, is copied
-    first. Raises DiskFull, and ArchiveError if the file is not in the archive `folder` or cannot be written, or if a
-    record is too short to be replaced.
+    `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported file, is first
+    replaced by a copy. Raises DiskFull, and ArchiveError if the file is not in the archive `folder` or cannot be
+    written, or if a record is too short for a gzip member.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
@@ -91,9 +92,9 @@ def related_records(
 ) -> Iterator[ErasedSpan]:
     """Yield the spans of a file's records about an address for which `is_target` returns True.
 
-    Only records that begin at the first offset of `bounds` or after it, and before the second, are read. The first must
-    be 0 or the end of a record. Requests, and other crawlers' records about a response, have the response's address.
-    `report` is called with the offset of each broken part whose address cannot be read.
+    Only records that begin at the first offset of `bounds` or after it, and before the second, are yielded. The first
+    offset must be 0 or the end of a record. Requests, and other crawlers' records about a response, have the address of
+    the response. `report` is called with the offset of each broken part of the file.
     """
     start, end = bounds
     for record in read_records(path, start, limits):
@@ -120,7 +121,7 @@ def _fill_record(length: int, erased_at: datetime) -> bytes:
 
 
 def _fill_member(length: int, erased_at: datetime) -> bytes:
-    """Return a gzip member of `length` bytes, with a record if one fits. Raises ArchiveError if no member fits."""
+    """Return a gzip member of `length` bytes, with a record if it fits. Raises ArchiveError if no member fits."""
     fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", "text/plain")]
     record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)

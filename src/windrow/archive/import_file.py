@@ -1,8 +1,9 @@
 """Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
 
-A file is repacked if it is ARC, or if it is Zstandard or a single gzip stream, in which reading cannot begin at every
-record. The name of the new file is the digest of the original. WARC records are not changed. The header line of an ARC
-record is replaced by a WARC header. Broken records are copied, so that they are reported as in any other file.
+A file is repacked if it is ARC, or if it is Zstandard or has several records in a gzip member, since reading cannot
+begin at every record there. The name of the new file begins with the digest of the original. WARC records are not
+changed. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
+reported as in any other file.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`. Return a clause that says where its compression is broken, or "" if it is not.
+    """Repack `source` as `destination`. Return a clause that says where `source` is broken, or "" if it is not.
 
-    `digest` and `form` are the digest and the form of `source`. Raises DiskFull, and ArchiveError if nothing can be
-    unpacked or `source` inflates beyond the limits.
+    `digest` and `form` are the digest and the form of `source`. Raises DiskFull, and ArchiveError if `source` cannot be
+    decompressed at all, inflates beyond the limits or is not WARC or ARC, or if a file cannot be read or written.
     """
     plain, problem = source, ""
     if not form.arc or _read_magic(source) == GZIP:
@@ -142,7 +143,8 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
     """Decompress `source` to `plain`. Return a clause that says where `source` is broken, or "" if it is not.
 
-    Raises DiskFull, and ArchiveError if it inflates beyond the limits or nothing can be decompressed.
+    Raises DiskFull, and ArchiveError if `source` cannot be decompressed at all or inflates beyond the limits, or if a
+    file cannot be read or written.
     """
     limit = max(_FREE_INFLATION, limits.ratio * source.stat().st_size)
     written, problem = 0, ""
@@ -169,7 +171,7 @@ class _BrokenStream(Exception):
 
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
-    """Inflate all members of a gzip file (RFC 1952). Raises `_BrokenStream` where it is broken."""
+    """Inflate all members of a gzip file (RFC 1952). Raises `_BrokenStream` where the file is broken or cut."""
     packed = _skip_zeros(file, b"")
     while packed:
         stream = isal_zlib.decompressobj(wbits=31)
@@ -189,7 +191,7 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _skip_zeros(file: BinaryIO, packed: bytes) -> bytes:
-    """Return `packed` or the next bytes of the file without the zeros before them, with which tapes are filled."""
+    """Skip zeros in `packed` and then in the file: tapes are filled with them. Return the bytes after them, or b""."""
     while not (packed := packed.lstrip(b"\0")) and (block := file.read(_BLOCK_SIZE)):
         packed = block
     return packed
@@ -198,8 +200,8 @@ def _skip_zeros(file: BinaryIO, packed: bytes) -> bytes:
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
     """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames.
 
-    Raises `_BrokenStream` where it is broken or ends within a frame, and ArchiveError if the extra `codings` is not
-    installed.
+    Raises `_BrokenStream` where the file is broken or ends within a frame, and ArchiveError if the extra `codings` is
+    not installed.
     """
     try:
         import zstandard  # noqa: PLC0415 an optional part
@@ -240,7 +242,7 @@ def check_free_space(folder: Path, size: int, free_space: int) -> None:
 
 
 IMPORTED_FOLDER = "foreign"
-"""The folder of the archive for imported files. Their names are their digests, so that each is stored once."""
+"""The folder of the archive for imported files, whose names begin with their digests, so each is stored once."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 """Matches the temporary names of a file that is being imported, of its decompressed bytes and its repacked form."""
@@ -250,7 +252,7 @@ class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
     `digest` is the digest of the original file. `problem` is a clause that says where decompressing the original
-    failed. It is empty if that did not fail, or was not done.
+    failed. `problem` is empty if decompressing did not fail, or was not necessary.
     """
 
     warc: str
@@ -260,9 +262,10 @@ class ImportedFile(NamedTuple):
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Import a file into an archive.
+    """Import a file into an archive, unless it is there already, and describe the imported file.
 
-    Raises DiskFull, and ArchiveError if the file is not WARC or ARC, cannot be read, or inflates beyond the limits.
+    Raises DiskFull, and ArchiveError if the file cannot be read, is not WARC, ARC, gzip or Zstandard, or must be
+    repacked and inflates beyond the limits.
     """
     form = detect_form(path)
     folder = archive / IMPORTED_FOLDER
@@ -301,7 +304,7 @@ def _import_repacked(
 
 
 def remove_leftovers(archive: Path) -> None:
-    """Remove the temporary files of imports that crashed."""
+    """Remove the temporary files of imports; none may be under way."""
     for leftover in (archive / IMPORTED_FOLDER).glob(".*"):
         if _TEMPORARY.fullmatch(leftover.name):
             leftover.unlink(missing_ok=True)
@@ -337,7 +340,7 @@ def _describe_content(temporary: Path) -> ImportedFile:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or a folder to the disk, so that its content, or the names in it, survive a power cut."""
+    """Flush a file or a folder to the disk, so that its content, or the names in it, survives a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -27,9 +27,9 @@ _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Complete lines of an index file. `first` is the number of the first line in the file, from 1.
+    """Lines of an index file, in one text. `first` is the number of the first line in the file, counted from 1.
 
-    `legend` is the layout that the file declares before these lines, or None.
+    `legend` is the last layout that the file declares before these lines, or None.
     """
 
     first: int
@@ -40,7 +40,8 @@ class LineBlock(NamedTuple):
 def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
     """Yield the lines after line `after_line` of a CDX or CDXJ file, plain or gzip, in blocks of about a megabyte.
 
-    A line that is too long is cut. Raises ArchiveError if the file cannot be read or inflated.
+    A line that is too long may be cut, but stays too long. Raises ArchiveError if the file cannot be read or, after the
+    lines before the damage, if it cannot be inflated.
     """
     first_number, legend = 1, None
     lines: list[bytes] = []
@@ -78,7 +79,7 @@ def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
-    """Yield lines without their line feeds. A line that is too long is cut to one byte more than is allowed."""
+    """Yield lines without their line feeds. A line that spans blocks is cut to one byte more than is allowed."""
     with path.open("rb") as raw:
         is_gzip = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
@@ -102,8 +103,8 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
 
     `digest` is written as in WARC files, with its algorithm, or as in CDX files, where it is SHA-1 in base 32. Nothing
     is compared if the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a
-    reason if the file or record is missing or broken, if the record inflates to too many bytes, if the algorithm is not
-    supported, or if neither the payload nor its content without chunks has the digest (DIGEST_MISMATCH).
+    reason if the file or record is missing or broken, if the record is too large, if the algorithm is not supported, or
+    if neither the payload nor its content without chunks has the digest (DIGEST_MISMATCH).
     """
     place_text = f"the record at byte {offset:,} of {path.name}"
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
@@ -123,7 +124,8 @@ def verify_stated_digest(path: Path, record: WarcRecord, limits: Limits) -> str:
     """Return the payload digest that a record states, or "" if it does not state one that can be computed.
 
     `record` was read with its STATED digest. If that is not the digest of its payload, the record is read again, since
-    it may be the digest of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if it is neither.
+    some crawlers state the digest of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if the stated
+    digest is neither, unless the record is a revisit.
     """
     stated = stated_digest(record.fields)
     algorithm = stated.partition(":")[0]

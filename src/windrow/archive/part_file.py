@@ -1,8 +1,9 @@
 """The part file of a large transfer: an unfinished WARC file.
 
-It begins with a warcinfo record and the header of the capture's record, with blanks instead of length and digest. The
-body is appended while it arrives. If a transfer is interrupted, the file stays, and the next transfer continues at its
-end. When the body is complete, length and digest are filled in, and the file is moved into the archive.
+It begins with a warcinfo record, the request if there is one, and the header of the capture's record, with blanks
+instead of length and digest. The body is appended while it arrives. If a transfer is interrupted, the file may stay,
+and the next transfer continues at its end. When the body is complete, length and digest are filled in, and the file is
+moved into the archive, unless the body is archived in another file.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class FirstRecords(NamedTuple):
 
     offset: int
     header: Header
-    request: bytes  # empty if the file does not have a request record
+    request: bytes  # at most `HTTP_HEAD_BYTES`; empty if there is no request record before that record
 
 
 def read_first_records(file: int) -> FirstRecords:
     """Read the beginning of the file with this descriptor, up to the header of its first capture.
 
-    Raises ArchiveError, KeyError or ValueError if the file is not a WARC file.
+    Raises ArchiveError, KeyError or ValueError if the file does not begin with such WARC records.
     """
     offset, request = 0, b""
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:
@@ -57,8 +58,8 @@ class PartFile:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record_offset = self._block_offset = self._body_offset = 0
-        self.head = self.request = b""  # the HTTP head of the first response, and its request, as archived
-        self.date: datetime | None = None  # the WARC-Date of the first transfer
+        self.head = self.request = b""  # the HTTP head of the earlier response in the file, and its request
+        self.date: datetime | None = None  # the WARC-Date of that response
         self._changed = threading.Condition()
         self._is_complete = False
         self._digest_thread: threading.Thread | None = None
@@ -104,7 +105,7 @@ class PartFile:
         self.date = None
 
     def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
-        """Empty the file, and write the records `info`, the WARC header of the capture's record, and its HTTP head."""
+        """Empty the file; write the records `info`, and the WARC header and HTTP head of the capture's record."""
         self.clear()
         write_all(self._fd, info + header + http_head, self.path)
         self._record_offset = len(info)
@@ -154,11 +155,11 @@ class PartFile:
         return self._hasher.digest()
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
-        """Return `count` bytes (None: all bytes) of the body from `start` on."""
+        """Return at most `count` bytes (None: all bytes) of the body from `start` on."""
         return os.pread(self._fd, self.body_size if count is None else count, self._body_offset + start)
 
     def finish(self, digest: str, destination: Path) -> tuple[int, int]:
-        """Fill in length and digest, move the file to `destination`, and return the record's offset and length."""
+        """Complete the record, close the file, move it to `destination`, and return the record's offset and length."""
         os.lseek(self._fd, self._size, os.SEEK_SET)
         try:
             write_all(self._fd, END, self.path)
@@ -177,7 +178,7 @@ class PartFile:
         return self._record_offset, length
 
     def close(self) -> None:
-        """Stop the thread and close the file, which is kept for the next transfer."""
+        """Let the thread finish, and close the file without removing it."""
         with self._changed:
             self._is_complete = True
             self._changed.notify()

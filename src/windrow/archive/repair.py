@@ -1,4 +1,4 @@
-"""Repair the archive after a crash: truncate its files after the last captures that are on the ledger."""
+"""Lock the archive, check to which ledger it belongs, and make it agree with the ledger after a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOCK_TIMEOUT = 30.0
 
 @contextmanager
 def lock_archive(folder: Path) -> Iterator[None]:
-    """Lock the archive against all other writers. Raises ArchiveError if one still writes after 30 seconds."""
+    """Lock the archive against all writers in the block. Raises ArchiveError if one still writes after 30 seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -47,10 +47,10 @@ def lock_archive(folder: Path) -> Iterator[None]:
 
 
 def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
-    """Raise ConfigError if an archive belongs to another ledger, since `repair_archive` would remove its captures.
+    """Raise ConfigError if an archive belongs to another ledger, whose captures `repair_archive` would remove.
 
-    `ledger` is the identity of this ledger, or "" before its first session. `recorded_ends` is explained at
-    `repair_archive`.
+    `ledger` is the identity of this ledger, or "" before its first session. Without a mark in the archive, the names of
+    its files are compared with `recorded_ends`, which is explained at `repair_archive`.
     """
     try:
         marked_ledger = (folder / LEDGER_MARK).read_text()
@@ -81,12 +81,12 @@ def mark_ledger(folder: Path, ledger: str) -> None:
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
-    """Truncate every file after its last capture on the ledger; return a message for each file that was not intact.
+    """Truncate each WARC file in the folder after its last capture on the ledger, and return messages.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again. A shorter file lacks captures, which a message says. A
-    session's file without a recorded capture is removed, but the file of a complete large transfer becomes a part file
-    again. Other files without one are not changed.
+    written but not recorded, so they will be fetched again. Sessions' files without a recorded capture are removed,
+    except that of a large transfer: it becomes a part file again, or is renamed if it is broken. There is a message for
+    each file that was changed, is too short or is missing, but not for removed files of unarchived responses.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
@@ -110,7 +110,7 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
 
 
 def _restore_part(folder: Path, path: Path) -> str:
-    """Make the file of a complete large transfer a part file again, or rename it if it is broken. Return a message."""
+    """Make the file of a large transfer a part file again, or rename it if it is broken. Return a message."""
     with path.open("r+b") as file:
         try:
             offset, header, _ = read_first_records(file.fileno())
@@ -126,7 +126,7 @@ def _restore_part(folder: Path, path: Path) -> str:
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files that have not changed for 14 days: their documents have probably changed or been removed."""
+    """Remove part files that have not changed for 14 days, since their documents have probably changed or gone."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()

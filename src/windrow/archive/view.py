@@ -48,7 +48,7 @@ class FileSlice(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read into the buffer, up to the end of the part. Return the number of bytes."""
+        """Read into the buffer, at most up to the end of the part. Return the number of bytes read."""
         room = max(0, min(len(buffer), self._size - self._position))
         self._file.seek(self._start + self._position)
         count = self._file.readinto(memoryview(buffer)[:room]) or 0
@@ -64,7 +64,7 @@ class FileSlice(io.RawIOBase):
 class Capture(NamedTuple):
     """A capture: `view` is its body as a file, `fields` has the fields of its HTTP response by name in lower case.
 
-    Without an HTTP response, `fields` has only the record's media type, if it is stated, and `status` is None.
+    Without an HTTP response, `fields` has only the record's `content-type`, if it is stated, and `status` is None.
     """
 
     view: BinaryIO
@@ -113,7 +113,7 @@ def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:
 def _read_start(folder: Path, place: ArchivePlace, length: int) -> bytes:
     """Read at most `length` bytes from the start of a record. No file object is made, since that takes longer.
 
-    Raises ArchiveError if the record's file is not in the archive.
+    Raises ArchiveError if the file's path leads out of the archive, and OSError if the file cannot be read.
     """
     if place.warc.startswith("/") or (".." in place.warc and ".." in place.warc.split("/")):
         raise ArchiveError(f"the file {place.warc} is not in the archive")

@@ -32,8 +32,8 @@ _ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # the algorithms of
 class UnpackedWarc(NamedTuple):
     """A WARC file in a WACZ file: its name there, the path of the unpacked file, and why it cannot be used, or "".
 
-    It may also describe a problem of a file that was not unpacked or, with an empty name, of the WACZ file itself.
-    `path` is then the path of the WACZ file.
+    If the file could not be unpacked, there may be no file at `path`, or a part of it. A problem may also be that of a
+    file that is not unpacked or, with an empty name, of the WACZ file itself; `path` is then that of the WACZ file.
     """
 
     name: str
@@ -42,7 +42,7 @@ class UnpackedWarc(NamedTuple):
 
 
 def is_wacz(path: Path) -> bool:
-    """Return whether a file is a zip that has WARC files in a folder `archive`. The case of names does not matter."""
+    """Return whether a file is a zip with a WARC file in its folder `archive`. The case of names does not matter."""
     try:
         with path.open("rb") as file:
             records, _ = read_directory(file, Limits())
@@ -52,15 +52,16 @@ def is_wacz(path: Path) -> bool:
 
 
 def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWarc]:
-    """Unpack all WARC files of a WACZ file, in any of its folders, into `folder`, and yield each of them.
+    """Unpack the WARC files in all folders of a WACZ file into the folder `folder`, and yield each of them.
 
     A WARC file is yielded with a `problem` if it is damaged, exceeds the limits for members of zips, does not have the
     digest that datapackage.json states, or is listed there but missing. Files in the folder `archive` that are not WARC
     files, and packed WARC files and WACZ files in any folder, are yielded with a `problem` too, and so is
-    datapackage.json for each digest in it that cannot be computed; the WARC file is then unpacked unchecked. If the
-    WACZ file cannot be used, it is yielded itself, with an empty name.
+    datapackage.json for each WARC file whose digest is of an unknown kind; that file is unpacked unchecked. If the WACZ
+    file cannot be used or has no WARC file, it is yielded itself, with an empty name.
 
-    Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC files.
+    Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC files, and
+    ArchiveError if an unpacked file cannot be written.
     """
     try:
         with path.open("rb") as file:
@@ -87,7 +88,7 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[str, str]) -> Iterator[UnpackedWarc]:
-    """Yield problems: missing WARC files, unknown kinds of digests, and files that are not unpacked."""
+    """Yield a problem for each WARC file that is missing, each digest of an unknown kind, and each file left packed."""
     names = {member.name for member in members}
     for name, digest in digests.items():
         if _is_warc_name(name) and name not in names:
@@ -104,13 +105,13 @@ def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[s
 def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
     """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
 
-    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored if `_ALGORITHMS` does not have its
-    algorithm.
+    `expected` is the digest that the member should have, as `ALGORITHM:HEX`. It is not compared if its algorithm is not
+    one of `_ALGORITHMS`.
     """
     algorithm, _, expected_hex = expected.lower().partition(":")
     hasher = hashlib.new(algorithm if algorithm in _ALGORITHMS else "sha256", usedforsecurity=False)
     try:
-        blocks = read_blocks(file, member)  # refuses a member whose name is no name of a file
+        blocks = read_blocks(file, member)  # refuses a member that has a `reason`, such as a bad name
         with map_write_errors(target), target.open("xb") as out:
             for block in blocks:
                 hasher.update(block)
@@ -123,9 +124,9 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
 
 
 def _read_digests(file: BinaryIO, members: Iterable[ZipMember]) -> dict[str, str]:
-    """Return the digests in datapackage.json by file name, or {} if it is missing.
+    """Return the digests in datapackage.json (empty: none) by the paths of their files, or {} if it is missing.
 
-    Raises StepError if it is too large or not valid.
+    Raises StepError if datapackage.json is damaged, too large or not valid.
     """
     member = next((member for member in members if member.name == _LIST_NAME), None)
     if member is None:
@@ -173,7 +174,7 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
 
 
 def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tuple[dict[str, str], int]:
-    """Write the index and the list of pages. Return the WARC files' new names by old name, and the number of lines."""
+    """Write the index and the list of pages. Return the new names of WARC files by old name, and the count of lines."""
     member_names: dict[str, str] = {}
     count = 0
     pages.write(json.dumps(_PAGES_HEAD).encode() + b"\n")

@@ -1,8 +1,8 @@
-"""Read WARC and ARC files of other crawlers record by record, in bounded memory, from any record on.
+"""Read WARC and ARC files record by record, in bounded memory, from any record on.
 
-The files may come from Heritrix, browsertrix, Common Crawl or wget: WARC 0.17 to 1.1 (ISO 28500) or ARC, plain, or with
-a gzip member for each record. A broken record is returned with a reason, and reading continues at the next record that
-can be found.
+The files may be windrow's own, or come from Heritrix, browsertrix, Common Crawl or wget: WARC 0.17 to 1.1 (ISO 28500)
+or ARC, plain, or with a gzip member for each record. A broken record is returned with a reason, and reading continues
+at the next record that can be found, unless too much of the file is broken.
 
 FastWARC and warcio read the same formats, but lack what files of other crawlers need: continuing after a broken record,
 a limit on the inflated size of a record, and beginning in the middle of a file.
@@ -59,7 +59,8 @@ class WarcRecord(NamedTuple):
     """A record of a file, or a broken part of the file. With a `reason`, it is broken or too large and cannot be used.
 
     `offset` and `length` are its place in the file. `next` is the offset of the next record or of the end. `head` is
-    the HTTP head at the start of the record's block. `digest` and `size` describe the payload, which follows the head.
+    the HTTP head at the start of the record's block, or b"". `digest` and `size` describe the payload, which follows
+    the head, unless there is a `reason`, which `message` explains.
     """
 
     offset: int
@@ -131,7 +132,7 @@ class _PlainSource:
         self._file.seek(position)
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next record. `surplus` has the bytes that were read after the record's end."""
+        """Return the offset of the next record or of the file's end. `surplus` was read after the record's end."""
         offset = self._file.tell() - len(surplus)
         while True:
             self._file.seek(offset)
@@ -161,7 +162,7 @@ class _GzipSource:
         """Do nothing, since the length is checked while the record is inflated."""
 
     def read(self, max_size: int) -> bytes:
-        """Return at most `max_size` inflated bytes, or b"" at the end. Raises `_BrokenRecord` if that fails."""
+        """Return at most `max_size` inflated bytes, b"" at the end; raise `_BrokenRecord` for damage or a bomb."""
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail
@@ -183,7 +184,7 @@ class _GzipSource:
         return b""
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next gzip member. `surplus` has the bytes that were inflated after the record's end.
+        """Return the offset after this gzip member. `surplus` has the bytes that were inflated after the record's end.
 
         Raises `_BrokenRecord` if more than blank lines follow the record in its gzip member.
         """
@@ -200,14 +201,15 @@ class _GzipSource:
 class WarcForm(NamedTuple):
     """The form of a file: whether it is ARC, and whether it must be repacked to be read from any record on."""
 
-    arc: bool
+    arc: bool  # False for a Zstandard file, whose content is not looked at
     must_repack: bool
 
 
 def detect_form(path: Path) -> WarcForm:
     """Determine the form of a file from its first records.
 
-    Raises ArchiveError if the file is not WARC or ARC, or cannot be read.
+    A file that is empty, or gzip and not ARC, is taken for WARC. Raises ArchiveError if the file cannot be read, or is
+    not WARC, ARC, gzip or Zstandard.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -225,8 +227,9 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
     """Yield the records of a file from the offset `start` on, which must be 0 or the `next` of a record.
 
     A broken part of the file, or a record whose payload has more than `limits.transfer_size` bytes, is yielded with a
-    reason. `digests` of each record has a digest for each of `algorithms`; one of them may be STATED. Raises
-    ArchiveError if the file is not a WARC or ARC file, or cannot be read.
+    reason. `digests` of each other record has the digest by each of `algorithms`; STATED adds one only if the record
+    states a digest that can be computed and is not SHA-256. Raises ArchiveError if the file cannot be read, or is not
+    WARC, ARC, gzip or empty.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -241,8 +244,8 @@ def read_record_at(
 ) -> WarcRecord:
     """Return the record that begins at an offset of a file. `write` is called with each piece of its payload.
 
-    `digests` of the record has a digest for each of `algorithms`. The record has a `reason` if it is broken or its
-    payload is too large, or if the file ends before the offset. Raises ArchiveError like `read_records`.
+    `digests` is filled as by `read_records`. The record has a `reason` if it is broken, if its payload is too large,
+    which is then not written, or if the file ends at or before the offset. Raises ArchiveError like `read_records`.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -369,13 +372,13 @@ class _Block:
         self.remaining = size
 
     def peek(self, count: int) -> bytes:
-        """Return the first `count` bytes of the block without consuming them."""
+        """Return the first `count` bytes of the block, or all if it has fewer, without consuming them."""
         while len(self._start) < min(count, self.remaining):
             self._start += self._read_more(self.remaining - len(self._start))
         return self._start[:count]
 
     def read_head(self, max_size: int) -> bytes:
-        """Consume and return the HTTP head at the start, or b"" if it does not end within `max_size` bytes."""
+        """Consume and return the HTTP head at the start, or return b"" if it does not end within `max_size` bytes."""
         while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
             self._start += self._read_more(self.remaining - len(self._start))
         if end < 0:
@@ -399,7 +402,7 @@ class _Block:
 
 
 def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
-    """Return the offset of the first record from `start` on, or the offset of the end of the file."""
+    """Return the first offset from `start` on at which a record may begin, or the offset of the end of the file."""
     offset, window_size = start, _PROBE_SIZE
     while True:
         file.seek(offset - 1)

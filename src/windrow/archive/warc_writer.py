@@ -68,7 +68,7 @@ class WarcWriter:
     """
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write files in `folder`. The first record opens a file, and after `rotate` bytes the next file is begun.
+        """Write files in `folder`. The first record begins a file, and so does a record after `rotate` bytes or more.
 
         `info` has the fields of the warcinfo record with which each file begins.
         """
@@ -102,11 +102,11 @@ class WarcWriter:
             return ArchivePlace(self._name, offset, len(record))
 
     def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
-        """Copy a record from another file, and return its new place. Both files must be gzip, or neither."""
+        """Copy a record from another file as it is, and return its new place. Both files must be gzip, or neither."""
         return self.write(_read_blocks(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place. If that fails, remove the part that was written."""
+        """Write the blocks of a record as they are, and return its place. If that fails, remove what was written."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._open_next()
@@ -144,7 +144,7 @@ class WarcWriter:
         self._size = len(info_record)
 
     def sync(self) -> None:
-        """Flush the current file to the disk; raise DiskFull or ArchiveError if that fails."""
+        """Flush the current file, if there is one, to the disk; raise DiskFull or ArchiveError if that fails."""
         with self._lock:  # another thread may close the file and open the next one
             fd, path = os.dup(self._fd) if self._fd >= 0 else -1, self._path
         if fd >= 0:
@@ -155,7 +155,7 @@ class WarcWriter:
                 os.close(fd)
 
     def close(self) -> None:
-        """Flush and close the current file; raise DiskFull or ArchiveError if it cannot be flushed."""
+        """Flush and close the current file, if there is one; raise DiskFull or ArchiveError if flushing fails."""
         if self._fd >= 0:
             try:
                 with map_write_errors(self._path):

@@ -1,7 +1,7 @@
 """Hosts and addresses that crawls may request, and when each address is due.
 
-A host is an origin as one source of a collection requests it, and is identified by its number. An address is identified
-by its host and its digest, a 64-bit hash of the request. Times are UNIX times.
+A host, an origin as one source requests it, is identified by its number. An address is identified by its host and its
+digest, a 64-bit hash of the request. Times are UNIX times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_REQUESTED = 0
-"""The due time of an address that was never requested.
+"""The due time of an address that was never requested, or must be requested as if it never had been.
 
 The due time 1 means next, as after `windrow retry`; greater ones are UNIX times.
 """
@@ -70,11 +70,11 @@ class AddressWriter:
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses that were found at the address with the digest `via` (0: seeds).
+        """Add addresses, with their requests, that were found at the address with the digest `via` (0: seeds).
 
         A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
         with the kind `page` becomes a page and is due, unless it is never due. An address that was known only from
-        captures of others becomes due.
+        captures of others becomes due, with the kind with which it was found.
         """
         found_urls = [*urls]
         rows = [
@@ -96,10 +96,7 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address that is known only from captures of others, and is not due.
-
-        A known address is not changed.
-        """
+        """Record an address that is known only from captures of others, and is not due, unless it is known already."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
@@ -110,23 +107,23 @@ class AddressWriter:
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
     def record_pause(self, origin: str, until: int) -> None:
-        """Record the UNIX time until which an origin asked not to be requested. It is valid for all collections."""
+        """Record the UNIX time until which an origin asks all collections to pause, unless a later time is recorded."""
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """If addresses of hosts are due later, make them due now, but after new addresses. Return their number."""
+        """Make those addresses of hosts due that are due later, but after new addresses. Return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
     def set_due(self, collection: str, digests: Iterable[int], due: int | None) -> None:
-        """Make addresses of a collection due at a time; 1 means next, and None never again."""
+        """Make addresses of a collection, at all its sources, due at a time; 1 means next, and None never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
 
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make the seeds of a source never due, and its addresses at other origins than `origins`.
+        """Make the seeds of a source, and its addresses at origins other than `origins`, never due.
 
         Only addresses of the kind `kind` are changed, and not those with `digests`.
         """
@@ -137,12 +134,13 @@ class AddressWriter:
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
         """Set the interval of an address, and make it due `interval` seconds after its attempt `recorded`.
 
-        Nothing is changed if the address has a later attempt, is failing, or is due before its old interval has passed.
+        Nothing is changed if the address has a later attempt, is failing, is never due, or is due before its old
+        interval has passed.
         """
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at `until` at the latest, unless it is never due. `recorded` must be its last attempt."""
+        """Make an address due at `until` at the latest, unless it is never due or has an attempt after `recorded`."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

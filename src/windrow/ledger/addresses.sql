@@ -15,15 +15,15 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
--- Return the number of a source's host with this origin, or None if it is not known.
--- If the source has none, a host of the collection that is known only from captures of others is returned.
+-- Return the number of a source's host with this origin or, without one, of a captured host, or None.
+-- A captured host is one of the same collection and origin that is known only from captures of others.
 SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
 )) ORDER BY h.source <> :source, h.seq LIMIT 1;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of a source's host with this origin, or None if it is not known. Empty `source`: any.
+-- Return the number of a source's (empty: any source's) host with this origin, or None if there is none.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
@@ -33,8 +33,9 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
 -- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
--- Only addresses with a `place` (order number) below `below` are returned. If the last response was a revisit, `at` is
--- the date of the record with the bytes. An address whose kind has changed since then has no validators.
+-- Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response was
+-- a revisit, `at` is the date of the record with the bytes. If the kind of an address changed after that response, its
+-- validators and `last` are empty, and `at` is None.
 SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
@@ -44,7 +45,8 @@ FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
--- If the hint of an address is later than its last attempt, make it due at most `rest` seconds after that attempt.
+-- If the hint of an address is later than its last attempt, make the address due at most `rest` seconds after that
+-- attempt. An address that is never due, or was never requested, is not changed.
 UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
     WHERE v.address = :digest AND v.host = :host) + :rest)
 WHERE digest = :digest AND host = :host AND due > 0
@@ -74,8 +76,8 @@ AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host
 SELECT coalesce(max(rowid), 0) FROM address;
 
 -- row: AddressCount
--- Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), `failing` and `due`.
--- `next_due` is the next time when one of them is due. Addresses that were never requested do not count for it.
+-- Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.
+-- `next_due` is the earliest due time of those that were requested, which may have passed.
 
 -- def by_source(now: int) -> list[AddressCount]
 -- Count the addresses of each source by kind.
@@ -86,7 +88,7 @@ SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
 -- row: NeverRequested
--- The number of a host's addresses that were never requested, and one of them.
+-- The number of a host's addresses that were never requested, and one of them (empty: none).
 
 -- def never_requested(host: int) -> NeverRequested
 -- Count the addresses of a host that were never requested, and return one of them as an example.
@@ -139,8 +141,8 @@ ORDER BY a.capture DESC, a.due IS NULL, a.host
 -- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).
 
 -- def host_states(source: str, host_name: str, now: int) -> list[HostState]
--- Return the hosts of a source, or the hosts with a host name and any port.
--- One of `source` and `host_name` may be empty, which means any. Addresses are counted as due or not at the time `now`.
+-- Return the hosts of a source, or the hosts with a host name and any port whose scheme is HTTP or HTTPS.
+-- `source` or `host_name` may be empty, which means any. Addresses are counted as due or not at the time `now`.
 SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: int", coalesce(sum(a.capture > 0),
        0) AS "pages: int",
        coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :now), 0) AS "due: int",
@@ -155,7 +157,7 @@ GROUP BY h.seq ORDER BY h.origin;
 -- An address, the time when it is due (0: never requested; 1: next; None: never), and its failures in a row.
 
 -- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
--- Return the addresses with these digests that a collection knows and that are not taken down.
+-- Return a collection's addresses with these digests that are not taken down, one for each source.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
     WHERE (t.address = a.digest AND t.host = 0 OR t.host = h.seq)
@@ -164,7 +166,7 @@ AND a.digest IN (SELECT value FROM json_each(:digests));
 
 -- def failing(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
--- Addresses of the sources `excluded` are left out.
+-- Addresses of the sources `excluded`, and those that are never due, are left out.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
@@ -174,7 +176,8 @@ ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source (empty: any) that are requested next or were never requested.
--- Addresses of the sources `excluded` are left out. If `reason` is not empty, the addresses whose last attempt failed for it are returned instead.
+-- Addresses of the sources `excluded` are left out, and so are those that are never due. If `reason` is not empty, the
+-- addresses whose last attempt failed for this reason are returned instead.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
@@ -191,29 +194,30 @@ UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
 -- name: begun_never_again
--- Make the seeds of a source, which were not found at another address, never due again, except those with some digests.
--- The same is done with its addresses at origins that it does not have any more. The lists are JSON.
+-- Make some addresses of a source never due: its seeds, and its addresses at origins that it does not have any more.
+-- Only addresses of one kind are changed, and not those with some digests. The lists are JSON.
 UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
 AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0
     OR host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3
         AND origin NOT IN (SELECT value FROM json_each(?5))));
 
 -- name: address_paced
--- Set the interval of an address after its last attempt, when its content is known. An earlier due time stays.
+-- Set the interval of an address after its last attempt, when its content is known, and make it due after that.
+-- An address that is due before its old interval has passed, or that is failing, is not changed.
 UPDATE address SET due = ?1 + ?2, interval = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + interval - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: address_due_by
--- Make an address due when its last response expires, unless it is due before or never due.
+-- Make an address due when its last response expires, unless it is due before, is never due, or has a later attempt.
 UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?2)
 AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
 -- row: InconsistentAddress
 -- An address whose due time or `capture` does not agree with its attempts.
--- `attempts` is the number of its attempts, `last` the number of the last one that captured it.
+-- `attempts` is the number of its attempts, `last` the number of the last one that captured it, or 0.
 
 -- def inconsistent() -> Iterator[InconsistentAddress]
 -- Yield addresses whose due time or last capture does not agree with their attempts.
@@ -228,7 +232,7 @@ SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "la
 WHERE (attempts = 0 AND due > 1) OR capture <> last;
 
 -- def next_due(host: int) -> int | None
--- Return the time when the next address of a host is due, or None if its addresses are never due.
+-- Return the earliest time when an address of a host is due, or None if none will ever be due.
 SELECT min(due) FROM address WHERE host = :host;
 
 -- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]

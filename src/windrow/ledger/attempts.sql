@@ -47,8 +47,9 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 
 -- row: AttemptRow
 -- An attempt to fetch an address or a listed file.
--- `at` is when its beginning was written, and `started` the date of its archive record. `end` (the number of the fact
--- of its end) and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
+-- `at` is when its beginning was written, and `started` the date of its archive record or, without one, when it began.
+-- `end` (the number of the fact of its end) and `ended` are None if it is running or was interrupted. `warc` is empty
+-- if nothing was kept.
 
 -- def of_file(file: int) -> list[AttemptRow]
 -- Return the attempts to fetch a listed file, in order.
@@ -63,7 +64,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 {attempt} WHERE v.seq = :attempt;
 
 -- row: OpenAttempt
--- An interrupted attempt to fetch a listed file.
+-- An attempt to fetch a listed file that is running or was interrupted.
 
 -- def open() -> list[OpenAttempt]
 -- Return the attempts at listed files that have no end and that no other attempt at the file followed.
@@ -100,7 +101,7 @@ JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
 
 -- def by_source() -> dict[str, SourceCounts]
--- Return counts of the attempts at each source that lists files, by source.
+-- Return counts of the ended attempts at listed files, by source.
 SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures: int",
        sum(v.received) AS "received: int", sum(v.seconds) AS "seconds: float" FROM (
     SELECT host, count(*) AS number, sum(reason IS NOT NULL) AS failures,
@@ -110,10 +111,10 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 ) v JOIN host h ON h.seq = v.host GROUP BY h.source;
 
 -- row: FailedSessions
--- The number of sessions that failed to fetch a file, and when the last failed attempt ended.
+-- The number of sessions with a failed attempt at a file, and when the last failed attempt ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
--- Count by file the sessions that failed to fetch it since the last decision to retry it.
+-- Count the sessions with a failed attempt that began after the last decision to retry its file, by file.
 SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
@@ -121,7 +122,7 @@ AND v.seq > coalesce((SELECT max(d.seq) FROM decision d WHERE d.item = v.listed_
 GROUP BY v.listed_file;
 
 -- row: SessionCapture
--- A complete capture of a file, and the session that made it.
+-- A complete capture of a file, and the session that began it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
 -- Return the complete captures of a collection's listed files, in the order of sessions.
@@ -138,12 +139,12 @@ SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :
 ORDER BY v.seq LIMIT :limit;
 
 -- def logged_after(collection: str, after: int, limit: int) -> list[LoggedAttempt]
--- Return the attempts of a collection after the attempt `after`, with requests for robots.txt.
+-- Return the attempts at a collection's addresses and robots.txt after the attempt `after`, in order.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
 ORDER BY v.seq LIMIT :limit;
 
 -- def by_numbers(attempts: Sequence[int]) -> list[RecordedAttempt]
--- Return the attempts with these numbers, in order, without requests for robots.txt.
+-- Return the attempts at addresses (not at robots.txt or listed files) with these numbers, in order.
 SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND {at_address} ORDER BY v.seq;
 
 -- def count_after(attempt: int) -> int
@@ -151,8 +152,7 @@ SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:a
 SELECT count(*) FROM attempt WHERE seq > :attempt AND address <> 0;
 
 -- def last_number() -> int
--- Return the number of the last attempt at any address or robots.txt, or 0.
--- Attempts at listed files do not count.
+-- Return the number of the last attempt at an address or robots.txt, not at a listed file, or 0.
 SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
 -- def count_upto(collection: str, attempt: int) -> int
@@ -165,7 +165,8 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
 -- Return the last request for each robots.txt between two facts if it failed.
--- `kind` is the kind of a request for robots.txt.
+-- A status below 500, except 429, is not a failure, and neither is a robots.txt that is too large. `kind` is the kind
+-- of a request for robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
@@ -175,19 +176,19 @@ SELECT source, origin, status, reason, message FROM (
 ORDER BY last;
 
 -- def seconds_by_origin(collection: str) -> dict[str, float]
--- Return the average response time of each origin in seconds, by origin.
+-- Return the average response time of each origin to a collection in seconds, by origin.
 SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h ON h.seq = v.host
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
--- Return the last requests for the robots.txt of an origin, the latest first.
+-- Return the last requests of a collection for the robots.txt of an origin, the latest first.
 -- `kind` is the kind of a request for robots.txt.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with the same status and reason, and the address of the `latest` one.
+-- The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or "".
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.

@@ -35,8 +35,8 @@ _STATEMENTS |= {
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
-    # An address known only from a WARC file of another program (interval -1), or kept only beside a page (kind ?7),
-    # becomes due when a crawl finds it, and gets the kind under which it was found.
+    # An address known only from captures of others (interval -1) becomes due when a crawl finds it. So does a file kept
+    # beside a page (kind ?7) that is found as a page, unless it is never due. Both get the kind that was found.
     "address": (
         "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
         " via = excluded.via, place = excluded.place, due = 0, interval = 0,"
@@ -101,7 +101,7 @@ class LedgerBatch:
         return self._seq
 
     def row(self, name: str, *values: Any) -> None:
-        """Collect the values for one run of the statement `name`, which inserts, changes or deletes a row."""
+        """Collect the values for one run of the statement `name`, which inserts, changes or deletes rows."""
         self._rows_by_statement[name].append(values)
 
     def rows(self, name: str, new_rows: list[Any]) -> None:

@@ -1,6 +1,7 @@
 """Record which captures of other collections and programs a collection takes, and imported WARC files.
 
-An index lists captures, one a line. A source reads it line by line, and takes the captures that its rules allow.
+An index lists captures, one in each line. A source reads indexes and takes the captures that its rules allow. A
+collection of this ledger, or a WARC file without an index, is read like an index.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class CaptureQueries(TypedCaptures):
     """Queries on captures."""
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return where an attempt's bytes are, or None if none were kept. A revisit has the bytes of its original."""
+        """Return where an attempt's bytes (of a revisit: those of its original, if known) are, or None if none are."""
         response = attempt.kept
         if response is None or not response.revisit:
             return response.place if response else None
@@ -31,7 +32,7 @@ class CaptureWriter:
         self._batch = batch
 
     def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
-        """Start reading an index from its beginning, with counts of 0, by the rules that `rules` identifies."""
+        """Record that an index is read from its beginning, with counts of 0, by the rules that `rules` identifies."""
         self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
         index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
@@ -63,7 +64,7 @@ class CaptureWriter:
         self._batch.database.execute("capture_mended", collection, *place)
 
     def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
-        """Record that an attempt took the capture `row`, found in the index with this number (0: in none)."""
+        """Record that an attempt took the capture `row`, found in the index with the number `index` (0: in none)."""
         line = json.dumps([*row.line]) if row.line else ""
         self._batch.row("captured", attempt, collection, source, row.original, index, row.warc, row.offset, line)
 

@@ -1,12 +1,12 @@
 -- Queries on captures: where kept bytes are in the archive. Attempts, addresses and sessions are given by numbers.
 
 -- def of_digest(digest: str) -> ArchivePlace | None
--- Return the place of the bytes of a listed file with this digest, or None.
+-- Return the first place where the bytes of a listed file have this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return the first place of an address's bytes with this digest, or None. Later revisits refer to it.
+-- Return the place of the first record with bytes of an address that have this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
@@ -15,8 +15,8 @@ WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORD
 SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
 -- def promised() -> dict[str, int]
--- Return the minimum length of each file of the archive, by file: the end of its last record.
--- Erased records do not count if their responses were not archived.
+-- Return the minimum length of each file of the archive, by file: the end of its last record on the ledger.
+-- Erased records count too, unless they are in a file of responses that are not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span
@@ -24,7 +24,7 @@ SELECT warc, max(place) FROM (
 ) GROUP BY warc;
 
 -- def sessions() -> list[int]
--- Return the sessions in which captures were recorded, even if another session began the attempts.
+-- Return the sessions in which captures were recorded, even if another session began the attempts, in order.
 SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq = v.seq AND v.warc <> ''
     AND v.seq > s.seq AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
 OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> '' AND v.end_seq > s.seq
@@ -47,11 +47,11 @@ WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.listed_file IS NOT 
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0);
 
 -- row: HeldCapture
--- A record with its own bytes. `key` is the key of the captured file, or the captured address.
+-- A capture whose record has its bytes. `key` is the key of the captured file, or the captured address.
 
 -- def held() -> Iterator[HeldCapture]
--- Yield every record of the archive with its own bytes, file by file.
--- Records of failed attempts at listed files are left out.
+-- Yield every capture whose record has its bytes, and is not that of another attempt, file by file.
+-- Captures of failed attempts at listed files are left out.
 SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
        coalesce(f.file_key, a.url, v.url) AS "key: str"
 FROM attempt v
@@ -61,10 +61,9 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 
 -- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
--- Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
+-- Return the archived responses after an attempt whose status is 2xx, or 304 if known bytes are kept, in order.
 -- `origins` has pairs of the collection and source whose responses are wanted; an empty source means any. Responses
--- with a status in `statuses` are wanted too, although they have no document. To continue, pass the last `seq` as
--- `attempt`.
+-- with a status in `statuses` are returned too. To continue, pass the last `seq` as `attempt`.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
@@ -87,8 +86,8 @@ AND v.reason IS NULL ORDER BY v.seq;
 
 -- row: IndexRow
 -- How far a source has read an index.
--- `place` is the position up to which it was read, `seen` the number of lines (of a WARC file: records) read, `taken` the number of captures
--- taken.
+-- `place` is the position up to which it was read (-1: the end of a file), `seen` the number of lines (of a WARC file:
+-- records) read, `taken` the number of captures taken.
 
 -- def index(collection: str, source: str, name: str) -> IndexRow | None
 -- Return how far a source has read an index, or None if it has not begun.
@@ -151,8 +150,8 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return the index lines after the place `after` whose record could not be read.
--- A line is returned if reading failed for one of `reasons`, or if the address is due again.
+-- Return at most `limit` of a source's index lines after the place `after` whose record could not be read.
+-- A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -160,7 +159,7 @@ AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FRO
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]
--- Count by source the wanted index lines whose record could not be read.
+-- Return the numbers of wanted index lines whose record could not be read, by source.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
@@ -188,7 +187,7 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest response that another collection kept from an address after the fact `since`, or None.
--- If `since` is the number of a session, two collections on one site request each page once in the session.
+-- With the number of a session as `since`, two collections on one site can request each page once in the session.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
@@ -196,6 +195,7 @@ ORDER BY v.seq DESC LIMIT 1;
 
 -- def newest_rules(origin: str, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None.
+-- A kept response with status 4xx counts too.
 SELECT {recorded}
 FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session
 LEFT JOIN address a ON a.digest = v.address AND a.host = v.host

@@ -1,4 +1,4 @@
-"""Read the ledger's facts as typed values, in the order in which they were written, for projections."""
+"""Read the facts that projections need (`windrow.ledger_facts`), in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _make_subject(row: Row) -> ledger_facts.Subject:
     return ledger_facts.Subject(*row[-4:])
 
 
-# The last four columns of every fact about a listed file or a member, its subject: collection, kind, key and attempt.
+# The last four columns of every fact that has a subject: its collection, kind, key and attempt.
 _SUBJECT_COLUMNS = (
     ", coalesce(m.collection, f.collection, ''), coalesce(m.kind, f.kind, ''), coalesce(m.member_key, f.file_key, ''),"
     " coalesce(m.attempt, (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = f.seq AND v.seq < {seq}))"
@@ -117,7 +117,7 @@ MAX_FACTS_IN_MEMORY = 4000
 
 
 def facts(ledger: Ledger, after: int = 0, last: int | None = None) -> Iterator[ledger_facts.Fact]:
-    """Return an iterator over the facts with numbers above `after` and up to `last` (None: all), in order."""
+    """Return an iterator over the facts with numbers above `after` and up to `last` (None: the last one), in order."""
     last_fact = last if last is not None else last_number(ledger)
     return chain.from_iterable(_read_windows(ledger, after, last_fact, MAX_FACTS_IN_MEMORY))
 

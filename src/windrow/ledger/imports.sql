@@ -15,13 +15,13 @@ SELECT digest, size, warc, place_offset AS offset, place_length AS length FROM p
 -- A revisit whose bytes were imported after it was read.
 
 -- def resolved(after: tuple[int, int], limit: int) -> list[ResolvedRevisit]
--- Return the revisits after the place `after` (file, offset) whose bytes have been imported meanwhile.
+-- Return the first `limit` revisits after the place `after` (file, offset) whose bytes are imported now.
 SELECT w.intake, w.place_offset AS offset, i.warc, i.source FROM intake_waiting w JOIN payload p ON p.spelled = w.spelled
 JOIN intake i ON i.seq = w.intake
 WHERE (w.intake, w.place_offset) > (:after[0], :after[1]) ORDER BY w.intake, w.place_offset LIMIT :limit;
 
 -- def count_waiting(source: str) -> int
--- Count the revisits in a source's files whose bytes have not been imported.
+-- Count the revisits in a source's files that wait for their bytes to be imported.
 SELECT count(*) FROM intake_waiting w JOIN intake i ON i.seq = w.intake WHERE i.source = :source;
 
 -- row: ImportSource
@@ -32,7 +32,7 @@ SELECT count(*) FROM intake_waiting w JOIN intake i ON i.seq = w.intake WHERE i.
 SELECT DISTINCT source AS name, collection FROM intake ORDER BY 1;
 
 -- def count_waiting_in(intake: int) -> int
--- Count the revisits in one file whose bytes have not been imported.
+-- Count the revisits in one file that wait for their bytes to be imported.
 SELECT count(*) FROM intake_waiting WHERE intake = :intake;
 
 -- def names(intake: int) -> list[str]

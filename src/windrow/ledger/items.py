@@ -1,6 +1,6 @@
 """Record what happens to items: readings of steps, decisions and findings, and the step that each item waits for.
 
-An item is a listed file, a member of a listed file, or an imported WARC file, and is identified by its number.
+These items are listed files, members of listed files, and imported WARC files, each identified by its number.
 """
 
 from __future__ import annotations
@@ -49,16 +49,13 @@ class ItemWriter:
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends before its pending step: an operator decided so, or its file is fetched again."""
+        """Record that an item ends before its pending step: an operator cancelled it, or retried its file."""
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for its first step, or finish it if `step` is empty.
-
-        `since` is the number of the fact since which it waits.
-        """
+        """Make a fetched file wait for its first step since the fact `since`, or finish the file if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:

@@ -15,12 +15,12 @@ NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_f
     WHERE b.seq = m.attempt)
 
 -- row: DueRow
--- A listed file or a member that waits for a step or failed at it, and the capture that contains it.
--- The digest, the size and the source of the capture are empty or None if there is none.
+-- A listed file or a member that waits for a step or failed at it, and the capture that is, or contains, the item.
+-- `capture` is the digest of the capture, `size` its size. Its fields are empty or None if there is no capture.
 
 -- def due(collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]
 -- Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
--- `after` is the rank and the number of the item before the first one returned.
+-- `after` is the rank and the number of the item after which they begin.
 SELECT p.item, coalesce(m.kind, f.kind) AS "kind: str", coalesce(m.member_key, f.file_key) AS "key: str",
        p.rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
        coalesce(f.owner, '') AS "owner: str", p.reason, p.since, coalesce(v.digest, '') AS "capture: str", v.size,
@@ -55,7 +55,7 @@ WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMI
 SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
 -- def number(collection: str, key: str, attempt: int) -> int | None
--- Return the number of the item with a key that an attempt fetched, or None. `attempt` is 0 for a file.
+-- Return the number of the item with a key that an attempt fetched, or None. For a file, `attempt` is 0.
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
@@ -79,8 +79,8 @@ LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :facts[0] AND :facts[1]
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- row: NamedCount
--- The number of items of a kind whose names were refused for the same reason, or accepted.
--- `reason` is None for accepted names.
+-- The number of items of a kind that were refused for the same reason when they were first seen, or were accepted.
+-- `reason` is None for accepted items.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
 -- Count the items of a collection that were first seen between two facts, by kind and reason.
@@ -88,8 +88,7 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the last decision about each item of a collection between two facts, by item.
--- It is "retried" or "cancelled".
+-- Return the last decision (retried, cancelled) about each item of a collection between two facts, by item.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -103,12 +102,12 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 
 -- row: ReasonCountRow
 -- The number of items that failed or were ended for a reason, or of entries that were refused for it.
--- For two reasons, it is the number of files that changed or that differ between sources.
+-- For two of the reasons, `number` is that of files that changed, or that differ between sources.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count by reason the failed and ended items, the refused entries, and the changed or different files.
 -- A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts as
--- changed, or as different at its sources, if it was not fetched since that was found.
+-- changed, or as different at its sources, if no attempt at it has followed that finding.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason
@@ -119,7 +118,7 @@ UNION ALL SELECT CASE f.kind WHEN 'ContentChanged' THEN 'content_changed' ELSE '
 -- row: ItemRow
 -- An item, and the step that it waits for, failed at or was ended before (None if all are done).
 -- `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the
--- member, or 0. `latest` is that attempt or, for a file, the last attempt at it.
+-- member, or 0. `latest` is that attempt or, for a listed file, the last attempt at the file, or 0.
 
 -- def get(item: int) -> ItemRow | None
 -- Return an item, or None if no item has this number.
@@ -142,7 +141,7 @@ UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.se
 WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
--- Return the latest items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter.
+-- Return files of a centre, or WARC files that a source imported, the latest first. Case does not matter.
 SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq DESC LIMIT :limit;
 
 -- def count_by_owner(owner: str) -> int
@@ -150,13 +149,13 @@ SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:own
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
 -- def leaving_out(name: str) -> list[ItemKey]
--- Return the files from which a member was left out by rule, if the finding's message begins with `name`.
+-- Return the listed files with a finding, which begins with `name`, that a file in them was left out.
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq;
 
 -- row: ReadingRow
 -- The result of a step for an item.
--- `reason` is why it failed, or None. `number` is a count, such as that of rows.
+-- `reason` is why the step failed, or None. `number` is a count, such as that of rows.
 
 -- def readings(item: int) -> list[ReadingRow]
 -- Return the results of steps for an item, in order.
@@ -170,7 +169,7 @@ SELECT seq, at, session, step, version, digest, reason, number FROM reading WHER
 SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
 -- row: DecisionRow
--- A decision about an item, by an operator or because a listing changed. `act` is retried or cancelled.
+-- A decision about an item: `act` is retried (also if a listing or the configuration changed) or cancelled.
 
 -- def decisions(item: int) -> list[DecisionRow]
 -- Return the decisions about an item, in order.
@@ -203,12 +202,13 @@ UNION ALL SELECT item, seq, 'decision', '', act, '' FROM decision WHERE item IN 
 ORDER BY 1, 2;
 
 -- row: SeenItem
--- An item, the reason if its name was refused, and its pending step.
--- `file` is the file that contains a member, and `attempt` the attempt that fetched the member. `step` and `status` are
--- those of the step that the item waits for, failed at or was ended before, or None if all steps are done.
+-- An item, the reason if it was refused, and its pending step.
+-- `file` is the file that contains a member, and `attempt` the attempt that fetched the member (None and 0 for other
+-- items). `step` and `status` are those of the step that the item waits for, failed at or was ended before, or None if
+-- all steps are done. `started` is whether this step has begun.
 
 -- def seen(items: Sequence[int]) -> list[SeenItem]
--- Return items with the steps that they wait for, failed at or were ended before.
+-- Return items with the steps that they wait for, failed at or were ended before, in order.
 SELECT n.value AS "item: int", coalesce(m.kind, f.kind, 'warc') AS "kind: str", v.listed_file AS file,
        coalesce(m.attempt, 0) AS "attempt: int", coalesce(m.reason, f.reason) AS "reason: Reason | None",
        p.step AS "step: str | None", p.status AS "status: Status | None",
@@ -221,7 +221,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind with the same pending step. `step` is None if all steps are done.
+-- The number of items of a kind with the same pending step and status, which are None if all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were ended before.
@@ -229,7 +229,7 @@ SELECT i.collection, i.kind AS "kind: str", p.step AS "step: str | None", p.stat
        count(*) AS "number: int" FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- name: item_waits
--- Make an item wait for a step, fail at it, or end before it. If no attempt is given, the item's attempt stays.
+-- Make an item wait for a step, or fail at it. If no attempt is given, the attempt of its row stays.
 INSERT INTO pending_step SELECT ?1, i.collection, ?2, ?3, i.rank, coalesce(?4, nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?5, ?6 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET step = excluded.step, status = excluded.status, reason = excluded.reason,
@@ -253,7 +253,7 @@ DELETE FROM reading;
 DELETE FROM step_start;
 
 -- name: forget_pending
--- Delete in such a copy the pending steps, except those of listed files that an operator ended.
+-- Delete in such a copy the pending steps, except those of files that an operator cancelled.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members

@@ -48,7 +48,7 @@ class Lease:
     """The exclusive right to run in a workspace, valid for `LEASE_LENGTH` after it was last renewed."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = now) -> None:
-        """Take the lease. Raises Locked, with the name of the holder, if another process has it and may still run."""
+        """Take the lease. Raises Locked, which names the holder, if a lease is valid and its holder may still run."""
         self._ledger = ledger
         self._clock = clock
         self.token = secrets.token_hex(16)
@@ -73,7 +73,7 @@ class Lease:
             )
 
     def beat(self) -> None:
-        """Renew the lease if a third of its time has passed. Raises Locked if another run has taken it over."""
+        """Renew the lease if a third of its time has passed; raise Locked if another run has taken the lease over."""
         at = self._clock()
         if timedelta(0) <= at - self._renewed < LEASE_LENGTH / 3:
             return
@@ -84,7 +84,7 @@ class Lease:
         self._renewed = at
 
     def release(self) -> None:
-        """Release the lease."""
+        """Release the lease, unless another run has taken it over."""
         database = self._ledger.database
         with database.transaction():
             database.execute("lease_release", self.token)

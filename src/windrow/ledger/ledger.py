@@ -27,7 +27,7 @@ from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:
-    """Appends facts in an open transaction. Methods that write a fact return its number.
+    """Appends facts in an open transaction. Most methods that write one fact return its number.
 
     Few transactions write to all subjects, so the part for each subject is created when it is first used. Only modules
     of this package use `batch`.
@@ -65,12 +65,12 @@ class LedgerWriter:
 class Ledger:
     """The ledger of one workspace, in an SQLite file.
 
-    Many processes may read at the same time. To write, `writing()` is needed, and only one process writes at a time.
+    Many processes may read at the same time. Facts are written in a block of `writing()`, by one process at a time.
     Only modules of this package use `database`.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create or upgrade its tables (`LedgerDatabase`)."""
+        """Open the file, and create or upgrade its tables if necessary (`LedgerDatabase`)."""
         self.path = path
         self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
@@ -95,7 +95,8 @@ class Ledger:
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger to another file, delete all results of steps and all members there, and open the copy."""
+        """Copy the ledger without readings, step starts, pending steps and members to a file, and open the copy."""
+        # The pending steps of cancelled files stay, so that a replay does not read these files.
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 

@@ -52,7 +52,7 @@ class MirrorWriter:
         self._batch = batch
 
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
-        """Record an `event` of a file at a source, and return the number of the fact.
+        """Record an `event` of a file at a source, update the mirror, and return the number of the fact.
 
         The event is `listed` or, if the name is refused, `refused` (the source began to list the file), `changed`,
         `gone` (the source stopped listing it), or `compared` (the file was compared with the one fetched from another
@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record that an entry of a listing was refused, once for each source, `digest` (of `path`) and reason."""
+        """Record a refused entry of a listing, unless it is known for its source, `digest` (of `path`) and reason."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

@@ -5,7 +5,8 @@
 -- The number of rows that a step loaded for a member.
 
 -- def loaded(step: str, collection: str) -> list[LoadedRow]
--- Return the number of rows that a step loaded for each member since the last complete replay.
+-- Return the number of rows that a step loaded for each member whose last reading succeeded.
+-- Readings before the last replay that succeeded began are left out.
 SELECT r.item AS member, m.member_key AS key, r.number FROM reading r JOIN member m ON m.seq = r.item
 WHERE r.step = :step AND m.collection = :collection AND r.reason IS NULL AND r.seq = (SELECT max(k.seq) FROM reading k
     WHERE k.item = r.item AND k.step = r.step)
@@ -14,11 +15,11 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
 
 -- row: PassedCount
 -- The number of files with the same result of a step.
--- `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had failed
--- before. An empty step is the check of names.
+-- `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had been
+-- refused or had failed at another step before. An empty step is the check of names and entries.
 
 -- def passed_between(collection: str, facts: tuple[int, int]) -> list[PassedCount]
--- Count the files of which a step read members between two facts, by step and result.
+-- Count the files of which members were found, or read by a step, between two facts, by step and result.
 SELECT k.step, CASE WHEN k.good = (SELECT count(*) FROM member o WHERE o.attempt = k.attempt)
        THEN 1 ELSE NOT EXISTS (SELECT 1 FROM member o WHERE o.attempt = k.attempt AND NOT EXISTS (
            SELECT 1 FROM reading g WHERE g.item = o.seq AND g.step = k.step AND g.reason IS NULL AND g.seq <= :facts[1])
@@ -42,11 +43,12 @@ SELECT m.seq AS member, m.member_key AS key, m.kind, p.step, p.status, p.reason
 FROM member m LEFT JOIN pending_step p ON p.item = m.seq WHERE m.attempt = :attempt ORDER BY m.rank, m.seq;
 
 -- def count_named(collection: str, reasons: Iterable[str]) -> int
--- Count a collection's members whose names were refused for one of these reasons.
+-- Count a collection's members that were refused for one of these reasons.
 SELECT count(*) FROM member WHERE collection = :collection AND reason IN (SELECT value FROM json_each(:reasons));
 
 -- row: MemberCount
 -- The number of an attempt's members with the same pending step (None: all steps are done) and status.
+-- `started` is whether this step has begun for them.
 
 -- def count(files: Sequence[int]) -> list[MemberCount]
 -- Count the members of files by attempt and pending step.
@@ -61,6 +63,6 @@ WHERE v.listed_file IN (SELECT value FROM json_each(:files)) GROUP BY 1, 2, 3, 4
 SELECT m.seq FROM attempt v JOIN member m ON m.attempt = v.seq WHERE v.listed_file = :file ORDER BY m.seq;
 
 -- def ended(files: Sequence[int]) -> list[int]
--- Return the numbers of the members of files that an operator ended, in order.
+-- Return the numbers of those members of files that an operator's order about the file ended, in order.
 SELECT p.item FROM attempt v JOIN member m ON m.attempt = v.seq JOIN pending_step p ON p.item = m.seq
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND p.status = 4 ORDER BY p.item;

@@ -25,7 +25,7 @@ SELECT DISTINCT source FROM mirror ORDER BY source;
 -- The number of listing events of one kind at a source: listed, refused, changed or gone.
 
 -- def listed_between(facts: tuple[int, int]) -> list[ListingCount]
--- Count what listings showed between two facts, by source and event.
+-- Count what listings showed of files between two facts, by source and event.
 SELECT source, event, count(*) AS "number: int" FROM listing
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 
@@ -33,7 +33,7 @@ WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 -- The number of entries of a source that were refused for a reason.
 
 -- def refused_between(facts: tuple[int, int]) -> list[RefusalCount]
--- Count the entries that were refused between two facts, by source and reason.
+-- Count the entries, but not the files, that were refused between two facts, by source and reason.
 SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1] GROUP BY source,
        reason;
 
@@ -42,7 +42,7 @@ SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN 
 SELECT source, count(*) AS "number: int" FROM mirror WHERE present = 1 GROUP BY source;
 
 -- def count_failing() -> dict[str, int]
--- Count the files that each source lists now and that failed or have a failed member, by source.
+-- Count the files that each source lists now and that failed, or are done with a failed member, by source.
 WITH failed (file) AS (
     SELECT p.item FROM pending_step p WHERE p.status = 5
     UNION SELECT v.listed_file FROM pending_step p JOIN member m ON m.seq = p.item JOIN attempt v ON v.seq = m.attempt
@@ -52,17 +52,17 @@ SELECT o.source, count(*) AS "number: int" FROM failed f JOIN mirror o ON o.list
 WHERE o.present = 1 GROUP BY o.source;
 
 -- row: RefusalRow
--- An entry of a listing that was refused, for example because of its name.
+-- An entry of a listing, or a listed file, that was refused, for example because of its name.
 
 -- def refused(name: str) -> list[RefusalRow]
 -- Return refused entries whose path, last part of the path, or source and path are `name`.
--- Entries that could not be parsed are returned if their line ends with `name`.
+-- Entries that could not be parsed are returned if their line ends with a blank and `name`.
 SELECT seq, at, session, source, path, reason FROM refusal
 WHERE path = :name OR substr(path, -length('/' || :name)) = '/' || :name OR source || '/' || path = :name
 OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :name) ORDER BY seq;
 
 -- def refused_at(source: str, limit: int) -> list[RefusalRow]
--- Return the refused entries of a source's listings, the last ones first.
+-- Return the refused entries and files of a source's listings, the last ones first.
 SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
     SELECT seq, at, session, source, path, reason FROM refusal WHERE source = :source
     UNION ALL SELECT l.seq, l.at, l.session, l.source, l.path, f.reason FROM listing l
@@ -89,7 +89,7 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
     WHERE k.source = o.source AND k.listed_file = o.listed_file) WHERE o.present <> (l.event <> 'gone');
 
 -- row: ListedChange
--- An event of a listing, with the file's key and the size that the source listed before.
+-- An event of a listing, with the file's key and the size in the source's event before.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
 -- Yield what listings showed of a collection's files between two facts, in order.
@@ -103,8 +103,9 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 -- A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
--- Return mirrors of fetched files at other sources that must still be compared.
--- They have the same size as the fetched file, or an unknown size.
+-- Return mirrors of fetched files at other sources that must still be compared, ordered by source.
+-- They list the size of the fetched file, or none, and were not compared since the file was fetched and since the last
+-- other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

@@ -1,4 +1,4 @@
-"""Record the results of following responses: offers, values learned about sources, and complete listings."""
+"""Record the results of following responses (offers, values learned, complete listings), and asks of services."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RequestQueries(TypedRequests):
     """Queries on responses that were followed, and on values learned about sources."""
 
     def learned(self, collection: str, source: str) -> dict[str, Any]:
-        """Return the values learned about a source, by name."""
+        """Return the values that a discovery learned about a source, by name."""
         return {name: json.loads(text) for name, text in self.learned_texts(collection, source).items()}
 
     def learned_as(self, collection: str, name: str) -> dict[str, Any]:
@@ -31,7 +31,7 @@ class RequestQueries(TypedRequests):
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:
-        """Return the address that a source had when it was last requested, or None if none was recorded."""
+        """Return the address at which a source was last requested (`begin_at`), or None if none was recorded."""
         address: str | None = self.learned_as(collection, _ADDRESS_NAME).get(source)
         return address
 
@@ -40,7 +40,7 @@ class RequestQueries(TypedRequests):
         return int(self.learned_as(collection, _LISTING_NAME).get(source) or 0)
 
     def of_attempt(self, attempt: int) -> HttpRequest | None:
-        """Return the request of an attempt, or None if it was a plain GET of its URL."""
+        """Return the request of an attempt, or None if it was a plain GET of its URL or is not stored any more."""
         row = self.request_row(attempt)
         return row.request() if row else None
 
@@ -73,7 +73,7 @@ class RequestWriter:
         self.learn(collection, source, {_ADDRESS_NAME: address}, 0)
 
     def offer(self, collection: str, source: str, attempt: int, offers: Iterable[Offering]) -> None:
-        """Record the offers in the response of an attempt."""
+        """Record the offers in the response of an attempt, and their keys as known."""
         for number, offering in enumerate(offers):
             offset, length = offering.part or (0, -1)
             self._batch.row("offered", attempt, number, offering.key, offset, length, offering.url)
@@ -84,7 +84,7 @@ class RequestWriter:
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
-        """Record that the bytes of answers are deleted. The attempts stay as facts."""
+        """Record that the bytes of answers are deleted. The attempts stay; later answers are not compared with them."""
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
@@ -95,7 +95,7 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due, unless it is taken down or was requested in this session.
+        """Make an address due, unless it is taken down or was requested after the fact `session`.
 
         Without the second condition, pages that link in a circle would be requested without end.
         """

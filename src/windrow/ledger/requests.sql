@@ -2,7 +2,7 @@
 -- An answer is given by the number of its attempt.
 
 -- def followed_upto(collection: str, source: str) -> int
--- Return the last answer of a source that was followed, or 0.
+-- Return the latest answer of a source among those that were followed, or 0.
 SELECT coalesce(max(attempt), 0) FROM followed WHERE collection = :collection AND source = :source;
 
 -- def followed(attempt: int) -> Followed | None
@@ -16,8 +16,8 @@ WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
 -- row: DailyYield
--- The fewest things that any answer or session gave on a day (YYYY-MM-DD).
--- For `daily_shares`, it is a percentage of documents instead.
+-- A day (YYYY-MM-DD), and the fewest things that an answer or a session gave on this day.
+-- For `daily_shares`, `fewest` is a percentage of documents instead.
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
 -- Return for each day the fewest offers in an answer of a source's list.
@@ -30,7 +30,7 @@ GROUP BY 1 ORDER BY 1;
 
 -- def daily_captures(collection: str, source: str, before: int, since: datetime) -> list[DailyYield]
 -- Return for each day the fewest captures that one session took for a source.
--- Only sessions before `before` count, and only those in which the source's task did not fail.
+-- Only sessions before `before` and since `since` count, if the source's task in phase 1 did not fail.
 SELECT substr(t.at, 1, 10) AS "day: str", min((SELECT count(*) FROM captured c
     WHERE c.attempt BETWEEN t.seq AND e.seq AND c.collection = t.collection AND c.source = t.source)) AS "fewest: int"
 FROM task t JOIN task_end e ON e.task = t.seq
@@ -39,8 +39,8 @@ AND e.failed = 0 GROUP BY 1 ORDER BY 1;
 
 -- def daily_shares(source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]
 -- Return for each day the lowest percentage of documents among a source's responses in one session.
--- Only responses of the `kind` count, and only sessions before `before` that did not fail and got at least `least`
--- responses from the source.
+-- Only responses of the `kind` count, and only sessions before `before` and since `since` in which the source's task in
+-- phase 1 did not fail and got at least `least` responses.
 SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewest: int" FROM (
     SELECT t.at AS began, count(*) AS responses,
            sum(v.reason IS NULL AND (v.status BETWEEN 200 AND 299 OR v.status = 304)) AS pages
@@ -52,7 +52,7 @@ SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewe
 ) WHERE responses >= :least GROUP BY 1 ORDER BY 1;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
--- Return the values that a discovery learned about a source, as JSON by name.
+-- Return the values that a discovery learned about a source, as JSON by name, without windrow's own.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source
 AND name NOT IN ('windrow.address', 'windrow.listing');
 
@@ -61,7 +61,7 @@ AND name NOT IN ('windrow.address', 'windrow.listing');
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
 -- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
--- Return the attempts of a source after the attempt `after` that have one of these `kinds`, in order.
+-- Return a source's attempts of these `kinds`, at addresses, after the attempt `after`, in order.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after
 AND v.kind IN (SELECT value FROM json_each(:kinds))
 AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source) = :source
@@ -77,12 +77,12 @@ SELECT name FROM offer_known WHERE collection = :collection AND source = :source
 AND name IN (SELECT value FROM json_each(:keys));
 
 -- def listed_keys(collection: str, source: str, began: int) -> set[str]
--- Return the keys that a source has offered since the answer `began`.
+-- Return the keys that a source offered in the answer `began` and later ones.
 SELECT o.name FROM followed f JOIN offered o ON o.attempt = f.attempt
 WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
 
 -- def listed_addresses(collection: str, source: str, began: int) -> set[int]
--- Return the addresses of the answers of a source that were followed since the answer `began`.
+-- Return the addresses of the answer `began` of a source, and of later ones, if they were followed.
 SELECT v.address AS "address: int" FROM followed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
 
@@ -100,7 +100,7 @@ AND source = :listing.source AND ended < :listing.ended
 ORDER BY ended DESC LIMIT :limit;
 
 -- def listed(listing: WholeListingRow) -> int
--- Return the number of different keys that were offered in a complete listing.
+-- Count the different keys that were offered in a complete listing.
 SELECT count(DISTINCT o.name) FROM followed f JOIN offered o ON o.attempt = f.attempt
 WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.attempt BETWEEN :listing.began
 AND :listing.ended;
@@ -115,7 +115,7 @@ AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.attempt = f
 ORDER BY k.name;
 
 -- def request_row(attempt: int) -> RequestRow | None
--- Return the request of an attempt, or None if it was a plain GET of its URL.
+-- Return the request of an attempt, or None if it was a plain GET of its URL or is not stored any more.
 SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.seconds
 FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = :attempt;
 
@@ -155,7 +155,7 @@ WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = :col
 UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq = ?;
 
 -- name: answer_without_bytes
--- The next answer is not compared with an earlier one.
+-- Forget the last capture of an address, so that the next answer is not compared with it.
 UPDATE address SET capture = 0 WHERE digest = ? AND host = ?;
 
 -- def files_needed(files: Sequence[str]) -> set[str]

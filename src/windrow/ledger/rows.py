@@ -1,7 +1,4 @@
-"""The classes of rows that have methods, and functions that make one value of several columns.
-
-The classes of all other rows are generated in `typed`.
-"""
+"""Classes of rows that are not generated in `typed`, and functions that make one value of several columns."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ from windrow.reasons import Reason
 
 
 class SourceCounts(NamedTuple):
-    """The numbers of all attempts at a source's listed files, and of the failed ones.
+    """The numbers of all ended attempts at a source's listed files, and of the failed ones.
 
-    `received` is the number of bytes received in the successful attempts, `seconds` the time that they took.
+    `received` is the number of bytes received in the successful attempts, `seconds` the time that these took.
     """
 
     source: str
@@ -39,7 +36,7 @@ class SourceCounts(NamedTuple):
 
     @property
     def speed(self) -> float | None:
-        """Bytes per second, or None if no attempt was successful."""
+        """Bytes per second, or None if no attempt was successful or the time is 0."""
         return self.received / self.seconds if self.seconds else None
 
 
@@ -85,10 +82,7 @@ class LoggedAttempt(NamedTuple):
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Return a logged attempt from the columns of the part `recorded` in attempts.sql.
-
-    The last column is the holder.
-    """
+    """Return a logged attempt from the columns of the part `recorded` in attempts.sql. The last is the holder."""
     return LoggedAttempt(recorded(row), row[-1])
 
 
@@ -107,10 +101,10 @@ def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
 class CapturedRow(NamedTuple):
     """A capture that an attempt took from the attempt `original`, or if that is 0, from another program.
 
-    `collection` and `source` made the original. `found_in` names the index in which the capture was found; it is empty
-    if the capture was used instead of a request. `line` is the index line of another program's capture, made from the
-    record if there is no index. It is None for captures of this workspace, if the capture was taken down, and in rows
-    of old versions.
+    `collection` and `source` made the original, and are empty if it is 0. `found_in` names the index in which the
+    capture was found, and is empty if the capture was used instead of a request. `line` is the index line of another
+    program's capture, made from the record if there is no index. `line` is None for captures of this workspace, for
+    those that were taken down, and in rows of old versions.
     """
 
     attempt: int
@@ -124,7 +118,7 @@ class CapturedRow(NamedTuple):
 
 
 def captured_row(row: tuple[Any, ...]) -> CapturedRow:
-    """Return a CapturedRow from its columns. The last one, the line, is JSON or empty."""
+    """Return a CapturedRow from its columns. The last column, the line, is JSON or empty."""
     *values, line = row
     return CapturedRow._make((*values, CdxLine(*json.loads(line)) if line else None))
 
@@ -145,8 +139,8 @@ class ItemKey(NamedTuple):
 class Followed(NamedTuple):
     """The result of following the response of an attempt: numbers of requests, offers and new (`fresh`) offers.
 
-    `reason` is why it was not followed, or not used. `ending` is the message of the discovery, or "". `findings` are
-    JSON. `seconds` is how long following took.
+    `reason` is why the response could not be followed or was not used (None also if the attempt had failed). `ending`
+    is the message of the discovery, or "". `findings` are JSON. `seconds` is how long following took.
     """
 
     attempt: int
@@ -170,7 +164,7 @@ def offering(row: tuple[Any, ...]) -> Offering:
 
 
 class SessionRow(NamedTuple):
-    """A session: `seq` is the number of its first fact, `last` the number of its last fact so far.
+    """A session: `seq` is the number of its first fact, `last` that of its end or, without an end, of the latest fact.
 
     `number` is shown to people. `outcome` is the exit code, or None if the session runs or was killed.
     """
@@ -186,7 +180,7 @@ class SessionRow(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The numbers of the session's first and last fact."""
+        """The numbers `seq` and `last`."""
         return self.seq, self.last
 
 

@@ -1,4 +1,4 @@
-"""Record sessions and their tasks, and tell which facts a session reports."""
+"""Record sessions and their tasks, and what rules left out; tell which facts a session reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class RuleCount(NamedTuple):
-    """The number of a source's addresses that one rule left out in a session. `example` is the first of them."""
+    """The number of addresses or other things that a rule or cap left out of a source; `example` is the first one."""
 
     source: str
     reason: str
@@ -25,7 +25,7 @@ class RuleCount(NamedTuple):
     example: str
 
     def as_comment(self) -> str:
-        """Return the count as the comment of a task stores it.
+        """Return the count as the comment of a task, with at most 500 characters of the example.
 
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
@@ -50,8 +50,8 @@ class SessionQueries(TypedSessions):
     def reported_facts(self, session: int) -> tuple[int, int]:
         """Return the (first, last) number of the facts that a session reports. If it reports none, last < first.
 
-        A session reports its own changes, and the changes of killed sessions directly before it. A killed session that
-        is followed by another reports nothing, and neither does a session that only recorded an operator's decision.
+        A session reports its own changes, and those after the last session that ended and had a task. A killed session
+        that is followed by another reports nothing, and neither does a session without a task, such as for a decision.
         """
         row = self.get(session)
         assert row is not None
@@ -61,7 +61,7 @@ class SessionQueries(TypedSessions):
         return reported_before + 1, row.last if reports_changes else reported_before
 
     def rule_counts(self, source: str) -> list[tuple[SourceTask, RuleCount]]:
-        """Return what rules left out of a source, with the task that counted it, in the order of the ledger."""
+        """Return the counts of what rules left out of a source, with their tasks, in the order of the ledger."""
         return [
             (task, count)
             for task in self.tasks_of_source(source)
@@ -69,7 +69,7 @@ class SessionQueries(TypedSessions):
         ]
 
     def left_out_in_last(self, source: str) -> list[RuleCount]:
-        """Return what was left out of a source, in each phase in the last session whose task did not fail there."""
+        """Return what rules left out of a source: for each phase, in the last session with a task that did not fail."""
         last_sessions = {task.phase: task.session for task in self.tasks_of_source(source) if task.failed is False}
         counts = self.rule_counts(source)
         return [count for task, count in counts if task.failed is False and task.session == last_sessions[task.phase]]
@@ -82,7 +82,7 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record that the process `holder` begins a session for `command`. Return its number among the facts."""
+        """Record that the process `holder` begins a session for `command`. Return the number of the fact."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
@@ -96,5 +96,5 @@ class SessionWriter:
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """Record the end of a task: whether and why it `failed`, and a comment. Return the number of the fact."""
+        """Record the end of a task: whether it `failed`, a reason, and a comment. Return the number of the fact."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)

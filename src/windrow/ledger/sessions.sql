@@ -32,7 +32,7 @@ UPDATE lease SET expires = ?, beat = beat + 1 WHERE name = 'workspace' AND token
 DELETE FROM lease WHERE name = 'workspace' AND token = ?;
 
 -- def get(session: int) -> SessionRow | None
--- Return a session by the number of its fact, or None.
+-- Return the session that began with the fact `session`, or None.
 SELECT s.seq, s.number, s.at AS began, s.holder, s.command, e.at AS ended, e.outcome,
        coalesce(e.seq, (SELECT value FROM counter WHERE name = 'seq')) AS "last: int"
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :session;
@@ -49,8 +49,7 @@ SELECT seq, number FROM session;
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return a text that identifies the ledger: when the first session began, and its holder; or "".
--- The archive is marked with this text.
+-- Return the ledger's identity, which marks the archive: the first session's time and holder, or "".
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
 -- def latest() -> int | None
@@ -59,18 +58,18 @@ SELECT max(seq) FROM session;
 
 -- row: TaskRow
 -- A task: one phase of one source, or of the collection if `source` is empty.
--- The fields about its end are None while it runs.
+-- The fields about its end are None if it runs or was interrupted.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
 -- Return the tasks that began between two facts (first, last), in order.
--- Ends after the last of these facts are left out.
+-- Ends of tasks after the last of these facts are not returned.
 SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 
 -- def errors_of_no_source(before: int) -> list[str]
 -- Return the comments of failed tasks without a source in sessions before the session `before`.
--- A task is left out if a later session had a task of the same collection in the same phase or a later one.
+-- A task does not count if a later session had a task of the same collection in the same phase or a later one.
 SELECT e.comment FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed AND t.session < :before
 AND NOT EXISTS (
@@ -82,7 +81,7 @@ AND NOT EXISTS (
 
 -- def left_out_of_no_source() -> list[LeftOutTask]
 -- Return the tasks without a source that count what was left out.
--- A task is left out if a later session had a task without a source of the same collection and phase.
+-- A task is not returned if a later session had a task without a source of the same collection and phase.
 SELECT t.collection, e.reason AS "reason: Reason", e.comment AS "comment: str" FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed = 0 AND e.reason IS NOT NULL AND e.comment IS NOT NULL
 AND NOT EXISTS (
@@ -92,11 +91,12 @@ AND NOT EXISTS (
 
 -- row: SourceSession
 -- A session at one source.
--- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended.
--- `first_phase` is the lowest phase of its tasks; it is that of a step if the session fetched nothing.
+-- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended, and
+-- `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
+-- session fetched nothing.
 
 -- def by_source() -> list[SourceSession]
--- Return one row for every session and source, in the order of sessions.
+-- Return one row for every session and source that had a task in it, in the order of sessions.
 SELECT t.source, t.session, min(t.at) AS "began: datetime", max(e.at) AS "ended: datetime | None",
        sum(coalesce(e.failed, 1)) AS "failed: int", max(e.reason) AS "reason: Reason | None",
        min(t.phase) AS "first_phase: int"
@@ -104,7 +104,7 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY
 ORDER BY t.session;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
--- Return for each session before `before` the last fact that ended one of its tasks of a phase, by session.
+-- Return the last fact that ended a task of a phase in each session before the session `before`, by session.
 SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GROUP BY t.session ORDER BY t.session;
 
@@ -117,13 +117,13 @@ SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
 -- def last_reported_before(session: int) -> int
--- Return the fact that ended the last session with a task before a session, or 0.
+-- Return the fact that ended the last session before `session` that had a task and has ended, or 0.
 SELECT coalesce((SELECT e.seq FROM session_end e
     WHERE e.seq < :session AND EXISTS (SELECT 1 FROM task t WHERE t.seq BETWEEN e.session AND e.seq)
     ORDER BY e.seq DESC LIMIT 1), 0);
 
 -- def collection_of(source: str) -> str
--- Return the collection for which a source was last harvested, or "".
+-- Return the collection of the last task of a source, or "".
 SELECT coalesce((SELECT collection FROM task WHERE source = :source ORDER BY seq DESC LIMIT 1), '');
 
 -- row: SourceTask
@@ -139,17 +139,17 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDE
 SELECT 1 FROM session_end WHERE session = :session;
 
 -- row: SessionEnd
--- The time when a session ended.
+-- A session, and the time when it ended.
 
 -- def ended(sessions: Sequence[int]) -> list[SessionEnd]
 -- Return the times when these sessions ended. Sessions that have not ended are left out.
 SELECT session, at FROM session_end WHERE session IN (SELECT value FROM json_each(:sessions)) ORDER BY session;
 
 -- def running() -> bool
--- Return whether the latest session has not ended.
+-- Return whether there is a session and the latest one has no end: it is running or was killed.
 SELECT 1 FROM session s WHERE s.seq = (SELECT max(seq) FROM session)
 AND NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq);
 
 -- def collections() -> set[str]
--- Return the collections that were ever harvested here, or that used captures of others.
+-- Return the collections that have hosts or had tasks: they were harvested here, or used captures of others.
 SELECT collection FROM host UNION SELECT collection FROM task WHERE collection <> '';

@@ -1,7 +1,4 @@
-"""Parse the ledger's .sql files.
-
-The tool that generates `typed` runs this module alone, so it imports no other module of windrow.
-"""
+"""Parse the ledger's .sql files. The tool that generates `typed` runs this module without the rest of windrow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Record takedowns of addresses and origins, and delete the rows of what is taken down.
 
-A target is an address, identified by the digest of its request, or all addresses of a host, identified by its number.
+A target is an address, given by the digest of its request, or all addresses of a host, given by the host's number.
 `host` is 0 if the target is an address.
 """
 
@@ -28,7 +28,7 @@ class TakenDownAddresses:
         return bool(self._addresses or self._origins)
 
     def contains(self, uri: str) -> bool:
-        """Return whether an address is taken down, by itself or with its origin. Its spelling does not matter."""
+        """Return whether a valid address is taken down, by itself or with its origin. Its spelling does not matter."""
         url = normalise(uri).url
         return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
 
@@ -62,9 +62,9 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `process` takes down a target (name, address, host), and make it never due.
+        """Record that `process` takes down a target (name, address, host), and make its addresses never due.
 
-        Return the number of the tombstone.
+        They do not refer to captures any more. Returns the number of the tombstone.
         """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
@@ -78,7 +78,7 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Delete the host's requests and the results of attempts, but not the captures of `attempts_to_keep`."""
+        """Delete the host's requests, what `attempts` led to, and the outcomes of those not in `attempts_to_keep`."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)
@@ -100,7 +100,7 @@ class TakedownWriter:
         execute("takedown_clear_lines", cleared_json)
 
     def _clear_services(self, attempts: Sequence[int]) -> None:
-        """Delete requests to services that only `attempts` made; assign shared ones to the first other attempt."""
+        """Delete the requests to services for `attempts` only; assign shared ones to the first other attempt."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
         for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)
@@ -113,11 +113,11 @@ class TakedownWriter:
             database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 
     def record_done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
-        """Record that a takedown is done. `counts` are the numbers of captures, of their bytes, and of records."""
+        """Record that a takedown is done. `counts` are the numbers of deleted captures, bytes and records."""
         return self._batch.fact("tombstone_end", session, tombstone, "done", *counts)
 
     def lift(self, session: int, tombstone: int) -> int:
-        """Record that the target of a tombstone may be requested again."""
+        """Record that the target of a tombstone may be requested again. Return the number of the fact."""
         return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
 
     def make_due_again(self, address: int, host: int) -> None:

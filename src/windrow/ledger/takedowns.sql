@@ -7,7 +7,7 @@
 -- `done` and `lifted` are when it was done and when it was lifted (None: not yet).
 
 -- def of(address: int, host: int) -> list[TombstoneRow]
--- Return the tombstones of an address and of its host, in order.
+-- Return the tombstones of an address and of its host (-1: not known), in order.
 SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
        (SELECT max(e.at) FROM tombstone_end e
            WHERE e.tombstone = t.seq AND e.event = 'done') AS "done: datetime | None",
@@ -47,7 +47,7 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
 -- def attempts(address: int, host: int) -> list[int]
--- Return the attempts at a target, and the attempts that took their captures from an index.
+-- Return the attempts at a target, and those that took captures of these attempts from an index, in order.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
@@ -77,7 +77,8 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record is also that of another attempt. `collection` and `source` are those of the other one.
+-- An attempt whose record is also that of another attempt, whose `collection` and `source` are given.
+-- `same_address` is whether both are at the same address.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
 -- Return those `attempts` whose record in the archive is also that of an attempt not in `gone`.
@@ -103,7 +104,7 @@ DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
 -- The offset and length of a record in its file.
 
 -- def records_of(warc: str) -> list[RecordSpan]
--- Return the places of all records of a WARC file to which the ledger refers, in order.
+-- Return the places of those records of a WARC file to which attempts refer, in order.
 SELECT DISTINCT place_offset AS "offset: int", place_length AS "length: int" FROM attempt WHERE warc = :warc ORDER BY 1;
 
 -- name: takedown_clear_attempts
@@ -116,7 +117,7 @@ WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 UPDATE captured SET line = '' WHERE attempt IN (SELECT value FROM json_each(?1)) AND line <> '';
 
 -- row: TargetCount
--- The numbers of a target's addresses, attempts, captures and bytes in the archive.
+-- The numbers of a target's addresses, attempts and captures, and of the bytes of its records in the archive.
 
 -- def count_attempts(attempts: Sequence[int]) -> TargetCount
 -- Count these attempts, their addresses and captures, and the bytes of their records.
@@ -147,7 +148,7 @@ AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.h
 
 -- row: SharedRequest
 -- A request to a service that steps made for several documents.
--- `attempt` is the first attempt that is not taken down. `attachments` are JSON.
+-- `attempt` is the first of the other attempts for which the request was made. `attachments` are JSON.
 
 -- def asked_too(attempts: Sequence[int]) -> list[SharedRequest]
 -- Return the requests to services that steps made for one of these attempts and for others too.
@@ -170,7 +171,7 @@ DELETE FROM asked WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM request WHERE digest = ? AND host = ?;
 
 -- name: takedown_clear_requests
--- Delete the requests at an origin that is taken down.
+-- Delete the requests of a host that is taken down. A `host` of 0 has none.
 DELETE FROM request WHERE host = ? AND host <> 0;
 
 -- name: takedown_clear_address

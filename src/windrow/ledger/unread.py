@@ -19,7 +19,7 @@ class UnreadQueries(TypedUnread):
 
 
 class UnreadWriter:
-    """Writes attempts that were not read."""
+    """Writes which attempts a step could not read."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch

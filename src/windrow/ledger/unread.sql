@@ -1,7 +1,7 @@
 -- Queries on attempts and items that could not be read for a cause other than their bytes, and must be read again.
 
 -- row: UnreadDocument
--- An attempt or an item that a version of a step failed to read, how often in a row, and when last.
+-- An attempt or an item that a version of a step failed to read: why, how often in a row, and when last.
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
@@ -25,7 +25,7 @@ WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_lat
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress
--- An attempt that must be read again, the phase of the step, and the address.
+-- An attempt that must be read again, the phase of the step, and the address as digest and URL.
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]

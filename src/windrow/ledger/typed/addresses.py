@@ -46,9 +46,9 @@ class FoundAddress(NamedTuple):
 
 
 class AddressCount(NamedTuple):
-    """Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), `failing` and `due`.
+    """Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.
 
-    `next_due` is the next time when one of them is due. Addresses that were never requested do not count for it.
+    `next_due` is the earliest due time of those that were requested, which may have passed.
     """
 
     collection: str
@@ -62,7 +62,7 @@ class AddressCount(NamedTuple):
 
 
 class NeverRequested(NamedTuple):
-    """The number of a host's addresses that were never requested, and one of them."""
+    """The number of a host's addresses that were never requested, and one of them (empty: none)."""
 
     number: int
     example: str
@@ -126,7 +126,7 @@ class ChosenAddress(NamedTuple):
 class InconsistentAddress(NamedTuple):
     """An address whose due time or `capture` does not agree with its attempts.
 
-    `attempts` is the number of its attempts, `last` the number of the last one that captured it.
+    `attempts` is the number of its attempts, `last` the number of the last one that captured it, or 0.
     """
 
     url: str
@@ -171,23 +171,24 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def own_or_captured_host(self, origin: str, collection: str, source: str) -> int | None:
-        """Return the number of a source's host with this origin, or None if it is not known.
+        """Return the number of a source's host with this origin or, without one, of a captured host, or None.
 
-        If the source has none, a host of the collection that is known only from captures of others is returned.
+        A captured host is one of the same collection and origin that is known only from captures of others.
         """
         value: int | None = self._database.value("addresses.own_or_captured_host", origin, collection, source)
         return value
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
-        """Return the number of a source's host with this origin, or None if it is not known. Empty `source`: any."""
+        """Return the number of a source's (empty: any source's) host with this origin, or None if there is none."""
         value: int | None = self._database.value("addresses.host", origin, collection, source)
         return value
 
     def due_between(self, host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]:
         """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
-        Only addresses with a `place` (order number) below `below` are returned. If the last response was a revisit,
-        `at` is the date of the record with the bytes. An address whose kind has changed since then has no validators.
+        Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response
+        was a revisit, `at` is the date of the record with the bytes. If the kind of an address changed after that
+        response, its validators and `last` are empty, and `at` is None.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 
@@ -251,21 +252,20 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 
     def host_states(self, source: str, host_name: str, now: int) -> list[HostState]:
-        """Return the hosts of a source, or the hosts with a host name and any port.
+        """Return the hosts of a source, or the hosts with a host name and any port whose scheme is HTTP or HTTPS.
 
-        One of `source` and `host_name` may be empty, which means any. Addresses are counted as due or not at the time
-        `now`.
+        `source` or `host_name` may be empty, which means any. Addresses are counted as due or not at the time `now`.
         """
         return self._database.rows(_make_host_state, "addresses.host_states", now, source, host_name)
 
     def chosen(self, collection: str, digests: Sequence[int]) -> list[ChosenAddress]:
-        """Return the addresses with these digests that a collection knows and that are not taken down."""
+        """Return a collection's addresses with these digests that are not taken down, one for each source."""
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
     def failing(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
         """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 
-        Addresses of the sources `excluded` are left out.
+        Addresses of the sources `excluded`, and those that are never due, are left out.
         """
         return self._database.rows(
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason
@@ -274,8 +274,8 @@ class TypedAddresses(LedgerQueries):
     def waiting(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
         """Return the addresses of a source (empty: any) that are requested next or were never requested.
 
-        Addresses of the sources `excluded` are left out. If `reason` is not empty, the addresses whose last attempt
-        failed for it are returned instead.
+        Addresses of the sources `excluded` are left out, and so are those that are never due. If `reason` is not empty,
+        the addresses whose last attempt failed for this reason are returned instead.
         """
         return self._database.rows(
             ChosenAddress._make, "addresses.waiting", collection, source, json.dumps([*excluded]), reason
@@ -289,7 +289,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.stream(InconsistentAddress._make, "addresses.inconsistent")
 
     def next_due(self, host: int) -> int | None:
-        """Return the time when the next address of a host is due, or None if its addresses are never due."""
+        """Return the earliest time when an address of a host is due, or None if none will ever be due."""
         value: int | None = self._database.value("addresses.next_due", host)
         return value
 

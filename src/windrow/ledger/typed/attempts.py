@@ -17,8 +17,9 @@ from windrow.reasons import Reason
 class AttemptRow(NamedTuple):
     """An attempt to fetch an address or a listed file.
 
-    `at` is when its beginning was written, and `started` the date of its archive record. `end` (the number of the fact
-    of its end) and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
+    `at` is when its beginning was written, and `started` the date of its archive record or, without one, when it began.
+    `end` (the number of the fact of its end) and `ended` are None if it is running or was interrupted. `warc` is empty
+    if nothing was kept.
     """
 
     seq: int
@@ -49,7 +50,7 @@ class AttemptRow(NamedTuple):
 
 
 class OpenAttempt(NamedTuple):
-    """An interrupted attempt to fetch a listed file."""
+    """An attempt to fetch a listed file that is running or was interrupted."""
 
     seq: int
     file: int
@@ -87,7 +88,7 @@ class LatestCapture(NamedTuple):
 
 
 class FailedSessions(NamedTuple):
-    """The number of sessions that failed to fetch a file, and when the last failed attempt ended."""
+    """The number of sessions with a failed attempt at a file, and when the last failed attempt ended."""
 
     file: int
     number: int
@@ -95,7 +96,7 @@ class FailedSessions(NamedTuple):
 
 
 class SessionCapture(NamedTuple):
-    """A complete capture of a file, and the session that made it."""
+    """A complete capture of a file, and the session that began it."""
 
     session: int
     opened: datetime
@@ -115,7 +116,7 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with the same status and reason, and the address of the `latest` one."""
+    """The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or ""."""
 
     reason: Reason | None
     status: int | None
@@ -257,12 +258,12 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def by_source(self) -> dict[str, SourceCounts]:
-        """Return counts of the attempts at each source that lists files, by source."""
+        """Return counts of the ended attempts at listed files, by source."""
         rows = self._database.rows(SourceCounts._make, "attempts.by_source")
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Count by file the sessions that failed to fetch it since the last decision to retry it."""
+        """Count the sessions with a failed attempt that began after the last decision to retry its file, by file."""
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
@@ -278,11 +279,11 @@ class TypedAttempts(LedgerQueries):
         return self._database.rows(recorded, "attempts.after", collection, after, limit)
 
     def logged_after(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
-        """Return the attempts of a collection after the attempt `after`, with requests for robots.txt."""
+        """Return the attempts at a collection's addresses and robots.txt after the attempt `after`, in order."""
         return self._database.rows(logged, "attempts.logged_after", collection, after, limit)
 
     def by_numbers(self, attempts: Sequence[int]) -> list[RecordedAttempt]:
-        """Return the attempts with these numbers, in order, without requests for robots.txt."""
+        """Return the attempts at addresses (not at robots.txt or listed files) with these numbers, in order."""
         return self._database.rows(recorded, "attempts.by_numbers", json.dumps([*attempts]))
 
     def count_after(self, attempt: int) -> int:
@@ -291,10 +292,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def last_number(self) -> int:
-        """Return the number of the last attempt at any address or robots.txt, or 0.
-
-        Attempts at listed files do not count.
-        """
+        """Return the number of the last attempt at an address or robots.txt, not at a listed file, or 0."""
         value: int = self._database.value("attempts.last_number")
         return value
 
@@ -306,18 +304,19 @@ class TypedAttempts(LedgerQueries):
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
         """Return the last request for each robots.txt between two facts if it failed.
 
-        `kind` is the kind of a request for robots.txt.
+        A status below 500, except 429, is not a failure, and neither is a robots.txt that is too large. `kind` is the
+        kind of a request for robots.txt.
         """
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
 
     def seconds_by_origin(self, collection: str) -> dict[str, float]:
-        """Return the average response time of each origin in seconds, by origin."""
+        """Return the average response time of each origin to a collection in seconds, by origin."""
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
-        """Return the last requests for the robots.txt of an origin, the latest first.
+        """Return the last requests of a collection for the robots.txt of an origin, the latest first.
 
         `kind` is the kind of a request for robots.txt.
         """

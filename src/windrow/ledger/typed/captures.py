@@ -27,7 +27,7 @@ class CaptureRow(NamedTuple):
 
 
 class HeldCapture(NamedTuple):
-    """A record with its own bytes. `key` is the key of the captured file, or the captured address."""
+    """A capture whose record has its bytes. `key` is the key of the captured file, or the captured address."""
 
     warc: str
     offset: int
@@ -40,8 +40,8 @@ class HeldCapture(NamedTuple):
 class IndexRow(NamedTuple):
     """How far a source has read an index.
 
-    `place` is the position up to which it was read, `seen` the number of lines (of a WARC file: records) read, `taken`
-    the number of captures taken.
+    `place` is the position up to which it was read (-1: the end of a file), `seen` the number of lines (of a WARC file:
+    records) read, `taken` the number of captures taken.
     """
 
     id: int
@@ -120,11 +120,11 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return the place of the bytes of a listed file with this digest, or None."""
+        """Return the first place where the bytes of a listed file have this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the first place of an address's bytes with this digest, or None. Later revisits refer to it."""
+        """Return the place of the first record with bytes of an address that have this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
@@ -132,14 +132,14 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.payload", digest)
 
     def promised(self) -> dict[str, int]:
-        """Return the minimum length of each file of the archive, by file: the end of its last record.
+        """Return the minimum length of each file of the archive, by file: the end of its last record on the ledger.
 
-        Erased records do not count if their responses were not archived.
+        Erased records count too, unless they are in a file of responses that are not archived.
         """
         return dict(self._database.rows(tuple, "captures.promised"))
 
     def sessions(self) -> list[int]:
-        """Return the sessions in which captures were recorded, even if another session began the attempts."""
+        """Return the sessions in which captures were recorded, even if another session began the attempts, in order."""
         return self._database.column("captures.sessions")
 
     def of_session(self, session: int) -> Iterator[CaptureRow]:
@@ -150,20 +150,19 @@ class TypedCaptures(LedgerQueries):
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
-        """Yield every record of the archive with its own bytes, file by file.
+        """Yield every capture whose record has its bytes, and is not that of another attempt, file by file.
 
-        Records of failed attempts at listed files are left out.
+        Captures of failed attempts at listed files are left out.
         """
         return self._database.stream(HeldCapture._make, "captures.held")
 
     def after(
         self, attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
     ) -> list[RecordedAttempt]:
-        """Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
+        """Return the archived responses after an attempt whose status is 2xx, or 304 if known bytes are kept, in order.
 
         `origins` has pairs of the collection and source whose responses are wanted; an empty source means any.
-        Responses with a status in `statuses` are wanted too, although they have no document. To continue, pass the last
-        `seq` as `attempt`.
+        Responses with a status in `statuses` are returned too. To continue, pass the last `seq` as `attempt`.
         """
         return self._database.rows(
             recorded, "captures.after", attempt, json.dumps([*statuses]), json.dumps([*origins]), limit
@@ -201,16 +200,16 @@ class TypedCaptures(LedgerQueries):
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return the index lines after the place `after` whose record could not be read.
+        """Return at most `limit` of a source's index lines after the place `after` whose record could not be read.
 
-        A line is returned if reading failed for one of `reasons`, or if the address is due again.
+        A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
         """
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
         )
 
     def failed_by_source(self) -> dict[str, int]:
-        """Count by source the wanted index lines whose record could not be read."""
+        """Return the numbers of wanted index lines whose record could not be read, by source."""
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:
@@ -233,10 +232,13 @@ class TypedCaptures(LedgerQueries):
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
         """Return the latest response that another collection kept from an address after the fact `since`, or None.
 
-        If `since` is the number of a session, two collections on one site request each page once in the session.
+        With the number of a session as `since`, two collections on one site can request each page once in the session.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 
     def newest_rules(self, origin: str, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None."""
+        """Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None.
+
+        A kept response with status 4xx counts too.
+        """
         return self._database.first(recorded, "captures.newest_rules", origin, since, collection)

@@ -45,11 +45,11 @@ class TypedImports(LedgerQueries):
         return self._database.first(kept_response, "imports.payload", spelled)
 
     def resolved(self, after: tuple[int, int], limit: int) -> list[ResolvedRevisit]:
-        """Return the revisits after the place `after` (file, offset) whose bytes have been imported meanwhile."""
+        """Return the first `limit` revisits after the place `after` (file, offset) whose bytes are imported now."""
         return self._database.rows(ResolvedRevisit._make, "imports.resolved", after[0], after[1], limit)
 
     def count_waiting(self, source: str) -> int:
-        """Count the revisits in a source's files whose bytes have not been imported."""
+        """Count the revisits in a source's files that wait for their bytes to be imported."""
         value: int = self._database.value("imports.count_waiting", source)
         return value
 
@@ -58,7 +58,7 @@ class TypedImports(LedgerQueries):
         return self._database.rows(ImportSource._make, "imports.sources")
 
     def count_waiting_in(self, intake: int) -> int:
-        """Count the revisits in one file whose bytes have not been imported."""
+        """Count the revisits in one file that wait for their bytes to be imported."""
         value: int = self._database.value("imports.count_waiting_in", intake)
         return value
 

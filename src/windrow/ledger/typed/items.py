@@ -15,9 +15,9 @@ from windrow.reasons import Reason
 
 
 class DueRow(NamedTuple):
-    """A listed file or a member that waits for a step or failed at it, and the capture that contains it.
+    """A listed file or a member that waits for a step or failed at it, and the capture that is, or contains, the item.
 
-    The digest, the size and the source of the capture are empty or None if there is none.
+    `capture` is the digest of the capture, `size` its size. Its fields are empty or None if there is no capture.
     """
 
     item: int
@@ -74,9 +74,9 @@ class StepCount(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """The number of items of a kind whose names were refused for the same reason, or accepted.
+    """The number of items of a kind that were refused for the same reason when they were first seen, or were accepted.
 
-    `reason` is None for accepted names.
+    `reason` is None for accepted items.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class FindingCountRow(NamedTuple):
 class ReasonCountRow(NamedTuple):
     """The number of items that failed or were ended for a reason, or of entries that were refused for it.
 
-    For two reasons, it is the number of files that changed or that differ between sources.
+    For two of the reasons, `number` is that of files that changed, or that differ between sources.
     """
 
     reason: Reason
@@ -106,7 +106,7 @@ class ItemRow(NamedTuple):
     """An item, and the step that it waits for, failed at or was ended before (None if all are done).
 
     `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the
-    member, or 0. `latest` is that attempt or, for a file, the last attempt at it.
+    member, or 0. `latest` is that attempt or, for a listed file, the last attempt at the file, or 0.
     """
 
     seq: int
@@ -132,7 +132,7 @@ class ItemRow(NamedTuple):
 class ReadingRow(NamedTuple):
     """The result of a step for an item.
 
-    `reason` is why it failed, or None. `number` is a count, such as that of rows.
+    `reason` is why the step failed, or None. `number` is a count, such as that of rows.
     """
 
     seq: int
@@ -160,7 +160,7 @@ class FindingRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """A decision about an item, by an operator or because a listing changed. `act` is retried or cancelled."""
+    """A decision about an item: `act` is retried (also if a listing or the configuration changed) or cancelled."""
 
     seq: int
     at: datetime
@@ -194,10 +194,11 @@ class ItemEvent(NamedTuple):
 
 
 class SeenItem(NamedTuple):
-    """An item, the reason if its name was refused, and its pending step.
+    """An item, the reason if it was refused, and its pending step.
 
-    `file` is the file that contains a member, and `attempt` the attempt that fetched the member. `step` and `status`
-    are those of the step that the item waits for, failed at or was ended before, or None if all steps are done.
+    `file` is the file that contains a member, and `attempt` the attempt that fetched the member (None and 0 for other
+    items). `step` and `status` are those of the step that the item waits for, failed at or was ended before, or None if
+    all steps are done. `started` is whether this step has begun.
     """
 
     item: int
@@ -211,7 +212,7 @@ class SeenItem(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """The number of items of a kind with the same pending step. `step` is None if all steps are done."""
+    """The number of items of a kind with the same pending step and status, which are None if all steps are done."""
 
     collection: str
     kind: str
@@ -364,7 +365,7 @@ class TypedItems(LedgerQueries):
     def due(self, collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]:
         """Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
 
-        `after` is the rank and the number of the item before the first one returned.
+        `after` is the rank and the number of the item after which they begin.
         """
         return self._database.rows(_make_due_row, "items.due", collection, step, status, after[0], after[1], limit)
 
@@ -385,7 +386,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
     def number(self, collection: str, key: str, attempt: int) -> int | None:
-        """Return the number of the item with a key that an attempt fetched, or None. `attempt` is 0 for a file."""
+        """Return the number of the item with a key that an attempt fetched, or None. For a file, `attempt` is 0."""
         value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
@@ -402,10 +403,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the last decision about each item of a collection between two facts, by item.
-
-        It is "retried" or "cancelled".
-        """
+        """Return the last decision (retried, cancelled) about each item of a collection between two facts, by item."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
@@ -416,7 +414,7 @@ class TypedItems(LedgerQueries):
         """Count by reason the failed and ended items, the refused entries, and the changed or different files.
 
         A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts
-        as changed, or as different at its sources, if it was not fetched since that was found.
+        as changed, or as different at its sources, if no attempt at it has followed that finding.
         """
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
@@ -433,7 +431,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(ItemKey._make, "items.by_tail", tail)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
-        """Return the latest items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter."""
+        """Return files of a centre, or WARC files that a source imported, the latest first. Case does not matter."""
         return self._database.rows(ItemKey._make, "items.by_owner", owner, limit)
 
     def count_by_owner(self, owner: str) -> int:
@@ -442,7 +440,7 @@ class TypedItems(LedgerQueries):
         return value
 
     def leaving_out(self, name: str) -> list[ItemKey]:
-        """Return the files from which a member was left out by rule, if the finding's message begins with `name`."""
+        """Return the listed files with a finding, which begins with `name`, that a file in them was left out."""
         return self._database.rows(ItemKey._make, "items.leaving_out", name)
 
     def readings(self, item: int) -> list[ReadingRow]:
@@ -466,7 +464,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_item_event, "items.events", json.dumps([*items]))
 
     def seen(self, items: Sequence[int]) -> list[SeenItem]:
-        """Return items with the steps that they wait for, failed at or were ended before."""
+        """Return items with the steps that they wait for, failed at or were ended before, in order."""
         return self._database.rows(_make_seen_item, "items.seen", json.dumps([*items]))
 
     def numbers(self, collection: str) -> list[int]:

@@ -26,10 +26,7 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason.
-
-    `compared` is true if they were compared with a checksum file.
-    """
+    """The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not."""
 
     reason: Reason | None
     compared: bool
@@ -54,7 +51,7 @@ class TypedListedFiles(LedgerQueries):
         return self._database.column("listed_files.numbers", collection)
 
     def fetched_between(self, collection: str, facts: tuple[int, int]) -> list[ArrivalCount]:
-        """Count the files with an attempt that ended between two facts, each once for each reason."""
+        """Count the files with an attempt that ended between two facts, by reason and by `compared`."""
         return self._database.rows(_make_arrival_count, "listed_files.fetched_between", facts[0], facts[1], collection)
 
     def by_address(self, address: str) -> list[ItemKey]:
@@ -74,8 +71,8 @@ class TypedListedFiles(LedgerQueries):
     ) -> list[str]:
         """Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
 
-        Files that only the sources `excluded` list are left out. A file without a pending step has the statuses of the
-        members that its latest attempt fetched.
+        Files that only the sources `excluded` list, or have listed, are left out. A file without a pending step has the
+        statuses and reasons of the members that its latest attempt fetched.
         """
         return self._database.column(
             "listed_files.keys_by_status", collection, source, json.dumps([*excluded]), statuses[0], statuses[1], reason

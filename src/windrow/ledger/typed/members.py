@@ -22,8 +22,8 @@ class LoadedRow(NamedTuple):
 class PassedCount(NamedTuple):
     """The number of files with the same result of a step.
 
-    `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had
-    failed before. An empty step is the check of names.
+    `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had been
+    refused or had failed at another step before. An empty step is the check of names and entries.
     """
 
     step: str
@@ -44,7 +44,10 @@ class BroughtMember(NamedTuple):
 
 
 class MemberCount(NamedTuple):
-    """The number of an attempt's members with the same pending step (None: all steps are done) and status."""
+    """The number of an attempt's members with the same pending step (None: all steps are done) and status.
+
+    `started` is whether this step has begun for them.
+    """
 
     file: int
     attempt: int
@@ -75,11 +78,14 @@ class TypedMembers(LedgerQueries):
     """The queries of members.sql."""
 
     def loaded(self, step: str, collection: str) -> list[LoadedRow]:
-        """Return the number of rows that a step loaded for each member since the last complete replay."""
+        """Return the number of rows that a step loaded for each member whose last reading succeeded.
+
+        Readings before the last replay that succeeded began are left out.
+        """
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
 
     def passed_between(self, collection: str, facts: tuple[int, int]) -> list[PassedCount]:
-        """Count the files of which a step read members between two facts, by step and result."""
+        """Count the files of which members were found, or read by a step, between two facts, by step and result."""
         return self._database.rows(_make_passed_count, "members.passed_between", facts[1], facts[0], collection)
 
     def brought(self, attempt: int) -> list[BroughtMember]:
@@ -87,7 +93,7 @@ class TypedMembers(LedgerQueries):
         return self._database.rows(_make_brought_member, "members.brought", attempt)
 
     def count_named(self, collection: str, reasons: Iterable[str]) -> int:
-        """Count a collection's members whose names were refused for one of these reasons."""
+        """Count a collection's members that were refused for one of these reasons."""
         value: int = self._database.value("members.count_named", collection, json.dumps([*reasons]))
         return value
 
@@ -100,5 +106,5 @@ class TypedMembers(LedgerQueries):
         return self._database.column("members.of_file", file)
 
     def ended(self, files: Sequence[int]) -> list[int]:
-        """Return the numbers of the members of files that an operator ended, in order."""
+        """Return the numbers of those members of files that an operator's order about the file ended, in order."""
         return self._database.column("members.ended", json.dumps([*files]))

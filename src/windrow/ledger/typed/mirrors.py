@@ -43,7 +43,7 @@ class RefusalCount(NamedTuple):
 
 
 class RefusalRow(NamedTuple):
-    """An entry of a listing that was refused, for example because of its name."""
+    """An entry of a listing, or a listed file, that was refused, for example because of its name."""
 
     seq: int
     at: datetime
@@ -80,7 +80,7 @@ class InconsistentMirror(NamedTuple):
 
 
 class ListedChange(NamedTuple):
-    """An event of a listing, with the file's key and the size that the source listed before."""
+    """An event of a listing, with the file's key and the size in the source's event before."""
 
     at: datetime
     source: str
@@ -155,11 +155,11 @@ class TypedMirrors(LedgerQueries):
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
-        """Count what listings showed between two facts, by source and event."""
+        """Count what listings showed of files between two facts, by source and event."""
         return self._database.rows(ListingCount._make, "mirrors.listed_between", facts[0], facts[1])
 
     def refused_between(self, facts: tuple[int, int]) -> list[RefusalCount]:
-        """Count the entries that were refused between two facts, by source and reason."""
+        """Count the entries, but not the files, that were refused between two facts, by source and reason."""
         return self._database.rows(_make_refusal_count, "mirrors.refused_between", facts[0], facts[1])
 
     def count(self) -> dict[str, int]:
@@ -167,18 +167,18 @@ class TypedMirrors(LedgerQueries):
         return dict(self._database.rows(tuple, "mirrors.count"))
 
     def count_failing(self) -> dict[str, int]:
-        """Count the files that each source lists now and that failed or have a failed member, by source."""
+        """Count the files that each source lists now and that failed, or are done with a failed member, by source."""
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
 
     def refused(self, name: str) -> list[RefusalRow]:
         """Return refused entries whose path, last part of the path, or source and path are `name`.
 
-        Entries that could not be parsed are returned if their line ends with `name`.
+        Entries that could not be parsed are returned if their line ends with a blank and `name`.
         """
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
     def refused_at(self, source: str, limit: int) -> list[RefusalRow]:
-        """Return the refused entries of a source's listings, the last ones first."""
+        """Return the refused entries and files of a source's listings, the last ones first."""
         return self._database.rows(_make_refusal_row, "mirrors.refused_at", source, limit)
 
     def listings(self, file: int) -> list[ListingRow]:
@@ -194,8 +194,9 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return mirrors of fetched files at other sources that must still be compared.
+        """Return mirrors of fetched files at other sources that must still be compared, ordered by source.
 
-        They have the same size as the fetched file, or an unknown size.
+        They list the size of the fetched file, or none, and were not compared since the file was fetched and since the
+        last other event of the mirror.
         """
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

@@ -16,9 +16,9 @@ from windrow.reasons import Reason
 
 
 class DailyYield(NamedTuple):
-    """The fewest things that any answer or session gave on a day (YYYY-MM-DD).
+    """A day (YYYY-MM-DD), and the fewest things that an answer or a session gave on this day.
 
-    For `daily_shares`, it is a percentage of documents instead.
+    For `daily_shares`, `fewest` is a percentage of documents instead.
     """
 
     day: str
@@ -70,7 +70,7 @@ class TypedRequests(LedgerQueries):
     """The queries of requests.sql."""
 
     def followed_upto(self, collection: str, source: str) -> int:
-        """Return the last answer of a source that was followed, or 0."""
+        """Return the latest answer of a source among those that were followed, or 0."""
         value: int = self._database.value("requests.followed_upto", collection, source)
         return value
 
@@ -96,7 +96,7 @@ class TypedRequests(LedgerQueries):
     def daily_captures(self, collection: str, source: str, before: int, since: datetime) -> list[DailyYield]:
         """Return for each day the fewest captures that one session took for a source.
 
-        Only sessions before `before` count, and only those in which the source's task did not fail.
+        Only sessions before `before` and since `since` count, if the source's task in phase 1 did not fail.
         """
         return self._database.rows(
             DailyYield._make, "requests.daily_captures", collection, source, before, spell(since)
@@ -105,13 +105,13 @@ class TypedRequests(LedgerQueries):
     def daily_shares(self, source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]:
         """Return for each day the lowest percentage of documents among a source's responses in one session.
 
-        Only responses of the `kind` count, and only sessions before `before` that did not fail and got at least `least`
-        responses from the source.
+        Only responses of the `kind` count, and only sessions before `before` and since `since` in which the source's
+        task in phase 1 did not fail and got at least `least` responses.
         """
         return self._database.rows(DailyYield._make, "requests.daily_shares", source, before, spell(since), kind, least)
 
     def learned_texts(self, collection: str, source: str) -> dict[str, str]:
-        """Return the values that a discovery learned about a source, as JSON by name."""
+        """Return the values that a discovery learned about a source, as JSON by name, without windrow's own."""
         return dict(self._database.rows(tuple, "requests.learned_texts", collection, source))
 
     def learned_texts_as(self, collection: str, name: str) -> dict[str, str]:
@@ -121,7 +121,7 @@ class TypedRequests(LedgerQueries):
     def answers(
         self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
     ) -> list[RecordedAttempt]:
-        """Return the attempts of a source after the attempt `after` that have one of these `kinds`, in order."""
+        """Return a source's attempts of these `kinds`, at addresses, after the attempt `after`, in order."""
         return self._database.rows(recorded, "requests.answers", collection, after, json.dumps([*kinds]), source, limit)
 
     def offers(self, attempt: int) -> list[Offering]:
@@ -133,11 +133,11 @@ class TypedRequests(LedgerQueries):
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
     def listed_keys(self, collection: str, source: str, began: int) -> set[str]:
-        """Return the keys that a source has offered since the answer `began`."""
+        """Return the keys that a source offered in the answer `began` and later ones."""
         return {*self._database.column("requests.listed_keys", collection, source, began)}
 
     def listed_addresses(self, collection: str, source: str, began: int) -> set[int]:
-        """Return the addresses of the answers of a source that were followed since the answer `began`."""
+        """Return the addresses of the answer `began` of a source, and of later ones, if they were followed."""
         return {*self._database.column("requests.listed_addresses", collection, source, began)}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:
@@ -156,7 +156,7 @@ class TypedRequests(LedgerQueries):
         )
 
     def listed(self, listing: WholeListingRow) -> int:
-        """Return the number of different keys that were offered in a complete listing."""
+        """Count the different keys that were offered in a complete listing."""
         value: int = self._database.value(
             "requests.listed", listing.collection, listing.source, listing.began, listing.ended
         )
@@ -169,7 +169,7 @@ class TypedRequests(LedgerQueries):
         )
 
     def request_row(self, attempt: int) -> RequestRow | None:
-        """Return the request of an attempt, or None if it was a plain GET of its URL."""
+        """Return the request of an attempt, or None if it was a plain GET of its URL or is not stored any more."""
         return self._database.first(RequestRow._make, "requests.request_row", attempt)
 
     def attempts(self, collection: str, address: int, limit: int) -> list[RequestAttempt]:

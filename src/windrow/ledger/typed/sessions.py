@@ -26,7 +26,7 @@ class LeaseRow(NamedTuple):
 class TaskRow(NamedTuple):
     """A task: one phase of one source, or of the collection if `source` is empty.
 
-    The fields about its end are None while it runs.
+    The fields about its end are None if it runs or was interrupted.
     """
 
     seq: int
@@ -51,8 +51,9 @@ class LeftOutTask(NamedTuple):
 class SourceSession(NamedTuple):
     """A session at one source.
 
-    `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended.
-    `first_phase` is the lowest phase of its tasks; it is that of a step if the session fetched nothing.
+    `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended, and
+    `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
+    session fetched nothing.
     """
 
     source: str
@@ -78,7 +79,7 @@ class SourceTask(NamedTuple):
 
 
 class SessionEnd(NamedTuple):
-    """The time when a session ended."""
+    """A session, and the time when it ended."""
 
     session: int
     at: datetime
@@ -161,7 +162,7 @@ class TypedSessions(LedgerQueries):
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
-        """Return a session by the number of its fact, or None."""
+        """Return the session that began with the fact `session`, or None."""
         return self._database.first(_make_session_row, "sessions.get", session)
 
     def numbered(self, number: int) -> int | None:
@@ -174,10 +175,7 @@ class TypedSessions(LedgerQueries):
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
-        """Return a text that identifies the ledger: when the first session began, and its holder; or "".
-
-        The archive is marked with this text.
-        """
+        """Return the ledger's identity, which marks the archive: the first session's time and holder, or ""."""
         value: str = self._database.value("sessions.first")
         return value
 
@@ -189,30 +187,30 @@ class TypedSessions(LedgerQueries):
     def tasks(self, facts: tuple[int, int]) -> list[TaskRow]:
         """Return the tasks that began between two facts (first, last), in order.
 
-        Ends after the last of these facts are left out.
+        Ends of tasks after the last of these facts are not returned.
         """
         return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
     def errors_of_no_source(self, before: int) -> list[str]:
         """Return the comments of failed tasks without a source in sessions before the session `before`.
 
-        A task is left out if a later session had a task of the same collection in the same phase or a later one.
+        A task does not count if a later session had a task of the same collection in the same phase or a later one.
         """
         return self._database.column("sessions.errors_of_no_source", before)
 
     def left_out_of_no_source(self) -> list[LeftOutTask]:
         """Return the tasks without a source that count what was left out.
 
-        A task is left out if a later session had a task without a source of the same collection and phase.
+        A task is not returned if a later session had a task without a source of the same collection and phase.
         """
         return self._database.rows(_make_left_out_task, "sessions.left_out_of_no_source")
 
     def by_source(self) -> list[SourceSession]:
-        """Return one row for every session and source, in the order of sessions."""
+        """Return one row for every session and source that had a task in it, in the order of sessions."""
         return self._database.rows(_make_source_session, "sessions.by_source")
 
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
-        """Return for each session before `before` the last fact that ended one of its tasks of a phase, by session."""
+        """Return the last fact that ended a task of a phase in each session before the session `before`, by session."""
         return dict(self._database.rows(tuple, "sessions.ends_of_phase", collection, phase, before))
 
     def last_before(self, at: datetime) -> int:
@@ -225,12 +223,12 @@ class TypedSessions(LedgerQueries):
         return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
     def last_reported_before(self, session: int) -> int:
-        """Return the fact that ended the last session with a task before a session, or 0."""
+        """Return the fact that ended the last session before `session` that had a task and has ended, or 0."""
         value: int = self._database.value("sessions.last_reported_before", session)
         return value
 
     def collection_of(self, source: str) -> str:
-        """Return the collection for which a source was last harvested, or ""."""
+        """Return the collection of the last task of a source, or ""."""
         value: str = self._database.value("sessions.collection_of", source)
         return value
 
@@ -247,9 +245,9 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_session_end, "sessions.ended", json.dumps([*sessions]))
 
     def running(self) -> bool:
-        """Return whether the latest session has not ended."""
+        """Return whether there is a session and the latest one has no end: it is running or was killed."""
         return bool(self._database.value("sessions.running"))
 
     def collections(self) -> set[str]:
-        """Return the collections that were ever harvested here, or that used captures of others."""
+        """Return the collections that have hosts or had tasks: they were harvested here, or used captures of others."""
         return {*self._database.column("sessions.collections")}

@@ -41,7 +41,10 @@ class OpenTombstone(NamedTuple):
 
 
 class SharedRecord(NamedTuple):
-    """An attempt whose record is also that of another attempt. `collection` and `source` are those of the other one."""
+    """An attempt whose record is also that of another attempt, whose `collection` and `source` are given.
+
+    `same_address` is whether both are at the same address.
+    """
 
     attempt: int
     same_address: bool
@@ -57,7 +60,7 @@ class RecordSpan(NamedTuple):
 
 
 class TargetCount(NamedTuple):
-    """The numbers of a target's addresses, attempts, captures and bytes in the archive."""
+    """The numbers of a target's addresses, attempts and captures, and of the bytes of its records in the archive."""
 
     addresses: int
     attempts: int
@@ -83,7 +86,7 @@ class AskedRequest(NamedTuple):
 class SharedRequest(NamedTuple):
     """A request to a service that steps made for several documents.
 
-    `attempt` is the first attempt that is not taken down. `attachments` are JSON.
+    `attempt` is the first of the other attempts for which the request was made. `attachments` are JSON.
     """
 
     digest: int
@@ -125,7 +128,7 @@ class TypedTakedowns(LedgerQueries):
     """The queries of takedowns.sql."""
 
     def of(self, address: int, host: int) -> list[TombstoneRow]:
-        """Return the tombstones of an address and of its host, in order."""
+        """Return the tombstones of an address and of its host (-1: not known), in order."""
         return self._database.rows(_make_tombstone_row, "takedowns.of", address, host)
 
     def open(self) -> list[OpenTombstone]:
@@ -141,7 +144,7 @@ class TypedTakedowns(LedgerQueries):
         return {*self._database.column("takedowns.hosts")}
 
     def attempts(self, address: int, host: int) -> list[int]:
-        """Return the attempts at a target, and the attempts that took their captures from an index."""
+        """Return the attempts at a target, and those that took captures of these attempts from an index, in order."""
         return self._database.column("takedowns.attempts", host, address)
 
     def collections(self, attempts: Iterable[int]) -> list[str]:
@@ -171,7 +174,7 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(ArchivePlace._make, "takedowns.spans", tombstone)
 
     def records_of(self, warc: str) -> list[RecordSpan]:
-        """Return the places of all records of a WARC file to which the ledger refers, in order."""
+        """Return the places of those records of a WARC file to which attempts refer, in order."""
         return self._database.rows(RecordSpan._make, "takedowns.records_of", warc)
 
     def count_attempts(self, attempts: Sequence[int]) -> TargetCount:

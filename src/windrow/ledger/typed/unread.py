@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class UnreadDocument(NamedTuple):
-    """An attempt or an item that a version of a step failed to read, how often in a row, and when last."""
+    """An attempt or an item that a version of a step failed to read: why, how often in a row, and when last."""
 
     number: int
     version: str
@@ -23,7 +23,7 @@ class UnreadDocument(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """An attempt that must be read again, the phase of the step, and the address."""
+    """An attempt that must be read again, the phase of the step, and the address as digest and URL."""
 
     attempt: int
     phase: int
