@@ -40,7 +40,8 @@ class Answer(NamedTuple):
     """The response to a request.
 
     `view` is a seekable file over the decoded body. Names of `fields` are in lower case. `at` is when the answer was
-    requested. An `unchanged` answer (304) has the bytes and the status of the earlier answer that it refers to.
+    requested. An `unchanged` answer has the same bytes as the earlier answer to this request; a 304 has the bytes of
+    that answer and the status 200.
     """
 
     request: Request
@@ -64,7 +65,10 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses in an answer that a rule of the discovery left out. `example` is the first of them."""
+    """The number of addresses in an answer that a rule or cap left out.
+
+    `example` is the first of them or, for a cap (`count_excess`), usually the address of the answer.
+    """
 
     reason: Reason
     rule: str
@@ -86,14 +90,14 @@ def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]
 
 @dataclass(frozen=True, slots=True)
 class FollowResult:
-    """The requests and offers that follow from an answer.
+    """What follows from an answer: requests, offers, and what is learned about the source.
 
     `learned` is stored for the source as JSON, and replaces earlier values of the same names. `end` is a message about
     the answer, such as "the last page" or "3 posts gone". `skip` is why the answer is not used. If a sequence of
     requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing` for
     its last one (both for a single answer). Things that were offered before, but not by this sequence, are given to
-    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses in the answer that are
-    not requested. The summary of the run and `windrow status` show these counts.
+    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses and entries of
+    the answer that are not used. The summary of the run and `windrow status` show these counts.
     """
 
     requests: tuple[Request, ...] = ()

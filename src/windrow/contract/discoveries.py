@@ -38,7 +38,8 @@ class Planner(Protocol):
 BEHIND = 1_000
 """The lowest `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
-They are requested after the other addresses of their host, and not at all once `CrawlRules.record_body` returned True.
+They are requested after the other addresses of their host. Once `CrawlRules.record_body` returned True, the run
+requests only those of them that were requested before.
 """
 
 
@@ -80,7 +81,7 @@ class CrawlRules(Protocol):
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a document, and its references as written. Repeated references may be left out."""
+        """Return the base address of a document, and its references; those of earlier documents may be left out."""
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out.
@@ -89,13 +90,13 @@ class CrawlRules(Protocol):
         """
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the addresses to fetch with a document that are not documents themselves, such as its images."""
+        """Return the addresses of what a document needs to be displayed, such as images; they are fetched with it."""
 
     def left_out(self) -> list[LeftOut]:
-        """Return what rules and caps left out since the last call, except addresses of other sites."""
+        """Return what rules and caps left out since the last call, except documents of other sites."""
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap, feed or asset, or None if the document is something else."""
+        """Return the allowed addresses in a sitemap, feed or asset, or None if the document is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +259,12 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 class Captures:
     """Find documents among captures of others: those of other collections, and those in WARC files of other programs.
 
-    Reading them sends no requests. `select` takes a source and the collection's options, and returns a pure function.
-    That function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of
-    the Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other
-    lines: all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
-    CAPTURED, which steps read like the answer to a request. Another program's record is copied into the archive if it
-    has the digest of its index line.
+    Reading them sends no requests, except to the `remote` folders of `Inputs`. `select` takes a source and the
+    collection's options, and returns a pure function. That function returns None for the index line of a wanted
+    capture, and a Skip for any other line. The `message` of the Skip names the rule, and the lines are only counted by
+    rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and no capture is
+    read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to a request.
+    Another program's record is copied into the archive if it has the digest of its index line.
 
     `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
     has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If
