@@ -86,10 +86,10 @@ class JsonList:
         """Offer the items of a page, and request the next page if there is one.
 
         An answer that is not a page is skipped, unless it is the 404 after the last numbered page, which ends the list.
-        If a page names itself as the next page, its items are offered, but the answer is skipped and no page is requested.
-        The next page is requested in each run in which this one was requested. The list is not complete, and none of
-        its records is gone, if a page states an error, or if the last page states a larger total than the number of
-        items that were listed.
+        If a page names itself as the next page, its items are offered, but the answer is skipped and no page is
+        requested. The next page is requested in each run in which this one was requested. The list is not complete, and
+        none of its records is gone, if a page states an error, or if the last page states a larger total than the
+        number of items that were listed.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):

@@ -193,10 +193,10 @@ class Settle:
 
     `retakes` is how often a step runs again on a document after a limit or the death of its process ended it.
     `Task.stopped` then has the failed readings, and the step should leave out risky parts and return a Skip with the
-    reason. If all runs are ended, the document has the first reason. If `takes_answers`, the attempts are requests and captures
-    taken from others. Then `run` gets the decoded body with its offers and request (`Task.offers`, `Task.request`), and
-    returns observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and only `make_entry` gets
-    its result.
+    reason. If all runs are ended, the document has the first reason. If `takes_answers`, the attempts are requests and
+    captures taken from others. Then `run` gets the decoded body with its offers and request (`Task.offers`,
+    `Task.request`), and returns observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and
+    only `make_entry` gets its result.
     """
 
     phase: str

@@ -128,7 +128,8 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
     """Yield DTSTART and, if the event ends after its start, DTEND.
 
-    An event of whole days has a DTEND even without an end: the day after its last day.
+    An event of whole days has a DTEND even without an end: the day after its last day, unless that is in the year
+    10000.
     """
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None

@@ -71,7 +71,10 @@ class WithdrawnEvent(NamedTuple):
 
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield each event of a document once, each withdrawn event, and a SkippedPart for each part that is not used."""
+    """Yield each event of a document once, each withdrawn event, and SkippedParts for what is not used.
+
+    Raise StepError if the reader raises it.
+    """
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
@@ -247,7 +250,7 @@ def parser_of(source: Source | None) -> EventParser:
 
 
 def read_events(task: Task) -> list[Observation | Skip]:
-    """Return an observation for each event of a document, and a skip for each part that is not used.
+    """Return an observation for each event of a document, and skips for what is not used.
 
     The key of an observation is the uid of the event. A withdrawn event has no value. If the document's source is not
     configured, return only a skip.

@@ -88,7 +88,7 @@ class RunLogs:
                 yield self._log_of_run(run)[0]
 
     def _parser_runs(self, runs: Iterable[_SourceRun]) -> Iterator[ParserRun]:
-        """Yield the parser runs of a session, in the order of their first attempts; leave out runs with no outcome."""
+        """Yield the parser runs of a session, in the order of their first attempts, except runs without an outcome."""
         for run in sorted(runs, key=lambda source_run: source_run.first_number):
             parser_run = self._parser_run(run)
             if parser_run is not None:

@@ -26,7 +26,10 @@ _MAX_INT64 = 2**63 - 1
 
 
 def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the articles of a tree, ordered by domain. Invalid files are skipped; `windrow check` reports them."""
+    """Yield the articles of a tree, ordered by domain. Invalid files are skipped.
+
+    `windrow check` reports those of them that windrow wrote.
+    """
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())

@@ -59,7 +59,10 @@ class RawRun:
     def __init__(
         self, kind: str, session: int, folders: NewsFolders, session_began: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Create an empty folder. `is_first` returns whether a name occurs for the first time in this run."""
+        """Create an empty folder, in place of one that a killed run left.
+
+        `is_first` returns whether a name occurs for the first time in this run.
+        """
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -74,7 +77,7 @@ class RawRun:
         self._folder.mkdir(parents=True)
 
     def count(self, outcome: str, url: str, details: Sequence[str] = ()) -> None:
-        """Count an article that was read at `url`, by its outcome and details.
+        """Count the outcome of one article, or of a response that failed, at `url`; count its details, too.
 
         An outcome that is not in COUNTS is counted among the details.
         """
@@ -91,9 +94,10 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a successful response to the file of its site or to the manifest; add the error of a list that failed.
+        """Add a successful response to the file of its site or to the manifest.
 
-        If `is_article`, it is the page of an article. `followed` is None if the response was not followed.
+        The first error of a site's lists is stored for the summary. If `is_article`, it is the page of an article.
+        `followed` is None if the response was not followed.
         """
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
@@ -117,7 +121,7 @@ class RawRun:
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Add the error of a site where nothing was requested because its robots.txt failed."""
+        """Store the error of a site where nothing was requested because its robots.txt failed, if it has none yet."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         problem = attempt.message or attempt.reason or f"the status is {attempt.status}"
@@ -133,7 +137,10 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site. A single response is unchanged; several become one list of rows."""
+        """Add a response to the file of its site, unless it is not JSON. A single response is unchanged.
+
+        Several responses become one list of rows; after the first response, a row is added only once.
+        """
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -267,6 +274,8 @@ def _row_name(row: Any) -> str:
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
     r"""Split a response before the end of its list, where rows can be added; return (start, end, whether it has rows).
+
+    The keys `next` and `prev` are removed.
 
     >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
