@@ -65,10 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses in an answer that a rule or cap left out.
-
-    `example` is the first of them or, for a cap (`count_excess`), usually the address of the answer.
-    """
+    """The number of addresses that a rule or cap left out; `example` is the first of them, or the answer's address."""
 
     reason: Reason
     rule: str

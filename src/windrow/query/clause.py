@@ -211,8 +211,6 @@ _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address 
 def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
     """Return (field, value) of the marks by which `filter_clause` finds a document by its normalised address, `url`.
 
-    An address of more than _MAX_URL_LENGTH characters has no mark `url`.
-
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
     """

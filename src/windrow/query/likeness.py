@@ -26,10 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking. `weights` has a weight for each folded word, greater for rare words.
-
-    `total` is the sum of the weights.
-    """
+    """A query prepared for ranking: the weight of each folded word, greater for rare words, and their `total`."""
 
     weights: Mapping[str, float]
     total: float

@@ -119,10 +119,7 @@ class _Scanner:
         return Token(TokenKind.CLOSE, ")")
 
     def _read_piece(self) -> Iterator[Token]:
-        """Yield a phrase, a filter or a word.
-
-        A filter that is not valid is read as a word, with a note unless its key is abbreviated.
-        """
+        """Yield a phrase, a filter or a word. What is written like a filter, but is not valid, is read as a word."""
         is_negated = self.text.startswith("-", self.offset)
         start = self.offset + is_negated
         note = ""
@@ -138,10 +135,7 @@ class _Scanner:
         yield self._read_word(note)
 
     def _read_quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start`, and move `offset` after it.
-
-        Return None if no complete phrase begins there.
-        """
+        """Return the phrase that begins at `start`, and move `offset` after it; return None if none is complete."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
@@ -363,10 +357,7 @@ class _TreeBuilder:
         self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude
 
     def sequence(self) -> Node | None:
-        """Return the tree of the tokens up to this group's closing parenthesis or the end.
-
-        Return None if none of them can be searched for.
-        """
+        """Return the tree of the tokens up to the end of this group, or None if none of them can be searched for."""
         parts: list[Node] = []
         has_or = False
         while self.index < len(self.tokens) and self.tokens[self.index].kind is not TokenKind.CLOSE:

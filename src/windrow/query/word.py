@@ -215,10 +215,7 @@ def count_words(*texts: str) -> Counter[str]:
 
 
 class _PieceWords(dict[str, list[str]]):
-    """A cache of the words of pieces of text, since the same pieces occur in many texts.
-
-    A piece of more than MAX_WORD_LENGTH characters is not cached. With MAX_CACHED_PIECES pieces, the cache is emptied.
-    """
+    """A cache of the words of short pieces of text, since the same pieces occur in many texts."""
 
     def __missing__(self, piece: str) -> list[str]:
         piece_words = words(piece)
@@ -256,8 +253,6 @@ def whole_word_pattern(expression: str, terms: Sequence[str], *, open_end: bool 
 
 def address_text(url: str) -> str:
     """Return the searched text of a URL: host name without `www.`, path and query, with percent escapes decoded.
-
-    Only the first _MAX_URL_LENGTH characters of the URL are used.
 
     >>> address_text("https://www.example.org/my%20page/a-b.html?q=1")
     'example.org/my page/a-b.html q=1'

@@ -102,8 +102,7 @@ _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Return the request for a source's address, or () if the source has no address.
 
-    If the option ONCE is true, the request is sent only once, and otherwise again after `every` seconds (of the
-    parser).
+    If the option ONCE is true, the request is sent only once, and otherwise again after the parser's `every` seconds.
     """
     del learned
     if not source.options[ADDRESS]:
@@ -198,8 +197,7 @@ def _compare_with_habits(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare a response with the earlier ones. Return the statistics to remember, and a message for each drift.
 
-    The statistics of the last COMPARED_PAGES captured pages of a source are in one value, by address; the page that was
-    seen last is last.
+    The statistics of the last COMPARED_PAGES captured pages of a source are in one value by address, the latest last.
     """
     url = answer.request.url
     if not answer.request.name:

@@ -71,10 +71,7 @@ class WithdrawnEvent(NamedTuple):
 
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield each event of a document once, each withdrawn event, and SkippedParts for what is not used.
-
-    Raise StepError if the reader raises it.
-    """
+    """Yield each event of a document once, each withdrawn event, and SkippedParts for what is not used."""
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]

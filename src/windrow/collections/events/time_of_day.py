@@ -146,10 +146,7 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The date in a text, in a form that `read_page_time` reads, and the time of day.
-
-    `time` is None if the text has only a date.
-    """
+    """The date in a text, in a form that `read_page_time` reads, and the time of day, or None if it has only a date."""
 
     day: str
     time: TimeOfDay | None

@@ -198,9 +198,7 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def find_refresh(body: bytes, url: str) -> str:
-    """Return the address to which a page with little text redirects by its `meta` refresh; empty if it does not.
-
-    It is also empty if the redirect takes more than about ten seconds, or leads to the page itself.
+    """Return the other address to which a page with little text soon redirects by its `meta` refresh, or "".
 
     >>> find_refresh(b"<meta http-equiv=refresh content='0; url=/b'><p>Moved", "https://a.example/a")
     'https://a.example/b'

@@ -1,7 +1,4 @@
-"""Detect the kind of a site, and call the functions for it.
-
-`learned` is what the ledger remembers about a source.
-"""
+"""Detect the kind of a site, and call the functions for it. `learned` is what the ledger remembers about a source."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Read feeds, sitemaps, section pages and pages of articles; parse JSON.
-
-`learned` is what the ledger remembers about a source.
-"""
+"""Read feeds, sitemaps, section pages and pages of articles; parse JSON. `learned` is as in `FollowResult`."""
 
 from __future__ import annotations
 
@@ -180,10 +177,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 def _follow_section(
     source: Source, learned: Mapping[str, Any], answer: Answer, body: bytes, hints: UrlHints
 ) -> FollowResult:
-    """Request the articles to which a section page links, at most `max_links`.
-
-    A document without such links is refused, with a finding.
-    """
+    """Request at most `max_links` articles to which a section page links; refuse a document without such links."""
     url = answer.request.url
     is_html = _is_html(body)
     links = _article_links(body, answer, url) if is_html else ()

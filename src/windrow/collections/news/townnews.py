@@ -1,7 +1,4 @@
-"""Read the articles of BLOX (TownNews) with the search of a site.
-
-`learned` is what the ledger remembers about a source.
-"""
+"""Read articles of BLOX (TownNews) with a site's search. `learned` is what the ledger remembers about a source."""
 
 from __future__ import annotations
 

@@ -69,10 +69,7 @@ class EventAdapter(RecordAdapter):
     def _export_selected(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection
     ) -> tuple[int, int]:
-        """Write the selected events; return how many are selected and how many are not.
-
-        Raise UsageError for jsonl, and for a field by which events cannot be selected.
-        """
+        """Write the selected events; return how many are selected and how many not. Raise UsageError for jsonl."""
         if form == "jsonl":
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
@@ -108,10 +105,7 @@ class EventAdapter(RecordAdapter):
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
-        """Update both databases from the records and the ledger; stop if `pulse` returns False. Return a summary.
-
-        The parsers of the sources are written to the ledger first. Without records, nothing is written.
-        """
+        """Write the parsers to the ledger, and update both databases until `pulse` returns False; return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return Derived("no documents have been read yet")

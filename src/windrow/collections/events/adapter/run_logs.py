@@ -294,7 +294,6 @@ class RunLogs:
 
 
 def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
-    """Return the reason and the message for a document in which no event could be read."""
     rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
     first = rejected[0]
     message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"

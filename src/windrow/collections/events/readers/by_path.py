@@ -60,10 +60,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if it is not well-formed, is too large, or has another root than the rules say.
-
-    It is also raised for the other documents that `xml.admit` refuses, such as one with a DTD.
-    """
+    """Parse XML; raise StepError if `xml.admit` refuses it, or if it is not well-formed or has a wrong root."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -105,8 +102,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page.
 
     Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
-    large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart stands for the last
-    ones.
+    large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:

@@ -197,7 +197,6 @@ class _Overrides(NamedTuple):
 
 
 def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
-    """Return the overrides among the events of a file."""
     first_starts = {
         _property_text(event.properties, "UID"): event.properties.get("DTSTART")
         for event in events

@@ -54,10 +54,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path, self._collection.columns)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and those of the files that windrow wrote for articles.
-
-        Such a file is missing, cannot be read, is too large, or violates the standard.
-        """
+        """Yield the faults of the records, and of each written file that is missing, unreadable or not valid."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -89,10 +86,7 @@ class NewsAdapter(RecordAdapter):
             yield from _check_file(path, name)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the valid articles, or for "warc" all kept responses; return how many were written.
-
-        "atom" has only the newest articles.
-        """
+        """Write the valid articles (for "atom" the newest), or for "warc" all kept responses; return how many."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)

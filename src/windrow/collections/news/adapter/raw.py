@@ -59,10 +59,7 @@ class RawRun:
     def __init__(
         self, kind: str, session: int, folders: NewsFolders, session_began: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Create an empty folder, in place of one that a killed run left.
-
-        `is_first` returns whether a name occurs for the first time in this run.
-        """
+        """Create an empty folder. `is_first` returns whether a name occurs for the first time in this run."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -137,10 +134,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site, unless it is not JSON. A single response is unchanged.
-
-        Several responses become one list of rows; after the first response, a row is added only once.
-        """
+        """Add a response to its site's file if it is JSON. One response is unchanged; several become a list of rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -235,7 +229,6 @@ class RawRun:
         return summary
 
     def _site_result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        """Return the entry of a site in the collection summary; `folder` is the final path of the run's directory."""
         if domain.error and not domain.used_responses:
             status = "blocked" if domain.is_blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
@@ -274,8 +267,6 @@ def _row_name(row: Any) -> str:
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
     r"""Split a response before the end of its list, where rows can be added; return (start, end, whether it has rows).
-
-    The keys `next` and `prev` are removed.
 
     >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)

@@ -59,8 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    `find` must be called within `writing_run` or `store_errors`; `epoch_of_run` and the methods that write must be
-    called within `writing_run`.
+    Other methods than `last_attempt` and `files` must be called within `writing_run`, or `find` in `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
