@@ -111,7 +111,7 @@ class Members:
 class Listing:
     """Find documents by listing the folders of a source.
 
-    A listed file becomes an item of `kind`, which waits for its transfer or is refused because of its name. Folders are
+    A listed file becomes an item of `kind`, which waits for its transfer or is refused, as its offer says. Folders are
     listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries of which
     `plan` makes no offer are counted as left out.
     """
@@ -174,10 +174,10 @@ def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of 
 class Requests:
     """Find documents by requests: the first requests, and the requests that each answer leads to.
 
-    `begin` is called when a run begins. `follow` is called in the pool for every answer of a source, in the order in
-    which the answers arrived. Both are pure. Their second argument is what was learned about the source
-    (`FollowResult.learned`). `origins` returns further origins that may be requested, such as
-    `https://static.example.org`.
+    `begin` is called when a run begins. `follow` is called in the pool for the answers of a source, in the order in
+    which they arrived, except those that failed and redirects that are followed. Both are pure. Their second argument
+    is what was learned about the source (`FollowResult.learned`). `origins` returns further origins that may be
+    requested, such as `https://static.example.org`.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]

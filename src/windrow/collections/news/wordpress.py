@@ -113,7 +113,7 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with `tries`, if that is not 0: a list could not be read, and a new address is requested."""
+    """Return an address, with the number `tries` added if it is above 0: then it is new, and is requested again."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 

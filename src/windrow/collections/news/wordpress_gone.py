@@ -169,7 +169,7 @@ def numbers_of(posts: Iterable[Any]) -> set[int]:
 
 
 def count_field(fields: Mapping[str, str], name: str) -> int:
-    """Return the number in the header field `name`, or -1 if the field is missing or is not a number."""
+    """Return the number in the header field `name`, or -1 if the field is missing or not a number below 10**9."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 

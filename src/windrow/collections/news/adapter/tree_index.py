@@ -59,7 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    Other methods than `last_attempt` and `files` must be called within `writing_run`, or `find` in `store_errors`.
+    Only `last_attempt` and `files` may be called outside `writing_run`, and `find` within `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
