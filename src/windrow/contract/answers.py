@@ -156,12 +156,13 @@ class FormField(NamedTuple):
 class Ask(NamedTuple):
     """A request of a Settle step to a service that its collection declares.
 
-    When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`, and
-    must return the same requests. Observations that it returned together with requests are valid until then, unless the
-    attempt already has observations. `path` is joined with the service's address. The request has a `body` or the
-    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then
-    206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared for
-    the service.
+    When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`. If it
+    then needs further answers, it must return the answered requests again with the new ones; it fails if it returns
+    only answered requests. Observations that it returned together with requests are valid until they are answered,
+    unless the attempt already has observations. `path` is joined with the service's address. The request has a `body`
+    or the fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is
+    then 206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared
+    for the service.
 
     Equal requests share one answer, however old it is. With `again_if_changed`, only documents with the same bytes
     share an answer, so that the service is asked again about a changed document. With `fresh_for`, only documents that

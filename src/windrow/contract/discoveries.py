@@ -53,7 +53,7 @@ class CrawlRules(Protocol):
         """Return the address of robots.txt if it must be requested now, or "" while the known one is valid."""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
+        """Apply the response for robots.txt (status None: no response), and return the sitemaps to request."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return the target of a redirect of the robots.txt at `base` after `hops` redirects, or "" to ignore it."""
@@ -202,7 +202,7 @@ class Inputs(NamedTuple):
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
     files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
-    these files are read. Records of files that are not there are read from `remote` folders, one at a time.
+    these files are read. Records of files that are not there are requested from `remote` folders, by byte range.
     """
 
     kept: tuple[str, ...] = ()
@@ -264,7 +264,7 @@ class Captures:
     capture, and a Skip for any other line. The `message` of the Skip names the rule, and the lines are only counted by
     rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and no capture is
     read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to a request.
-    Another program's record is copied into the archive if it has the digest of its index line.
+    Another program's record is not copied into the archive if its digest is not that of its index line.
 
     `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
     has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If

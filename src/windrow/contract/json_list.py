@@ -79,7 +79,7 @@ class JsonList:
         return Settle(phase, version, self.read_page, missing=self.find_gone)
 
     def begin(self, source: Source, _learned: Mapping[str, Any]) -> tuple[Request, ...]:
-        """Return the request for the first page, which is repeated after the source's `every` seconds; 0: in each run."""
+        """Return the request for the first page, which is repeated after `every` seconds, or if 0, in each run."""
         return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
 
     def follow(self, source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:

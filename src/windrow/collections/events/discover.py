@@ -229,8 +229,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 def check_capture(media_parts: Sequence[tuple[str, str]], line: CdxLine) -> Skip | None:
     """Return why a capture is not wanted, or None if its status is 200 and its media type is one of the source's.
 
-    `media_parts` has, for each version of the parser, the oldest first, its first day (YYYYMMDD) and a text that its
-    media types contain.
+    `media_parts` has (first day as YYYYMMDD, text that its media types contain) of each parser version, oldest first.
     """
     if line.status != 200:
         return _WRONG_STATUS
