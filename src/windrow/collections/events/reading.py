@@ -272,10 +272,11 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield an observation with status MISSING for each future event absent from `missing_after` listings in a row.
+    """Yield an observation with status MISSING for each event that has not ended and that listings no longer have.
 
-    An event that is cancelled, withdrawn or missing already is left out. Yield nothing if the parser's listings are not
-    complete, or if the source is not configured any more.
+    The last `missing_after` listings, or more, did not have it. An event that is cancelled, withdrawn or missing
+    already is left out. Yield nothing if the parser's listings are not complete, or if the source is not configured any
+    more.
     """
     parser = parser_of(listing.source)
     if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):
