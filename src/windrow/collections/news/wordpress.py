@@ -128,7 +128,7 @@ def _before_overlap(end: str, overlap: timedelta) -> str:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a page, and request the next page unless this one is the last or the later posts are known.
+    """Offer the posts of a page, and request the next page unless it would have no posts, or only older or known ones.
 
     A list whose next page cannot be requested is continued by time. A response that cannot be used is refused; another
     address of the API may then be requested. `wordpress_gone` follows the lists of numbers.
