@@ -93,8 +93,8 @@ class FollowResult:
     the answer, such as "the last page" or "3 posts gone". `skip` is why the answer is not used. If a sequence of
     requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing` for
     its last one (both for a single answer). Things that were offered before, but not by this sequence, are given to
-    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses and entries of
-    the answer that are not used. The summary of the run and `windrow status` show these counts.
+    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses and entries of the answer
+    that are not used. The summary of the run and `windrow status` show these counts.
     """
 
     requests: tuple[Request, ...] = ()
