@@ -9,9 +9,9 @@ The language:
   `AND` between two words changes nothing; parentheses group;
 - filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; if the key is unknown or the
   value is not valid, the text is searched for as words;
-- a dash directly before a phrase, a filter or a parenthesis excludes it. It excludes a word if a letter and another letter,
-  a digit, `_`, `+`, `#` or `*` follow the dash, if something else is searched for, and if the query does not look like
-  a pasted command or error message (`looks_pasted`).
+- a dash directly before a phrase, a filter or a parenthesis excludes it. It excludes a word if a letter and another
+  letter, a digit, `_`, `+`, `#` or `*` follow the dash, if something else is searched for, and if the query does not
+  look like a pasted command or error message (`looks_pasted`).
 
 `Query.notes` reports what was left out, and which texts were taken for words and not for filters or exclusions.
 """
