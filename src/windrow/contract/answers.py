@@ -40,7 +40,8 @@ class Answer(NamedTuple):
     """The response to a request.
 
     `view` is a seekable file over the decoded body. Names of `fields` are in lower case. `at` is when the answer was
-    requested. An `unchanged` answer (304) has the bytes and the status of the earlier answer that it refers to.
+    requested. An `unchanged` answer has the same bytes as the earlier answer to this request; a 304 has the bytes of
+    that answer and the status 200.
     """
 
     request: Request
@@ -64,7 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses in an answer that a rule of the discovery left out. `example` is the first of them."""
+    """The number of addresses that a rule or cap left out; `example` is the first of them, or the answer's address."""
 
     reason: Reason
     rule: str
@@ -86,14 +87,14 @@ def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]
 
 @dataclass(frozen=True, slots=True)
 class FollowResult:
-    """The requests and offers that follow from an answer.
+    """What follows from an answer: requests, offers, and what is learned about the source.
 
     `learned` is stored for the source as JSON, and replaces earlier values of the same names. `end` is a message about
     the answer, such as "the last page" or "3 posts gone". `skip` is why the answer is not used. If a sequence of
     requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing` for
     its last one (both for a single answer). Things that were offered before, but not by this sequence, are given to
-    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses in the answer that are
-    not requested. The summary of the run and `windrow status` show these counts.
+    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses and entries of the answer
+    that are not used. The summary of the run and `windrow status` show these counts.
     """
 
     requests: tuple[Request, ...] = ()
@@ -155,12 +156,13 @@ class FormField(NamedTuple):
 class Ask(NamedTuple):
     """A request of a Settle step to a service that its collection declares.
 
-    When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`, and
-    must return the same requests. Observations that it returned together with requests are valid until then, unless the
-    attempt already has observations. `path` is joined with the service's address. The request has a `body` or the
-    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then
-    206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared for
-    the service.
+    When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`. If it
+    then needs further answers, it must return the answered requests again with the new ones; it fails if it returns
+    only answered requests. Observations that it returned together with requests are valid until they are answered,
+    unless the attempt already has observations. `path` is joined with the service's address. The request has a `body`
+    or the fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is
+    then 206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared
+    for the service.
 
     Equal requests share one answer, however old it is. With `again_if_changed`, only documents with the same bytes
     share an answer, so that the service is asked again about a changed document. With `fresh_for`, only documents that

@@ -23,8 +23,8 @@ class TypedColumn(NamedTuple):
     `name` begins with a small letter and consists of small letters, digits, `-` and `_`. `field` is the name of the
     field in the value of a record; if it is empty, the field has the name of the column. A dot leads into objects
     (`price.amount`), and each element of a list is a value. `read`, a function at the top of a module, returns the
-    values instead; it is given the value of a record. A date is a text in ISO 8601, a year as a number, or a larger
-    number of seconds or milliseconds since 1970; several dates are the ends of a period.
+    values instead; it is given the value of a record. A date is a text in ISO 8601, or a number: a year, a day in
+    digits (20261231), or seconds or milliseconds since 1970. Several dates are one period, from the first to the last.
 
     >>> TypedColumn("year", ColumnType.DATE, "published").values_of({"published": 1999})
     [1999]
@@ -55,7 +55,7 @@ class TypedColumn(NamedTuple):
 
 
 def _flatten(values: list[Any]) -> list[Any]:
-    """Return values with the elements of lists in place of the lists."""
+    """Return values with the elements of lists, at any depth, in place of the lists."""
     flat: list[Any] = []
     for value in values:
         flat += _flatten(list(value)) if isinstance(value, list | tuple) else [value]

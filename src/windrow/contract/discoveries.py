@@ -38,7 +38,8 @@ class Planner(Protocol):
 BEHIND = 1_000
 """The lowest `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
-They are requested after the other addresses of their host, and not at all once `CrawlRules.record_body` returned True.
+They are requested after the other addresses of their host. Once `CrawlRules.record_body` returned True, the run
+requests only those of them that were requested before.
 """
 
 
@@ -52,7 +53,7 @@ class CrawlRules(Protocol):
         """Return the address of robots.txt if it must be requested now, or "" while the known one is valid."""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
+        """Apply the response for robots.txt (status None: no response), and return the sitemaps to request."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return the target of a redirect of the robots.txt at `base` after `hops` redirects, or "" to ignore it."""
@@ -80,7 +81,7 @@ class CrawlRules(Protocol):
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a document, and its references as written. Repeated references may be left out."""
+        """Return the base address of a document, and its references; those of earlier documents may be left out."""
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out.
@@ -89,13 +90,13 @@ class CrawlRules(Protocol):
         """
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the addresses to fetch with a document that are not documents themselves, such as its images."""
+        """Return the addresses of what a document needs to be displayed, such as images; they are fetched with it."""
 
     def left_out(self) -> list[LeftOut]:
-        """Return what rules and caps left out since the last call, except addresses of other sites."""
+        """Return what rules and caps left out since the last call, except documents of other sites."""
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap, feed or asset, or None if the document is something else."""
+        """Return the allowed addresses in a sitemap, feed or asset, or None if the document is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Members:
 class Listing:
     """Find documents by listing the folders of a source.
 
-    A listed file becomes an item of `kind`, which waits for its transfer or is refused because of its name. Folders are
+    A listed file becomes an item of `kind`, which waits for its transfer or is refused, as its offer says. Folders are
     listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries of which
     `plan` makes no offer are counted as left out.
     """
@@ -173,10 +174,10 @@ def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of 
 class Requests:
     """Find documents by requests: the first requests, and the requests that each answer leads to.
 
-    `begin` is called when a run begins. `follow` is called in the pool for every answer of a source, in the order in
-    which the answers arrived. Both are pure. Their second argument is what was learned about the source
-    (`FollowResult.learned`). `origins` returns further origins that may be requested, such as
-    `https://static.example.org`.
+    `begin` is called when a run begins. `follow` is called in the pool for the answers of a source, in the order in
+    which they arrived, except those that failed and redirects that are followed. Both are pure. Their second argument
+    is what was learned about the source (`FollowResult.learned`). `origins` returns further origins that may be
+    requested, such as `https://static.example.org`.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -201,7 +202,7 @@ class Inputs(NamedTuple):
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
     files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
-    these files are read. Records of files that are not there are read from `remote` folders, one at a time.
+    these files are read. Records of files that are not there are requested from `remote` folders, by byte range.
     """
 
     kept: tuple[str, ...] = ()
@@ -258,12 +259,12 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 class Captures:
     """Find documents among captures of others: those of other collections, and those in WARC files of other programs.
 
-    Reading them sends no requests. `select` takes a source and the collection's options, and returns a pure function.
-    That function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of
-    the Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other
-    lines: all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
-    CAPTURED, which steps read like the answer to a request. Another program's record is copied into the archive if it
-    has the digest of its index line.
+    Reading them sends no requests, except to the `remote` folders of `Inputs`. `select` takes a source and the
+    collection's options, and returns a pure function. That function returns None for the index line of a wanted
+    capture, and a Skip for any other line. The `message` of the Skip names the rule, and the lines are only counted by
+    rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and no capture is
+    read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to a request.
+    Another program's record is not copied into the archive if its digest is not that of its index line.
 
     `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
     has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If

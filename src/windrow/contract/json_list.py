@@ -22,7 +22,7 @@ NOT_FOUND = 404
 """The HTTP status with which some APIs answer a request for the page after the last one."""
 
 EVERY = "every"
-"""The name of a source's setting for the time between two readings of the list."""
+"""The name of a source's setting for the time between two readings of the list, in seconds."""
 
 
 LISTED, TOTAL, INCOMPLETE = "listed", "total", "listed in part"
@@ -79,16 +79,16 @@ class JsonList:
         return Settle(phase, version, self.read_page, missing=self.find_gone)
 
     def begin(self, source: Source, _learned: Mapping[str, Any]) -> tuple[Request, ...]:
-        """Return the request for the first page. It is repeated after the source's interval `every`; 0: in each run."""
+        """Return the request for the first page, which is repeated after `every` seconds, or if 0, in each run."""
         return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
 
     def follow(self, source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
         """Offer the items of a page, and request the next page if there is one.
 
-        An answer that is not a page is skipped, unless it is the 404 after the last page, which ends the list. If a
-        page names itself as the next page, its items are offered, but the answer is skipped and no page is requested.
-        The next page is requested in each run in which this one was requested. The list is not complete, and none of
-        its records is gone, if a page states an error, or if a page without a next page states a larger total than the
+        An answer that is not a page is skipped, unless it is the 404 after the last numbered page, which ends the list.
+        If a page names itself as the next page, its items are offered, but the answer is skipped and no page is
+        requested. The next page is requested in each run in which this one was requested. The list is not complete, and
+        none of its records is gone, if a page states an error, or if the last page states a larger total than the
         number of items that were listed.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None

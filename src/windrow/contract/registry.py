@@ -118,7 +118,7 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
 
 
 def adapter(name: str) -> Any:
-    """Import the adapter of a collection.
+    """Import the adapter of a collection, and return it.
 
     Raises UsageError if the collection is not installed, and ConfigError if it or its adapter cannot be used.
     """

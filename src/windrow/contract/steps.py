@@ -187,16 +187,16 @@ class Settle:
     `rereads_original` returns whether the fields of an answer without a body (304) require that the bytes to which it
     refers are read again. `expires` returns the UNIX time at which the result expires and the address is due, or None
     if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and the header fields that
-    matter, by default their digest. Bytes with a name that the version store knows are not read again. `missing`, a
-    pure function, returns the observations about things missing from a complete listing (`FollowResult.ends_listing`),
-    such as that they are gone.
+    matter, by default their digest. If the version store keeps contents, repeated bytes with a name that it knows are
+    not read again. `missing`, a pure function, returns observations of things missing from a complete listing
+    (`FollowResult.ends_listing`), such as that they are gone, and skips.
 
     `retakes` is how often a step runs again on a document after a limit or the death of its process ended it.
-    `Task.stopped` then has the reasons, and the step should leave out risky parts and return a Skip with the reason. If
-    all runs are ended, the document has the first reason. If `takes_answers`, the attempts are requests and captures
-    taken from others. Then `run` gets the decoded body with its offers and request (`Task.offers`, `Task.request`), and
-    returns observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and only `make_entry` gets
-    its result.
+    `Task.stopped` then has the failed readings, and the step should leave out risky parts and return a Skip with the
+    reason. If all runs are ended, the document has the first reason. If `takes_answers`, the attempts are requests and
+    captures taken from others. Then `run` gets the decoded body with its offers and request (`Task.offers`,
+    `Task.request`), and returns observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and
+    only `make_entry` gets its result.
     """
 
     phase: str

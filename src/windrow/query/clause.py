@@ -115,9 +115,10 @@ def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tre
 
 
 def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], Clause]) -> Clause:
-    """Return a clause that requires at least `count` of a query's words and phrases, and all its other parts.
+    """Return a clause that requires at least `count` of a query's words and phrases, except excluded ones.
 
-    `leaf_clause` returns the clause for a leaf.
+    It also requires each part of the query that has none of these words. A filter that is joined with a word by OR is
+    not required. `leaf_clause` returns the clause for a leaf.
     """
     terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
@@ -208,7 +209,7 @@ _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address 
 
 
 def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
-    """Return (field, value) of each mark by which `filter_clause` finds a document with the normalised address `url`.
+    """Return (field, value) of the marks by which `filter_clause` finds a document by its normalised address, `url`.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
@@ -229,7 +230,7 @@ class IndexHit(NamedTuple):
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index. `texts` are pairs (field, text), and `numbers` are pairs (field, number)."""
+    """A document for an index. `texts` are pairs (field, text or mark), and `numbers` are pairs (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]
@@ -237,9 +238,10 @@ class IndexDocument(NamedTuple):
 
 
 class FacetCounts(NamedTuple):
-    """The number of `documents` that match a query, and by facet, how many of them have each value.
+    """The number of `documents` that a query finds, and for each facet, how many of them have each value.
 
-    Facets are `source`, `language`, `type` and `year`; `relaxed` is true if no document has all words of the query.
+    Facets are `source`, `language`, `type` and `year`. If `relaxed` is true, no document has all words of the query,
+    and documents with a part of the words are counted.
     """
 
     documents: int

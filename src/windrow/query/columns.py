@@ -152,7 +152,7 @@ def read_dates(text: str) -> Bounds | None:
 
 
 def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
-    """Return the text, mark or bounds that a filter by this type of column searches for, or None if not valid."""
+    """Return what a filter by this type of column searches for, or None if the text of its value is not valid."""
     match type_:
         case ColumnType.TEXT:
             return text if words(text) else None
@@ -206,7 +206,7 @@ def _read_period(value: Any) -> Bounds | None:
 
 
 def _read_number(value: Any) -> int | None:
-    """Return the integer that is indexed for a number, or None for anything else.
+    """Return the integer that is indexed for a number, or None for anything else and for a number that is too large.
 
     The integers have the order of the numbers. Numbers are compared as binary64 (IEEE 754), so those that differ after
     the fifteenth digit may be equal.
@@ -230,9 +230,9 @@ def _read_number(value: Any) -> int | None:
 
 
 def _read_name(value: Any) -> str | None:
-    """Return the mark that is indexed for a name, or None if there is none.
+    """Return the mark that is indexed for a name: in small letters, and without the address of a DOI resolver.
 
-    It is in small letters, and without the address of a DOI resolver at its beginning.
+    Return None for a value that is not a text or number, and for a name that is empty or too long.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None

@@ -26,7 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking. `weights`, by folded word, are greater for rare words; `total` is their sum."""
+    """A query prepared for ranking: the weight of each folded word, greater for rare words, and their `total`."""
 
     weights: Mapping[str, float]
     total: float
@@ -64,9 +64,9 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    It is 0 if fewer than two of the words occur. Otherwise it is computed from the shortest part of the text that
-    contains all the words that occur: the square root of the share of this part that these words fill, times their
-    share of the query's total weight.
+    Only the first PROXIMITY_LENGTH characters are read. It is 0 if fewer than two of the words occur there. Otherwise
+    it is computed from the shortest part of the text that contains all the words that occur: the square root of the
+    share of this part that these words fill, times their share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0

@@ -9,9 +9,9 @@ The language:
   `AND` between two words changes nothing; parentheses group;
 - filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; if the key is unknown or the
   value is not valid, the text is searched for as words;
-- a dash directly before a phrase, a filter or a parenthesis excludes it. It excludes a word if the word has two
-  letters or more (or is like `c++`), if something else is searched for, and if the query does not look like a pasted
-  command or error message (`looks_pasted`).
+- a dash directly before a phrase, a filter or a parenthesis excludes it. It excludes a word if a letter and another
+  letter, a digit, `_`, `+`, `#` or `*` follow the dash, if something else is searched for, and if the query does not
+  look like a pasted command or error message (`looks_pasted`).
 
 `Query.notes` reports what was left out, and which texts were taken for words and not for filters or exclusions.
 """
@@ -119,7 +119,7 @@ class _Scanner:
         return Token(TokenKind.CLOSE, ")")
 
     def _read_piece(self) -> Iterator[Token]:
-        """Yield a phrase, a filter or a word; a filter that is not valid is read as a word, with a note."""
+        """Yield a phrase, a filter or a word. What is written like a filter, but is not valid, is read as a word."""
         is_negated = self.text.startswith("-", self.offset)
         start = self.offset + is_negated
         note = ""
@@ -135,10 +135,7 @@ class _Scanner:
         yield self._read_word(note)
 
     def _read_quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start`, and move `offset` after it.
-
-        Return None if no complete phrase begins there.
-        """
+        """Return the phrase that begins at `start`, and move `offset` after it; return None if none is complete."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
@@ -254,7 +251,7 @@ _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query; `as_of` is the last second of the period of its filter `as-of:`, in UNIX time, or None.
+    """A parsed query; `as_of` is the last second of the period in its last filter `as-of:`, in UNIX time, or None.
 
     `nothing` is true if the text is not blank but has neither a word nor a valid filter, so that nothing is found.
     """
@@ -360,7 +357,7 @@ class _TreeBuilder:
         self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude
 
     def sequence(self) -> Node | None:
-        """Return the tree of the tokens up to this group's closing parenthesis or the end, or None if it is empty."""
+        """Return the tree of the tokens up to the end of this group, or None if none of them can be searched for."""
         parts: list[Node] = []
         has_or = False
         while self.index < len(self.tokens) and self.tokens[self.index].kind is not TokenKind.CLOSE:

@@ -31,6 +31,7 @@ def suggest_words(
     """Return suggestions for words that no document has, by word.
 
     A suggestion is the most frequent word that is spelt nearly the same, or the two words that the word consists of.
+    Words without a suggestion are left out, and so are words of fewer than MIN_LENGTH or more than MAX_LENGTH letters.
     `frequency` has the number of documents with each folded word of the query; `count` returns this number for other
     words.
 

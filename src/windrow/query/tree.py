@@ -94,7 +94,7 @@ IS_VALUES = ("duplicate", "index", "leaf", "soft-404")
 
 
 class HostFilter(NamedTuple):
-    """The value of `host:` or `site:`: a host name in punycode, and a port (None: any port)."""
+    """The value of `host:` or `site:`: a host name, or a part of one, in punycode, and a port (None: any port)."""
 
     name: str
     before: bool = False  # whether any text may precede the name (`.org`)
@@ -130,7 +130,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks | Source
 
 
 def read_host(text: str) -> HostFilter | None:
-    """Return the value of a `host:` filter, a host name with an optional port, or None if it is not valid.
+    """Return the value of a `host:` filter, a host name or a part of one with an optional port; None if not valid.
 
     `.org` means every host whose name ends in .org, and `www.` means every host whose name begins with www.
 
@@ -309,9 +309,9 @@ Node: TypeAlias = Tree[Word | Phrase | Filter]
 
 
 def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
-    """Join parts by And or Or, after replacing a part of the same kind by its parts; return None if there are no parts.
+    """Join parts with And or Or; return a single part unchanged, and None if there are no parts.
 
-    A single part is returned unchanged.
+    A part of the same kind is replaced with its own parts.
 
     >>> join_parts(And, [Word("a")])
     Word(text='a', prefix=False)
@@ -358,7 +358,7 @@ def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
 
 
 def filters(node: Node | None) -> Iterator[Filter]:
-    """Yield all filters of a query, including excluded ones."""
+    """Yield all filters in the tree of a query, including excluded ones. The tree never has a filter `as-of:`."""
     if isinstance(node, Filter):
         yield node
     elif isinstance(node, Not):

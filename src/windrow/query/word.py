@@ -16,7 +16,7 @@ _MAX_URL_LENGTH = 2_000  # characters of a URL that are searched
 MAX_CACHED_PIECES = 20_000
 """The maximum number of pieces of text whose words `count_words` caches."""
 
-_UNSPACED_SCRIPTS = (  # Thai, Chinese, Japanese, Korean: ranges of a regular expression
+_UNSPACED_SCRIPTS = (  # Thai, single Korean letters, Chinese, Japanese: ranges of a regular expression
     "\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED_SCRIPTS}]")
@@ -49,7 +49,7 @@ def _fold_character(code: int) -> str:
 
 
 def _is_of_word(letter: str) -> bool:
-    """Return whether words may contain a folded character: a letter, a digit, or an Indian script's combining sign."""
+    """Return whether words may contain a folded character: a letter, a digit, or an Indian combining sign."""
     return letter.isalnum() or unicodedata.category(letter) in {"Mn", "Mc"}
 
 
@@ -215,7 +215,7 @@ def count_words(*texts: str) -> Counter[str]:
 
 
 class _PieceWords(dict[str, list[str]]):
-    """A cache: the words of each piece of text, since the same pieces occur in many texts."""
+    """A cache of the words of short pieces of text, since the same pieces occur in many texts."""
 
     def __missing__(self, piece: str) -> list[str]:
         piece_words = words(piece)

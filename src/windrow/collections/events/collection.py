@@ -221,7 +221,7 @@ def _fill_site(built_in_url: str, url: str) -> str:
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
-    """Raise ConfigError if an address has a key or a password, because the ledger and exports contain addresses."""
+    """Raise ConfigError if an address has a parameter such as `key` or `password`, since exports contain addresses."""
     names = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
     if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(

@@ -34,7 +34,7 @@ _MIN_ANSWERS = 3
 """The number of consecutive responses that must have had events before a change counts as drift."""
 
 _MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
-"""A field has drifted if at least 0.8 of the events of the previous response had it, and at most 0.2 have it now."""
+"""A field has drifted if at least 0.8 of the events of the last response with events had it, and at most 0.2 do now."""
 
 _MIN_EVENTS = 3
 """The minimum number of events in a response whose fields are examined for drift."""
@@ -102,7 +102,7 @@ _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Return the request for a source's address, or () if the source has no address.
 
-    If the option ONCE is true, the request is sent only once, and otherwise again after the `every` of the parser.
+    If the option ONCE is true, the request is sent only once, and otherwise again after the parser's `every` seconds.
     """
     del learned
     if not source.options[ADDRESS]:
@@ -114,7 +114,8 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the events of a response, and request its next page and the events' own documents.
 
-    If the status is not 200, or the response cannot be read, return only a skip and a finding.
+    If the status is not 200, or the response cannot be read, return only a skip and a finding. Raise StepError if the
+    zone of the parser is not known.
     """
     parser = parser_of(source)
     if answer.status != 200:
@@ -175,9 +176,10 @@ def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent |
 
 
 def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:
-    """Return the address of the next page, or "" if there is none, and a list of findings.
+    """Return the address of the next page, and a list of findings.
 
-    If the reader cannot tell whether there is a next page, the address is "", and the finding describes the error.
+    The address is "" if there is no next page, or if the document names itself as the next page. If the reader cannot
+    tell whether there is a next page, the address is "", and the finding describes the error.
     """
     try:
         next_page = reader.next_page(document)
@@ -195,7 +197,7 @@ def _compare_with_habits(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare a response with the earlier ones. Return the statistics to remember, and a message for each drift.
 
-    The statistics of all captured pages of a source are in one value, by address; the page that was seen last is last.
+    The statistics of the last COMPARED_PAGES captured pages of a source are in one value by address, the latest last.
     """
     url = answer.request.url
     if not answer.request.name:
@@ -227,8 +229,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 def check_capture(media_parts: Sequence[tuple[str, str]], line: CdxLine) -> Skip | None:
     """Return why a capture is not wanted, or None if its status is 200 and its media type is one of the source's.
 
-    `media_parts` has, for each version of the parser, the oldest first, its first day (YYYYMMDD) and a text that its
-    media types contain.
+    `media_parts` has (first day as YYYYMMDD, text that its media types contain) of each parser version, oldest first.
     """
     if line.status != 200:
         return _WRONG_STATUS

@@ -127,10 +127,11 @@ def _build_document(
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a document with all keys that windrow writes; None if keys are missing and the start is not valid.
+    """Return a document with the keys that exports need; None if some are missing and the start is not valid.
 
-    A document that has all keys is returned unchanged. Otherwise, another program wrote it: missing keys are added. An
-    event of another program that starts and ends at 00:00:00 lasts whole days, as VotersDaily's standard defines.
+    A document with all _WINDROW_KEYS is returned unchanged. Otherwise, another program wrote it: these keys are added,
+    missing standard keys too, and standard values that are not valid become empty or null. An event of another program
+    that starts and ends at 00:00:00 lasts whole days, as VotersDaily's standard defines.
     """
     if document.keys() >= _WINDROW_KEYS:
         return document
@@ -225,7 +226,8 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 def event_days(event: Mapping[str, Any]) -> list[str]:
     """Return the local times of an event's start and of its last second; for whole days, its first and its last day.
 
-    Return only the start if the event has no end, its end is not after its start, or its zone is not known.
+    Return only the start, or the first day, if the event has no end. If an event with a time of day does not end after
+    its start, or its zone is not known, return only the start, too.
 
     >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
     ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})

@@ -106,7 +106,6 @@ def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of an event's VEVENT before they are folded."""
     yield "BEGIN:VEVENT"
     yield f"UID:{escape_value(event['uid'])}"
     yield f"DTSTAMP:{_ical_utc(event['changed'])}"
@@ -128,7 +127,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
     """Yield DTSTART and, if the event ends after its start, DTEND.
 
-    An event of whole days has a DTEND even without an end: the day after its last day.
+    An event of whole days has a DTEND even without an end: the day after its last day, if its year is below 10000.
     """
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None

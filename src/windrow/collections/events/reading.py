@@ -30,7 +30,7 @@ from windrow.model import Source
 from windrow.reasons import Reason
 
 MAX_LINE_CHARACTERS = 1000
-"""The maximum number of characters of a title, an id, or the source's name for a branch or entity."""
+"""The maximum number of characters of a title, of an id in a `unique_key`, or of a source's name for an entity."""
 
 MAX_UID_CHARACTERS = 480
 """The maximum number of characters of a uid; a longer uid is cut, and a part of its hash is appended."""
@@ -71,7 +71,7 @@ class WithdrawnEvent(NamedTuple):
 
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield each event of a document once, each withdrawn event, and a SkippedPart for each part that is not used."""
+    """Yield each event of a document once, each withdrawn event, and SkippedParts for what is not used."""
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
@@ -247,7 +247,7 @@ def parser_of(source: Source | None) -> EventParser:
 
 
 def read_events(task: Task) -> list[Observation | Skip]:
-    """Return an observation for each event of a document, and a skip for each part that is not used.
+    """Return an observation for each event of a document, and skips for what is not used.
 
     The key of an observation is the uid of the event. A withdrawn event has no value. If the document's source is not
     configured, return only a skip.
@@ -272,10 +272,11 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield an observation with status MISSING for each future event absent from `missing_after` listings in a row.
+    """Yield an observation with status MISSING for each event that has not ended and that listings no longer have.
 
-    An event that is cancelled, withdrawn or missing already is left out. Yield nothing if the parser's listings are not
-    complete, or if the source is not configured any more.
+    The last `missing_after` listings, or more, did not have it. An event that is cancelled, withdrawn or missing
+    already is left out. Yield nothing if the parser's listings are not complete, or if the source is not configured any
+    more.
     """
     parser = parser_of(listing.source)
     if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):

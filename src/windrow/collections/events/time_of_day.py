@@ -146,10 +146,7 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The date in a text, in a form that `read_page_time` reads, and the time of day.
-
-    `time` is None if the text has only a date.
-    """
+    """The date in a text, in a form that `read_page_time` reads, and the time of day, or None if it has only a date."""
 
     day: str
     time: TimeOfDay | None
@@ -210,9 +207,10 @@ def _plain_date(date: re.Match[str]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, second_match: re.Match[str], text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times that are a range; None if it is not clear that they are one.
+    """Return the first of two times that are a range; None if it is not clear that they are a range.
 
-    If the first time has no zone, it gets the zone of the second.
+    If the first time has no zone, it gets the zone of the second. If the second is an offset from UTC, as in
+    `18:00:00-05:00`, the first gets it as its zone.
     """
     if not _RANGE_WORD.fullmatch(text_between):
         return None

@@ -50,9 +50,10 @@ UNKNOWN_ZONE = "unknown_zone"
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    Where the clocks change, `note` is "ambiguous" if the local time occurs twice, and "nonexistent" if it never occurs.
-    Otherwise it is UNKNOWN_ZONE or empty. `local` is the local time in ISO 8601, without its zone; it may be empty for
-    an end. `zone` is the IANA name of the zone of `local`, and empty if that is the zone of the source.
+    `note` is UNKNOWN_ZONE if the zone is not known. Otherwise it is "ambiguous" if the local time occurs twice because
+    the clocks change, "nonexistent" if it never occurs, and else empty. `local` is the local time in ISO 8601, without
+    its zone; it may be empty for an end. `zone` is the IANA name of the zone of `local`, and empty if that is the zone
+    of the source.
     """
 
     utc: datetime
@@ -122,11 +123,10 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone of its own. `local` is in it, or in `zone` if it is UTC or only an offset from UTC.
+    """Convert a time with a zone of its own; return None if the year, in UTC or in local time, is not 1 to 9999.
 
-    Return None if the year, in UTC or in local time, is not 1 to 9999.
-
-    The note of the result is set if the time is ambiguous or nonexistent in its own zone.
+    `local` is in the time's own zone or, if that is UTC or only an offset from UTC, in `zone`. The note of the result
+    is set if the time is ambiguous or nonexistent in its own zone.
 
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'

@@ -140,8 +140,9 @@ def _words(text: str) -> list[str]:
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
     """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
-    `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date before
-    1990, or more than a day after `seen`, is doubtful.
+    `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date before 1990, or more
+    than a day after `seen`, is doubtful. So is a text that is not a date, or a date without a zone if `zone` is empty;
+    its time is None.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -197,7 +198,7 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def find_refresh(body: bytes, url: str) -> str:
-    """Return the address to which a page with little text redirects by its `meta` refresh; empty if it does not.
+    """Return the other address to which a page with little text soon redirects by its `meta` refresh, or "".
 
     >>> find_refresh(b"<meta http-equiv=refresh content='0; url=/b'><p>Moved", "https://a.example/a")
     'https://a.example/b'
@@ -220,7 +221,7 @@ def find_refresh(body: bytes, url: str) -> str:
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observation | Skip | None:
-    """Return the article of a page, or a skip, or None for a page that only redirects to another page.
+    """Return the observation of the article in a page, or a skip, or None for a page that only redirects to another.
 
     A page that redirects to a front page is skipped. `feed_entry` has the `title`, `published`, `authors` and
     `keywords` that a feed gives for the article; it is empty without a feed.

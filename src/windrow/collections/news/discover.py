@@ -1,7 +1,4 @@
-"""Detect the kind of a site, and call the functions for it.
-
-`learned` is what the ledger remembers about a source.
-"""
+"""Detect the kind of a site, and call the functions for it. `learned` is what the ledger remembers about a source."""
 
 from __future__ import annotations
 
@@ -98,7 +95,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page, and request its lists, or its articles if the page is a list.
+    """Detect a site's kind by its front page, and request its lists or, if the page itself is a list, what it lists.
 
     If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, it is
     refused, and feeds and sitemaps are requested at usual addresses.
@@ -204,7 +201,7 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
 def read(task: Task) -> list[Observation | Skip]:
     """Return an observation for each article in a response and each post that is gone, and a skip for any other entry.
 
-    A front page has no observations.
+    The result is empty for the response to a request for a list of addresses, and for a page that only redirects.
     """
     name = task.request.name if task.request else ""
     return [] if name == HOME else list(SITE_KINDS[kind_of(name)].read(task))
@@ -214,7 +211,7 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
     """Return the observations of an attempt: those in `result`, from `read`, or one without a value for a gone article.
 
     An article is gone if the status is in GONE_STATUSES. If there was no article at the address, this changes nothing,
-    because no record has the observation's name. Return None if the attempt was not read.
+    because no record has the observation's name. Return None if the attempt was not read, or reading failed.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
@@ -225,8 +222,8 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins of a site's articles.
 
-    These are the configured origins and, unless the site has a port or an IP address, its host name with and without
-    `www.`, by http and https.
+    These are the configured origins and the site's host name with and without `www.`, by http and https. The latter are
+    left out if the site has a port, an IP address, or a name without a dot.
     """
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]

@@ -1,7 +1,4 @@
-"""Read feeds, sitemaps, section pages and pages of articles; parse JSON.
-
-`learned` is what the ledger remembers about a source.
-"""
+"""Read feeds, sitemaps, section pages and pages of articles; parse JSON. `learned` is as in `FollowResult`."""
 
 from __future__ import annotations
 
@@ -141,9 +138,9 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Return what a response leads to, by the type of its document.
 
-    A list leads to requests for its new and changed articles, and an index to requests for its sitemaps. The page of an
-    article is offered; if it only redirects, its target is requested. Any other document or status is refused, with a
-    finding.
+    A list leads to requests for its new, changed and removed articles, and an index to requests for its sitemaps. The
+    page of an article is offered; if it only redirects, its target is requested, unless that is a front page. Any other
+    document or status is refused, with a finding. An empty list that had articles before gives a finding of drift.
     """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
@@ -180,7 +177,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 def _follow_section(
     source: Source, learned: Mapping[str, Any], answer: Answer, body: bytes, hints: UrlHints
 ) -> FollowResult:
-    """Request the articles to which a section page links. A document without such links is refused, with a finding."""
+    """Request at most `max_links` articles to which a section page links; refuse a document without such links."""
     url = answer.request.url
     is_html = _is_html(body)
     links = _article_links(body, answer, url) if is_html else ()
@@ -236,9 +233,10 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
 
 
 def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
-    """Request the sitemaps of an index: the newest ones, and sitemaps without a time, as often as the index itself.
+    """Request the sitemaps of an index, and remember their times of change.
 
-    Each older one is requested once, and again when its time of change in the index differs from the remembered one.
+    The newest ones, and sitemaps without a time, are requested as often as the index itself. Each older one is
+    requested once, and again when its time of change in the index differs from the remembered one.
     """
     list_key = f"sitemaps.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
@@ -268,8 +266,8 @@ def _article_requests(
 ) -> FollowResult:  # fmt: skip
     """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
-    An article is requested again if its time is not the remembered one, or if the list does not name it any more. `url`
-    is the address of the list. `details` has titles and dates by address, for `read`.
+    An article is requested again if its time is not the remembered one, or if the list no longer names it, but still an
+    older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
     """
     list_key = _list_key(url)
     known_times: Mapping[str, str] = learned.get(list_key, {})

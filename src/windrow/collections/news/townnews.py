@@ -1,7 +1,4 @@
-"""Read the articles of BLOX (TownNews) with the search of a site.
-
-`learned` is what the ledger remembers about a source.
-"""
+"""Read articles of BLOX (TownNews) with a site's search. `learned` is what the ledger remembers about a source."""
 
 from __future__ import annotations
 
@@ -129,7 +126,7 @@ def _time_text(row: Mapping[str, Any], name: str) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article for each row of a response, or a skip if it is not a valid article or repeats another row."""
+    """Yield an observation for each row of a response, or a skip if it is not a valid article or repeats a row."""
     content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
     rows = rows if isinstance(rows, list) else []

@@ -7,8 +7,8 @@ in neither window, because its time of change is its date. So posts with new num
 `wordpress_gone` finds deleted posts.
 
 `learned` is what the ledger remembers about a source. `upto.MODE` is the time up to which posts were read in a mode,
-`top` is the highest number, `tries` is the number of requests that were refused, `range` has the days that were read,
-and `api` is the address of the API. `learned` also has blocks of known numbers.
+`top` is the highest number, `tries` is how often a list could not be read, `range` has the days that were read, and
+`api` is the address of the API. `learned` also has blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with the number of refused requests, if there were any: then it is new, and is requested."""
+    """Return an address, with the number `tries` added if it is above 0: then it is new, and is requested again."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
@@ -128,10 +128,10 @@ def _before_overlap(end: str, overlap: timedelta) -> str:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a page, and request the next page unless this one is the last or the later posts are known.
+    """Offer the posts of a page, and request the next page unless it would have no posts, or only older or known ones.
 
-    A list whose next page cannot be requested is continued by time. If a response cannot be used, another address is
-    requested, or it is refused. `wordpress_gone` follows the lists of numbers.
+    A list whose next page cannot be requested is continued by time. A response that cannot be used is refused; another
+    address of the API may then be requested. `wordpress_gone` follows the lists of numbers.
     """
     if answer.request.name == wordpress_gone.NUMBERS:
         return wordpress_gone.follow_numbers(learned, answer)
@@ -206,7 +206,7 @@ def _continue_by_time(
 def _bounds_after(listing: PostList, posts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Return (start, end) of the part of a list that follows `posts`, with a second of overlap.
 
-    The bounds do not change if the list is ordered by number, or if a post has no time.
+    The bounds do not change if the list is ordered by number, if there are no posts, or if a post has no valid time.
     """
     column = "modified" if listing.mode == "modified" else "date"
     try:
@@ -272,7 +272,7 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
-    """Request the second address of the API if the first is refused.
+    """Refuse a response; request the second address of the API if the first was refused.
 
     If the second is refused, too, for a reason that may last, later runs read the feed of the site. For another reason,
     or if all posts were read before, nothing else is requested, and later runs try the same address again.
@@ -294,7 +294,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a window ends on a page: all posts of the page are older or, in mode id, a number is known."""
+    """Return whether a window ends on a page: all its posts precede the window or, in mode id, a number is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -312,7 +312,7 @@ def _post_version(post: Mapping[str, Any]) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an observation or a skip for each post; for a request by numbers, also one for each post that is gone."""
+    """Yield an observation or a skip for each post or requested post that is gone; nothing for a list of numbers."""
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:

@@ -1,10 +1,10 @@
 """Find deleted and missed posts of WordPress, by the numbers (ids) of all posts.
 
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
-time to time, in order, a hundred in a response of about a kilobyte. If a known number is absent between the first and
-the last number of a page, its post may be deleted. If a page has an unknown number, its post was missed. Both kinds of
-posts are requested by number; a post that is absent from this response is gone. `learned` is what the ledger remembers
-about a source.
+time to time, in order, a hundred in a response of about a kilobyte. If a known number is absent from a page, but is
+between the last number of the previous page and the last of this one, its post may be deleted. If a page has an unknown
+number, its post was missed. Both kinds of posts are requested by number; a post that is absent from this response is
+gone. `learned` is what the ledger remembers about a source.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def numbers_of(posts: Iterable[Any]) -> set[int]:
 
 
 def count_field(fields: Mapping[str, str], name: str) -> int:
-    """Return the number in the header field `name`, or -1 if the field is missing or is not a number."""
+    """Return the number in the header field `name`, or -1 if the field is missing or not a number below 10**9."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 

@@ -69,7 +69,7 @@ class EventAdapter(RecordAdapter):
     def _export_selected(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection
     ) -> tuple[int, int]:
-        """Write the selected events; return how many are selected and how many are not."""
+        """Write the selected events; return how many are selected and how many not. Raise UsageError for jsonl."""
         if form == "jsonl":
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
@@ -105,7 +105,7 @@ class EventAdapter(RecordAdapter):
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
-        """Update both databases from the records and the ledger; stop if `pulse` returns False. Return a summary."""
+        """Write the parsers to the ledger, and update both databases until `pulse` returns False; return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return Derived("no documents have been read yet")
@@ -132,7 +132,7 @@ class EventAdapter(RecordAdapter):
         self._derive(workspace, lambda: True)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
-        """Return all sources that are or were configured, because a replay keeps the events of removed sources."""
+        """Return the configured sources, and the removed ones whose parsers are stored: a replay keeps their events."""
         configured = workspace.of(self._collection.name)
         return configured + removed_sources(ledger, self._collection.name, configured)
 
@@ -146,7 +146,8 @@ class EventAdapter(RecordAdapter):
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and those of the documents.
 
-        The documents are compared with the records and the ledger, unless some are still to be written.
+        The documents are compared with the records and the ledger, unless some are still to be written, or are from
+        later attempts than the records.
         """
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
@@ -176,7 +177,7 @@ class EventAdapter(RecordAdapter):
         return source_at_address or super()._source_at(workspace, url, first_url)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read an address as a run does, and also yield a note that says which source and reader were used."""
+        """Read an address as a run does; after each fetched document, yield a note that names its source and reader."""
         for part in super().try_address(workspace, address):
             yield part
             if isinstance(part, FetchedBytes):
@@ -241,14 +242,14 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a message for each file that still has any."""
+        """Erase the records and documents that were taken down; return a message if their file still has some."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its present address; its option ONCE is true if that changes each day or hour."""
+    """Return a source with its present address; its option ONCE is true if the address changes each day or hour."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))

@@ -50,7 +50,7 @@ class EventDatabases(NamedTuple):
     ) -> WriteResult:
         """Write documents, and remove the documents with the ids `removed_ids`.
 
-        A document that the store refuses is written again without its `source_text`.
+        A document that the store refuses is written again without its `source_text`, unless that is empty.
         """
         refused = self.store.write(database, documents, removed_ids)
         refused_documents = [document for document in documents if document["_id"] in refused]
@@ -65,8 +65,8 @@ class EventDatabases(NamedTuple):
 class WriteResult(NamedTuple):
     """The result of a write.
 
-    `refused` has, by document id, the reason why the store refused the document. `shortened` is the number of documents
-    that were written without their `source_text`.
+    `refused` has, by document id, why the store refused a document, also without its `source_text`. `shortened` is the
+    number of documents that were written without it.
     """
 
     refused: Mapping[str, str]
@@ -76,7 +76,8 @@ class WriteResult(NamedTuple):
 def connect_databases(workspace: Workspace) -> EventDatabases:
     """Open both databases; create those that do not exist.
 
-    Raise ConfigError if both have the same name, or if a password would be sent unencrypted.
+    Raise ConfigError if both have the same name, or if a password would be sent to another machine unencrypted and the
+    configuration does not allow that.
     """
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]

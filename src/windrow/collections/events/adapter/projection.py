@@ -58,7 +58,8 @@ class EventProjection:
         """Write the documents that changed since the checkpoint; stop if `pulse` returns False. Return a summary.
 
         From checkpoint 0 all documents are written, and other documents of windrow are removed. Refused documents are
-        written again, and so are documents that change because an earlier attempt was read late or again.
+        written again, and so are documents that change because an earlier attempt was read late or again. Raise
+        StoreError if the documents are from later attempts than the records.
         """
         self._write_all(pulse)
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
@@ -164,10 +165,10 @@ class EventProjection:
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events; remove the document of an event that has no versions any more.
+        """Write the documents of events that changed, and remember those that the store refuses.
 
         The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids that
-        an event had in versions that were removed.
+        an event had in versions that were removed. If no version of such an event is left, its documents are removed.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
@@ -253,7 +254,7 @@ class DocumentChanges(NamedTuple):
 
 
 def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
-    """Join changes into groups that are small enough for one request; a change is never split."""
+    """Join changes into groups that are small enough for one request; a change is not split, even if it is larger."""
     documents: list[dict[str, Any]] = []
     removed_ids: list[str] = []
     size = 0

@@ -88,7 +88,7 @@ class RunLogs:
                 yield self._log_of_run(run)[0]
 
     def _parser_runs(self, runs: Iterable[_SourceRun]) -> Iterator[ParserRun]:
-        """Yield the parser runs of a session, in the order of their first attempts; leave out runs with no outcome."""
+        """Yield the parser runs of a session, in the order of their first attempts, except runs without an outcome."""
         for run in sorted(runs, key=lambda source_run: source_run.first_number):
             parser_run = self._parser_run(run)
             if parser_run is not None:
@@ -294,7 +294,6 @@ class RunLogs:
 
 
 def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
-    """Return the reason and the message for a document in which no event could be read."""
     rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
     first = rejected[0]
     message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"

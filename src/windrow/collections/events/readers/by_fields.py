@@ -181,8 +181,8 @@ def join_url(base: str, url: str) -> str:
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
     """Return the value of an extra key: for `#PATH` an integer, from JSON a number or boolean, and otherwise a text.
 
-    The text is empty if no path has a value, or if `#PATH` does not lead to an integer. A JSON value that is neither a
-    number nor a boolean becomes a text, and so does an integer above _MAX_EXACT_INTEGER.
+    The text is empty if no path has a value, or if `#PATH` does not lead to an integer of 1 to 17 digits. A JSON value
+    that is neither a number nor a boolean becomes a text, and so does an integer above _MAX_EXACT_INTEGER.
     """
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)

@@ -60,7 +60,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if it is not well-formed, is too large, or has another root than the rules say."""
+    """Parse XML; raise StepError if `xml.admit` refuses it, or if it is not well-formed or has a wrong root."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -101,7 +101,8 @@ _HIDDEN = "[style*='display:none'], [style*='display: none']"
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page.
 
-    Raise StepError if `root` selects nothing, or if the page has no events and `root` is not set.
+    Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
+    large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:

@@ -104,7 +104,7 @@ def define_zones(text: str) -> None:
     """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, and remove all earlier ones.
 
     A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
-    the source's zone is used, and the event has a `time_note`.
+    the zone of the calendar or of the source is used, and the event has a `time_note`.
     """
     library = icalendar_library()
     library.timezone.tzp.use_zoneinfo()

@@ -53,10 +53,11 @@ _ADDRESS = re.compile(r"https?://\S+")
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a calendar, and a SkippedPart for each part that is not used.
+    """Yield the events of a calendar, and SkippedParts for what is not used.
 
-    Such parts are events that cannot be read, have a later revision, exceed `most_events` or are truncated, and
-    repetitions above MAX_REPETITIONS. Raise StepError if the document is not a calendar.
+    There is one for each event that cannot be read or has a later revision, one for each event with more than
+    MAX_REPETITIONS, one for all events above `most_events`, and one if the calendar is truncated. Raise StepError if
+    the document is not a calendar.
     """
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
@@ -196,7 +197,6 @@ class _Overrides(NamedTuple):
 
 
 def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
-    """Return the overrides among the events of a file."""
     first_starts = {
         _property_text(event.properties, "UID"): event.properties.get("DTSTART")
         for event in events

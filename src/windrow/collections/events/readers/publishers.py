@@ -244,7 +244,7 @@ _STATUSES = {
 
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events in the JSON-LD of a page (https://schema.org/Event)."""
+    """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
     for script in html_tree(document).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue

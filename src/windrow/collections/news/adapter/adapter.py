@@ -54,7 +54,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path, self._collection.columns)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and faults for the files of articles that are missing or damaged."""
+        """Yield the faults of the records, and of each written file that is missing, unreadable or not valid."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -74,7 +74,7 @@ class NewsAdapter(RecordAdapter):
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Check a tree that any program wrote.
 
-        Yield violations of the standard, and the size in bytes of each file that was read.
+        Yield faults, such as violations of the standard, and the size in bytes of each article's file that was read.
         """
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
@@ -86,7 +86,7 @@ class NewsAdapter(RecordAdapter):
             yield from _check_file(path, name)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the articles, or for "warc" all responses; return how many. "atom" has only the newest articles."""
+        """Write the valid articles (for "atom" the newest), or for "warc" all kept responses; return how many."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -119,7 +119,7 @@ class NewsAdapter(RecordAdapter):
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets of a takedown of an article: its addresses, and the lists that name it.
+        """Yield the targets of a takedown of an article: the addresses of all its versions, and the lists that name it.
 
         The lists are shared targets, because they name other articles, too.
         """

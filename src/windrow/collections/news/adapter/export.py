@@ -26,7 +26,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the articles of a tree, ordered by domain. Invalid files are skipped; `windrow check` reports them."""
+    """Yield the articles of a tree, ordered by domain. Invalid files are skipped."""
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())
@@ -89,10 +89,7 @@ def _format_time(seconds: int) -> str:
 
 
 def write_parquet(tree: Path, out: TextIO) -> int:
-    """Write the articles of a tree as a Parquet table, and return their number.
-
-    Raise MissingExtra if pyarrow is not installed.
-    """
+    """Write the articles of a tree as a Parquet table; return their number. Raise MissingExtra without pyarrow."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Write the articles of each run to the tree, and its raw responses and summaries to a directory.
+"""Write the articles of each run to the tree, and its raw responses and summaries to a directory for each kind of site.
 
 Everything is derived from the ledger and the records. If a run is killed, the next one writes it again: files and
 directories are renamed into place when they are complete, and the index is committed last. `pulse` reports progress and
@@ -107,7 +107,7 @@ class _RunWriter:
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
-        """Return, for each source whose lists all failed, the error of its first list."""
+        """Return the first error of each source that had a list which failed, and none that could be used."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     @published_files()
@@ -215,7 +215,8 @@ class _RunWriter:
     ) -> tuple[str, ...]:
         """Write the file of an article that is new or, if `may_revise` and the configuration allows it, changed.
 
-        Return (outcome, *details) for `RawRun.count`; an observation without an article has an outcome, too.
+        The index gets the article and its aliases. Return (outcome, *details) for `RawRun.count`; an observation
+        without an article has an outcome, too.
         """
         if statement.reason is Reason.FORGOTTEN:
             return ("forgotten",)
@@ -303,9 +304,9 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
-    """Return why the request for an article's page failed; empty if it succeeded, or was not for an article.
+    """Return why the request for an article's page failed; empty if it did not fail, or was not for an article.
 
-    A redirect that was not followed has failed, for the reason in `followed`. `name` is the name of the request.
+    A redirect fails only if there is a reason in `followed` why it was not followed. `name` is the name of the request.
     """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
@@ -318,7 +319,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions in a file's metadata if a killed run has added one with `content_hash`, or else None."""
+    """Return the revisions in a file's metadata up to the one that a killed run added, with `content_hash`, or None."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)

@@ -74,7 +74,7 @@ class RawRun:
         self._folder.mkdir(parents=True)
 
     def count(self, outcome: str, url: str, details: Sequence[str] = ()) -> None:
-        """Count an article that was read at `url`, by its outcome and details.
+        """Count the outcome of one article, or of a response that failed, at `url`; count its details, too.
 
         An outcome that is not in COUNTS is counted among the details.
         """
@@ -91,9 +91,10 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a successful response to the file of its site or to the manifest; add the error of a list that failed.
+        """Add a successful response to the file of its site or to the manifest.
 
-        If `is_article`, it is the page of an article. `followed` is None if the response was not followed.
+        The first error of a site's lists is stored for the summary. If `is_article`, it is the page of an article.
+        `followed` is None if the response was not followed.
         """
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
@@ -117,7 +118,7 @@ class RawRun:
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Add the error of a site where nothing was requested because its robots.txt failed."""
+        """Store the error of a site where nothing was requested because its robots.txt failed, if it has none yet."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         problem = attempt.message or attempt.reason or f"the status is {attempt.status}"
@@ -133,7 +134,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site. A single response is unchanged; several become one list of rows."""
+        """Add a response to its site's file if it is JSON. One response is unchanged; several become a list of rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -228,7 +229,6 @@ class RawRun:
         return summary
 
     def _site_result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        """Return the entry of a site in the collection summary; `folder` is the final path of the run's directory."""
         if domain.error and not domain.used_responses:
             status = "blocked" if domain.is_blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}

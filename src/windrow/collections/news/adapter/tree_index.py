@@ -1,4 +1,4 @@
-"""The tables of the articles that have files in the tree, and of all their addresses.
+"""The tables of the articles that have files in the tree, of their aliases, and of the runs that were written.
 
 The tables are in the file of the records. If the tables are lost, the publisher begins with the first run again, finds
 the files of its articles and fills the tables.
@@ -59,7 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    `find`, `epoch_of_run` and the methods that write must be called within `writing_run`, or within `store_errors`.
+    Only `last_attempt` and `files` may be called outside `writing_run`, and `find` within `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction that writes one run. `is_first` then only knows the names in this run."""
+        """Open a transaction, such as for one run. In it, `is_first` does not know names from earlier transactions."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
@@ -151,7 +151,7 @@ class TreeIndex(SqliteStore):
         return epoch
 
     def add_run(self, session: int, kind: str, epoch: int) -> None:
-        """Store the number of a run's directory."""
+        """Store the number of a run's directory, unless one is stored already."""
         self._connection.execute(
             "INSERT INTO written_run VALUES (?,?,?) ON CONFLICT DO NOTHING", (session, kind, epoch)
         )
