@@ -110,10 +110,13 @@ def test_lines_of_a_manifest_that_lie_outside_are_told(make_workspace):
     def answer(lines):
         return f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(lines)}\r\n\r\n{lines}".encode()
 
+    def respond(connection):
+        http(current_answer)(connection)
+
     workspace = make_workspace()
     outside_lines = f"wrong/{NAME}\nREADME\n/etc/{NAME}\n\nedit/\n"
     current_answer = answer(f"{KEY}\n{outside_lines}")
-    with listening(lambda connection: http(current_answer)(connection)) as port:
+    with listening(respond) as port:
         workspace.add_source(
             "web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=60, attempts=1, connections=1
         )
