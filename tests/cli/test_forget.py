@@ -135,6 +135,12 @@ def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, w
     assert SECRET in windrow("search", SECRET).out
     assert windrow("check").code == 0
 
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
+        ledger.execute("UPDATE address SET due = NULL")  # as `cancel` does
+    windrow("forget", url, "--lift")
+    (story,) = windrow("why", url, "--json").of("page")
+    assert story["due"] is None, "it is not taken down"
+
 
 def test_what_others_have_of_the_same_text_stays_theirs(root: Path, village, windrow) -> None:
     first, second = (f"{village.origin(0)}/{name}.html" for name in ("one", "two"))

@@ -147,7 +147,7 @@ def take_down(
 def lift_takedowns(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Allow runs to request the named targets again; return the number of tombstones that were lifted."""
+    """Lift the takedowns of the named targets, and make these due again; return the number of tombstones lifted."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))

@@ -188,15 +188,17 @@ def kept_by_reader(path: Path) -> str:
 
 
 def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
-    """Allow requests for targets again, and make them due. Return the number of tombstones lifted."""
+    """Lift the takedowns of targets, and make these targets due again. Return the number of tombstones lifted."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
         for target in targets:
-            for tombstone in ledger.takedowns.of(target.address, target.host or -1):
-                if tombstone.lifted is None and tombstone.host == target.host:
-                    writer.takedowns.lift(session.number, tombstone.seq)
-                    count += 1
-            writer.takedowns.make_due_again(target.address, target.host)
+            tombstones = ledger.takedowns.of(target.address, target.host or -1)
+            standing = [each for each in tombstones if each.lifted is None and each.host == target.host]
+            for tombstone in standing:
+                writer.takedowns.lift(session.number, tombstone.seq)
+            if standing:
+                writer.takedowns.make_due_again(target.address, target.host)
+            count += len(standing)
     return count
 
 
