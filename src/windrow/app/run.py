@@ -287,7 +287,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """Add a folder, named in place of a source, as a source of this run, if a collection adopts at `first_phase`.
+    """If a name is a folder, and a collection adopts folders in runs that begin with `first_phase`, add it as a source.
 
     Return the configuration, names and first phase to use; they are unchanged if no folder is adopted. Raise UsageError
     if a folder is adopted and there are other names.

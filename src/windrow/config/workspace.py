@@ -147,9 +147,10 @@ def _source_files(folder: Path) -> list[Path]:
     except FileNotFoundError:
         if not folder.is_symlink():
             return []
-        raise ConfigError(f"{SOURCES_FOLDER} is a broken link", hint=f"ls -ld {folder}") from None
+        raise ConfigError(f"the folder {SOURCES_FOLDER} is a broken link", hint=f"ls -ld {folder}") from None
     except OSError as error:
-        raise ConfigError(f"{SOURCES_FOLDER} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
+        problem = f"the folder {SOURCES_FOLDER} cannot be read: {error.strerror}"
+        raise ConfigError(problem, hint=f"ls -ld {folder}") from error
     if not_a_file is not None:
         raise ConfigError(f"{SOURCES_FOLDER}/{not_a_file.name} is not a file", hint=f"ls -ld {not_a_file}")
     return paths
@@ -160,7 +161,7 @@ def _refuse_foreign_owner(status: os.stat_result, path: Path, name: str) -> None
 
     Such a file can name commands to run, and servers that get secrets.
     """
-    consequence = "windrow would run its commands, or trust its servers"
+    consequence = "who can write it can let windrow run commands and trust servers"
     if status.st_uid not in {os.geteuid(), 0}:
         raise ConfigError(
             f"{name} belongs to another user (user id {status.st_uid}): {consequence}",

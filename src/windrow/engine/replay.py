@@ -169,7 +169,7 @@ def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
     *, scratch: Sequence[str] = (),
 ) -> Compared:  # fmt: skip
-    """Let `build` make the database file `new`, call `compare`, and replace `old` with `new`.
+    """Call `build`, which makes the database file `new`; then call `compare`, and replace `old` with `new`.
 
     Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
     files that `build` makes in it. Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises

@@ -79,7 +79,7 @@ class SentSecrets:
     """
 
     def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
-        """Read the secrets. Raises TerminalFailure if one is not usable or would be sent unencrypted over a network."""
+        """Read the secrets. Raises TerminalFailure if one is not usable, or a credential would be sent unencrypted."""
         if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",

@@ -124,7 +124,7 @@ def read_pdf(raw: bytes, limits: Limits = _LIMITS) -> Pdf:
 
 
 def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
-    """Read the text of a document by page, without links and table of contents; raise the errors of `read_pdf`."""
+    """Read the text of each page of a document, but not its links or bookmarks; raise the errors of `read_pdf`."""
     with _open_document(raw) as document:
         head_lines: list[PdfLine] = []
 

@@ -1,5 +1,5 @@
 -- Queries on items: listed files, their members, and imported WARC files, all given by their numbers. A step reads an
--- item. `pending_step` has the step that an item waits for, failed at or was ended before. `facts` are the numbers of
+-- item. `pending_step` has the step that an item waits for, failed at or was cancelled before. `facts` are the numbers of
 -- the first and the last fact of a range.
 
 -- part: items
@@ -36,10 +36,10 @@ ORDER BY p.rank, p.item LIMIT :limit;
 SELECT step, count(*) FROM pending_step WHERE collection = :collection AND status = 1 GROUP BY step;
 
 -- row: PendingStep
--- The step that an item waits for, failed at or was ended before.
+-- The step that an item waits for, failed at or was cancelled before.
 
 -- def pending(item: int) -> PendingStep | None
--- Return the step that an item waits for, failed at or was ended before, or None if all its steps are done.
+-- Return the step that an item waits for, failed at or was cancelled before, or None if all are done.
 SELECT item, step, status, reason, since FROM pending_step WHERE item = :item;
 
 -- row: KnownReading
@@ -116,7 +116,7 @@ UNION ALL SELECT CASE f.kind WHEN 'ContentChanged' THEN 'content_changed' ELSE '
     AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = f.item AND v.seq > f.seq) GROUP BY f.kind;
 
 -- row: ItemRow
--- An item, and the step that it waits for, failed at or was ended before (None if all are done).
+-- An item, and the step that it waits for, failed at or was cancelled before (None if all are done).
 -- `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the
 -- member, or 0. `latest` is that attempt or, for a listed file, the last attempt at the file, or 0.
 
@@ -204,11 +204,11 @@ ORDER BY 1, 2;
 -- row: SeenItem
 -- An item, the reason if it was refused, and its pending step.
 -- `file` is the file that contains a member, and `attempt` the attempt that fetched the member (None and 0 for other
--- items). `step` and `status` are those of the step that the item waits for, failed at or was ended before, or None if
+-- items). `step` and `status` are those of the step that it waits for, failed at or was cancelled before, or None if
 -- all steps are done. `started` is whether this step has begun.
 
 -- def seen(items: Sequence[int]) -> list[SeenItem]
--- Return items with the steps that they wait for, failed at or were ended before, in order.
+-- Return items with the steps that they wait for, failed at or were cancelled before, in order.
 SELECT n.value AS "item: int", coalesce(m.kind, f.kind, 'warc') AS "kind: str", v.listed_file AS file,
        coalesce(m.attempt, 0) AS "attempt: int", coalesce(m.reason, f.reason) AS "reason: Reason | None",
        p.step AS "step: str | None", p.status AS "status: Status | None",
@@ -224,7 +224,7 @@ SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 -- The number of items of a kind with the same pending step and status, which are None if all steps are done.
 
 -- def by_step() -> list[KindCount]
--- Count the items of all collections by the step that they wait for, failed at or were ended before.
+-- Count the items of all collections by the step that they wait for, failed at or were cancelled before.
 SELECT i.collection, i.kind AS "kind: str", p.step AS "step: str | None", p.status AS "status: Status | None",
        count(*) AS "number: int" FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 

@@ -166,7 +166,7 @@ def offering(row: tuple[Any, ...]) -> Offering:
 class SessionRow(NamedTuple):
     """A session: `seq` is the number of its first fact, `last` that of its end or, without an end, of the latest fact.
 
-    `number` is shown to people. `outcome` is the exit code, or None if the session runs or was killed.
+    `number` is shown to people. `outcome` is the exit code, or None if the session is running or was killed.
     """
 
     seq: int

@@ -84,7 +84,10 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache by code point: a character for the full-text table, folded as by `words` unless SQLite reads it alike."""
+    """A cache by code point: a character for the full-text table.
+
+    It is folded as by `words`, or unchanged if SQLite derives the same word from it.
+    """
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)

@@ -144,7 +144,7 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key that puts the events from a day before `visited` on before the earlier events.
+    """Return a sort key that puts events older than a day at the time `visited` after all others.
 
     In both groups, the event nearest to `visited` is first. Withdrawn events, which have no start, are before all
     others.

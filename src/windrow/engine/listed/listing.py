@@ -36,7 +36,7 @@ class _SourceListing:
 
     @property
     def unreadable_folders(self) -> list[str]:
-        """The folders whose listings have lines that cannot be read. Lines of a manifest outside the folders can be."""
+        """The folders whose listings have lines that cannot be read; NOT_WANTED marks lines that can be read."""
         return sorted({entry.folder for entry in self.entries if entry.reason not in {None, Reason.NOT_WANTED}})
 
 

@@ -23,7 +23,7 @@ PAGE_SIZE = 500
 
 
 class Due(NamedTuple):
-    """An item that waits for a step, failed at it or ended before it, with its data from the ledger."""
+    """An item that waits for a step, failed at it or was cancelled before it, with its data from the ledger."""
 
     item: Item
     owner: str  # who made a listed file, according to its key; empty for a member

@@ -36,7 +36,7 @@ class DueRow(NamedTuple):
 
 
 class PendingStep(NamedTuple):
-    """The step that an item waits for, failed at or was ended before."""
+    """The step that an item waits for, failed at or was cancelled before."""
 
     item: int
     step: str
@@ -103,7 +103,7 @@ class ReasonCountRow(NamedTuple):
 
 
 class ItemRow(NamedTuple):
-    """An item, and the step that it waits for, failed at or was ended before (None if all are done).
+    """An item, and the step that it waits for, failed at or was cancelled before (None if all are done).
 
     `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the
     member, or 0. `latest` is that attempt or, for a listed file, the last attempt at the file, or 0.
@@ -197,7 +197,7 @@ class SeenItem(NamedTuple):
     """An item, the reason if it was refused, and its pending step.
 
     `file` is the file that contains a member, and `attempt` the attempt that fetched the member (None and 0 for other
-    items). `step` and `status` are those of the step that the item waits for, failed at or was ended before, or None if
+    items). `step` and `status` are those of the step that it waits for, failed at or was cancelled before, or None if
     all steps are done. `started` is whether this step has begun.
     """
 
@@ -374,7 +374,7 @@ class TypedItems(LedgerQueries):
         return dict(self._database.rows(tuple, "items.count_due", collection))
 
     def pending(self, item: int) -> PendingStep | None:
-        """Return the step that an item waits for, failed at or was ended before, or None if all its steps are done."""
+        """Return the step that an item waits for, failed at or was cancelled before, or None if all are done."""
         return self._database.first(_make_pending_step, "items.pending", item)
 
     def reading(self, digest: str, step: str, version: str) -> KnownReading | None:
@@ -464,7 +464,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_item_event, "items.events", json.dumps([*items]))
 
     def seen(self, items: Sequence[int]) -> list[SeenItem]:
-        """Return items with the steps that they wait for, failed at or were ended before, in order."""
+        """Return items with the steps that they wait for, failed at or were cancelled before, in order."""
         return self._database.rows(_make_seen_item, "items.seen", json.dumps([*items]))
 
     def numbers(self, collection: str) -> list[int]:
@@ -472,5 +472,5 @@ class TypedItems(LedgerQueries):
         return self._database.column("items.numbers", collection)
 
     def by_step(self) -> list[KindCount]:
-        """Count the items of all collections by the step that they wait for, failed at or were ended before."""
+        """Count the items of all collections by the step that they wait for, failed at or were cancelled before."""
         return self._database.rows(_make_kind_count, "items.by_step")

@@ -164,7 +164,7 @@ def _uid_of_single(event_text: str) -> str:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key that puts the events from the day before `visited` on before the earlier events.
+    """Return a sort key that puts events older than the day before `visited` after all others.
 
     In both groups, the event nearest to this day is first. A recurring event that began earlier counts as an event of
     this day or, if its rule ended before, of the day of its UNTIL.

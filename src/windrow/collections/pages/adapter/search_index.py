@@ -150,7 +150,7 @@ class _IndexUpdate(NamedTuple):
     def _find_changed(
         self, due_ids: list[int], new_entries: list[ManifestEntry]
     ) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
-        """Yield the due pages whose stamps have changed, with their links; append manifest entries to `new_entries`."""
+        """Yield the due pages whose stamps have changed, with the links to them; append entries to `new_entries`."""
         for start in range(0, len(due_ids), PAGES_PER_BATCH):
             chunk = due_ids[start : start + PAGES_PER_BATCH]
             old_entries = self.manifest.read_entries(chunk)

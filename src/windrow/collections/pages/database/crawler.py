@@ -218,7 +218,7 @@ class CrawlerStore(DatabaseWriter):
             self._connection.execute(_UPDATE_LAST_CONTENT, (url_id, at, etag))
 
     def list_open_agents(self) -> list[int]:
-        """Return the ids of agents without an end time: their sessions run, were killed, or have ended just now."""
+        """Return the ids of agents without an end time: their sessions are running, were killed, or have just ended."""
         return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
     def write_end_times(self, end_times: Iterable[tuple[int, int]]) -> None:
