@@ -147,8 +147,8 @@ class Source:
     credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
 
 
-MAX_INTEGER = 2**63 - 1
-"""The largest whole number that every database can store."""
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
+"""The lowest and the largest whole number that every database can store."""
 
 
 class ListingEntry(NamedTuple):

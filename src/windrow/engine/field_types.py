@@ -15,9 +15,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin, is_typeddict
 
-from windrow.model import ListingEntry
+from windrow.model import MAX_INTEGER, MIN_INTEGER
 
-_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1  # the integers that databases can store
 _CONTAINERS: dict[type, tuple[type, ...]] = {
     tuple: (tuple, list),
     list: (list,),
@@ -56,8 +55,7 @@ class FieldTypes:
         annotations = _annotations_of(kind)
         accepted = [_accepted_by(annotations.get(name, Any)) for name in self.names]
         self._accepted = [(index, accepts) for index, accepts in enumerate(accepted) if accepts is not None]
-        has_bounds = kind is not ListingEntry  # the collection judges the sizes that a server lists
-        self._numbers = [index for index, accepts in self._accepted if has_bounds and int in accepts.kinds]
+        self._numbers = [index for index, accepts in self._accepted if int in accepts.kinds]
         self._kinds = [object if accepts is None else accepts.kinds for accepts in accepted]
         # By the types of the fields of accepted values: the indexes of integers, and of containers to check.
         self._known: dict[tuple[type, ...], tuple[list[int], list[tuple[int, _Accepted]]]] = {}
@@ -76,7 +74,7 @@ class FieldTypes:
             known = self._known[types] = (numbers, containers)
         numbers, containers = known
         for index in numbers:
-            if not _MIN_INTEGER <= values[index] <= _MAX_INTEGER:
+            if not MIN_INTEGER <= values[index] <= MAX_INTEGER:
                 return self.names[index]
         for index, accepts in containers:
             if not accepts(values[index]):
@@ -97,7 +95,7 @@ class FieldTypes:
                 known |= types
             if int in types and index in self._numbers:
                 numbers = column if len(types) == 1 else [number for number in column if type(number) is int]
-                if min(numbers) < _MIN_INTEGER or max(numbers) > _MAX_INTEGER:
+                if min(numbers) < MIN_INTEGER or max(numbers) > MAX_INTEGER:
                     return self.names[index]
         return ""
 
@@ -206,6 +204,6 @@ def _all_accepted(accepts: _Accepted) -> Callable[[Any], bool]:
                 return False
             known.update(types)
         numbers = (number for number in values if type(number) is int) if int in types else ()
-        return all(_MIN_INTEGER <= number <= _MAX_INTEGER for number in numbers)
+        return all(MIN_INTEGER <= number <= MAX_INTEGER for number in numbers)
 
     return accept_types

@@ -37,7 +37,7 @@ from windrow.contract import Captures, Collection, Crawl, Derive, Requests, Summ
 from windrow.engine.field_types import FieldTypes
 from windrow.errors import WindrowError
 
-OWN_PACKAGE = "windrow"
+_OWN_PACKAGE = "windrow"
 BYTES_PER_VALUE = 16
 """The maximum length of a message, in bytes, divided by this is the maximum number of values in each of its packets.
 
@@ -78,7 +78,7 @@ def step_modules(collection: Collection) -> set[str]:
 
 def package_names(modules: Iterable[str]) -> frozenset[str]:
     """Return the names of the packages whose classes messages may contain: windrow and the packages of `modules`."""
-    return frozenset({OWN_PACKAGE, *(name.partition(".")[0] for name in modules)})
+    return frozenset({_OWN_PACKAGE, *(name.partition(".")[0] for name in modules)})
 
 
 def pack_values(values: list[Any]) -> bytes:

@@ -22,14 +22,13 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.plain_values import MessageRefused
 from windrow.formats.text import replace_lone_surrogates
-from windrow.model import MAX_INTEGER, ListingEntry
+from windrow.model import MAX_INTEGER, MIN_INTEGER, ListingEntry
 
 _CLASSES: tuple[type[Event], ...] = get_args(Event)
 _NUMBERS = {kind: number for number, kind in enumerate(_CLASSES)}
 _DECODERS = tuple(map(msgspec.msgpack.Decoder, _CLASSES))
 _PAIRS = msgspec.msgpack.Decoder(tuple[tuple[int, msgspec.Raw], ...])  # the number of its class, and the event
 _encode = msgspec.msgpack.Encoder().encode
-_MIN_INTEGER = -MAX_INTEGER - 1
 
 
 def encode_events(events: Iterable[Event]) -> bytes:
@@ -109,5 +108,5 @@ def _is_storable(event: Event) -> bool:
             numbers = [event.target, event.size]
         case _:
             numbers = []
-    are_numbers = not numbers or _MIN_INTEGER <= min(numbers) <= max(numbers) <= MAX_INTEGER
+    are_numbers = not numbers or MIN_INTEGER <= min(numbers) <= max(numbers) <= MAX_INTEGER
     return are_numbers and all(seconds is None or 0 <= seconds <= MAX_INTEGER for seconds in times)

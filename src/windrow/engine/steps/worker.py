@@ -24,7 +24,7 @@ from windrow.engine.runtime import SharedNumbers, end_with_parent, lower_limit
 from windrow.engine.steps.sandbox import restrict_process
 from windrow.errors import MissingExtra, StepError, WindrowError
 from windrow.formats.text import replace_lone_surrogates
-from windrow.model import ArchivePlace, Finding, Level, Limits, Member, Reading, Resource
+from windrow.model import MAX_INTEGER, ArchivePlace, Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
 
 
@@ -47,7 +47,6 @@ _GC_THRESHOLD = 20_000
 REFUSED_RIGHT = (
     "processes that read documents may not open sockets, or files other than captures; run.sandbox = false allows it"
 )
-_MAX_INT64 = 1 << 63  # less than this is what the ledger can store
 MIN_MEMORY = 32 << 20
 """The minimum memory for documents, in bytes, with which a worker starts. With less, every document would fail."""
 
@@ -298,7 +297,7 @@ def is_result_of(job: AnyJob, collection: Collection, result: object) -> bool:
 
 def _is_result(done: object) -> bool:
     """Return whether a received value is a result whose numbers and texts the ledger can store."""
-    if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds < _MAX_INT64:
+    if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds <= MAX_INTEGER:
         return False
     reading = done.result
     return type(reading) is not Reading or (
@@ -330,7 +329,7 @@ def _is_member(member: object) -> bool:
 
 def _are_numbers(*numbers: object) -> bool:
     """Return whether each is None or a number that the ledger can store, not less than 0."""
-    return all(number is None or (isinstance(number, int) and 0 <= number < _MAX_INT64) for number in numbers)
+    return all(number is None or (isinstance(number, int) and 0 <= number <= MAX_INTEGER) for number in numbers)
 
 
 def _limit_memory(max_bytes: int) -> int:

@@ -7,11 +7,11 @@ from typing import Any
 
 from tantivy import FieldType, Occur, Query
 
+from windrow.model import MAX_INTEGER, MIN_INTEGER
 from windrow.query.clause import Clause, MarkIn, MarkLike, NumberIn, NumberRange, WordSequence
 from windrow.query.tree import And, Not, Or
 
 MAX_COMPLETIONS = 64  # the most frequent words with a prefix that are scored; others are found, with the score 0
-_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
 
 
 _REGEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"})
@@ -56,7 +56,7 @@ class Translator:
                 expression = f"{'.*' * before}{_escape_regex(text)}{'.*' * after}"
                 return Query.regex_query(self._schema, field, expression)
             case NumberRange(field, low, high):
-                ends = (_MIN_INTEGER if low is None else low, _MAX_INTEGER if high is None else high)
+                ends = (MIN_INTEGER if low is None else low, MAX_INTEGER if high is None else high)
                 return Query.range_query(self._schema, field, FieldType.Integer, *ends)
             case NumberIn(field, numbers) if numbers:
                 return Query.term_set_query(self._schema, field, list(numbers))

@@ -16,13 +16,13 @@ from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.markdown import read_markdown as render_markdown
 from windrow.formats.text import json_text, xml_text
+from windrow.model import MAX_INTEGER
 
 MAX_FEED_ARTICLES = 200
 """The maximum number of articles in the Atom feed."""
 
 _BATCH_SIZE = 1_000  # articles that are written to Parquet at once
 _MAX_SECONDS = 253_402_300_799  # the last second of the year 9999
-_MAX_INT64 = 2**63 - 1
 
 
 def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
@@ -115,5 +115,5 @@ def write_parquet(tree: Path, out: TextIO) -> int:
 def _cell_value(name: str, content: Any) -> Any:
     """Return a field as its Parquet column has it: `metadata` as JSON text, and `word_count` not above 2**63 - 1."""
     if name == "word_count" and content is not None:
-        return min(content, _MAX_INT64)
+        return min(content, MAX_INTEGER)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content
