@@ -16,7 +16,7 @@ from windrow.contract.registry import capable, installed, phases
 from windrow.digest import shorten_digest
 from windrow.engine.frontier import frontier_of
 from windrow.errors import UsageError, WindrowError
-from windrow.formats.text import counted
+from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.mirrors import RefusalRow
@@ -96,7 +96,7 @@ def answer_why(workspace: Workspace, ledger: Ledger, name: str, limit: int) -> S
 
     At most `limit` items, refused entries of listings, and failed documents of a zip are listed.
     """
-    name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
+    name = replace_lone_surrogates(name.strip(), "backslashreplace")  # as the ledger spells bytes that are not UTF-8
     if not name:
         raise UsageError("the name is empty", hint="windrow why --help")
     lookup = ItemLookup(workspace, ledger, limit)

@@ -19,7 +19,14 @@ from windrow.cli.options import (
     complete_sources,
 )
 from windrow.errors import UsageError
-from windrow.formats.text import counted, join_with_blank_lines, spell_duration, spell_size, table
+from windrow.formats.text import (
+    counted,
+    join_with_blank_lines,
+    replace_lone_surrogates,
+    spell_duration,
+    spell_size,
+    table,
+)
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import ReplayResult
@@ -40,7 +47,7 @@ def _command_line(arguments: Mapping[str, Any]) -> str:
     words = ["run", *arguments["names"]]
     words += [f"--{option} {arguments[name]}" for option, name in _ARGUMENTS_BY_OPTION.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
-    return " ".join(words).encode("utf-8", "backslashreplace").decode()  # a file name may not be valid UTF-8
+    return replace_lone_surrogates(" ".join(words), "backslashreplace")  # a file name may not be valid UTF-8
 
 
 class RunCommand(DeclaredOptions):

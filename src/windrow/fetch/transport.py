@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from windrow.errors import TerminalFailure
+from windrow.formats.text import replace_lone_surrogates
 from windrow.model import ListingEntry, Site, join_path
 from windrow.reasons import Reason
 
@@ -113,7 +114,7 @@ def printable(text: str, max_length: int = 200) -> str:
     if text.isascii() and text.isprintable() and len(text) <= max_length:
         return text
     visible = _CONTROL_CHARACTER.sub(lambda match: f"\\x{ord(match[0]):02x}", text[: max_length + 1])
-    visible = visible.encode("utf-8", "backslashreplace").decode()
+    visible = replace_lone_surrogates(visible, "backslashreplace")
     return visible if len(visible) <= max_length else visible[:max_length] + "..."
 
 

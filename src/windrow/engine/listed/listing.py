@@ -17,7 +17,7 @@ from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import describe_choice
 from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
-from windrow.formats.text import counted, show
+from windrow.formats.text import counted, replace_lone_surrogates, show
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror
@@ -169,7 +169,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
         for offer in offers:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
-                path = offer.path.encode("utf-8", "backslashreplace").decode()
+                path = replace_lone_surrogates(offer.path, "backslashreplace")
                 writer.mirrors.refuse(run.session, listing.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
@@ -208,7 +208,7 @@ def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) ->
         if path not in used_paths:
             ending = PurePosixPath(entry.name).suffix[:20]
             rule = f"files whose names end in {ending!r}" if ending else "files whose names have no ending"
-            example = path.encode("utf-8", "backslashreplace").decode()
+            example = replace_lone_surrogates(path, "backslashreplace")
             counter.add(Reason.NOT_WANTED, rule if entry.is_file else "folders, links and devices", 1, example)
     return counter
 
