@@ -161,7 +161,7 @@ def _refuse_foreign_owner(status: os.stat_result, path: Path, name: str) -> None
 
     Such a file can name commands to run, and servers that get secrets.
     """
-    consequence = "who can write it can let windrow run commands and trust servers"
+    consequence = "whoever can write it can make windrow run commands and trust servers"
     if status.st_uid not in {os.geteuid(), 0}:
         raise ConfigError(
             f"{name} belongs to another user (user id {status.st_uid}): {consequence}",

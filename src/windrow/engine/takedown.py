@@ -193,12 +193,12 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
     with ledger.writing() as writer:
         for target in targets:
             tombstones = ledger.takedowns.of(target.address, target.host or -1)
-            standing = [each for each in tombstones if each.lifted is None and each.host == target.host]
-            for tombstone in standing:
+            unlifted = [row for row in tombstones if row.lifted is None and row.host == target.host]
+            for tombstone in unlifted:
                 writer.takedowns.lift(session.number, tombstone.seq)
-            if standing:
+            if unlifted:
                 writer.takedowns.make_due_again(target.address, target.host)
-            count += len(standing)
+            count += len(unlifted)
     return count
 
 
