@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -259,13 +260,15 @@ def test_values_are_the_same_on_the_other_side():
         now.astimezone(ZoneInfo("Europe/Berlin")), timedelta(1), Decimal("1.5"), Path("/a/b"), b"x" * 100_000,
         Pair(Single({"a": {"1"}, "b": {}}), [1.5, None, True, (), [], {}]), frozenset({"x"}), "\ud800x" * 200,
         ((1, "a"), (2, "\ud83d\ude00")), (Pair(1, "b"), Pair(None, "c" * 300)), (Pair(1), Pair(())), ["x" * 300] * 2,
+        [(1, "a"), (2.5, "b")], [Pair(1, "b"), Pair(2, None)], [(1, inf)], -inf,
         datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")), now.time(), now.timetz(), 1 << 70,
-        "x" * 300, b"x" * 300, Level.WARN, timezone(timedelta(hours=-3)), -0.0, float("inf"),
+        "x" * 300, b"x" * 300, Level.WARN, timezone(timedelta(hours=-3)), -0.0, inf,
     ]  # fmt: skip
-    message = pack_values(values) * 3
+    lone_surrogates = [[("\ud800", 1)], "\udfff"]
+    message = pack_values(values) * 2 + pack_values(lone_surrogates)
     received = [*unpack_values(message, package_names(["tests.engine"]))]
-    assert received == values * 3
-    assert [*map(repr, received)] == [*map(repr, values * 3)]  # also classes, folds and zones
+    assert received == (sent := [*values, *values, *lone_surrogates])
+    assert [*map(repr, received)] == [*map(repr, sent)]  # also classes, folds and zones
     assert package_names(step_modules(TOY_COLLECTION)) == {"windrow", "tests"}
 
 
@@ -291,7 +294,11 @@ ATTACKS = {
     "kind that is a text": packet([], [["a"]]),
     "too few fields": packet(["windrow.model:Member"], [[6, "a"]]),
     "too many fields": packet(["windrow.model:Finding"], [[6, *"abcdefghi"]]),
-    "rows with arrays": packet(["windrow.model:TextChange"], [[4, 6, ["a", "b", [0]]]]),
+    "rows with arrays": packet(["windrow.model:TextChange"], [[4, 0, 6, ["a", "b", [0]]]]),
+    "tuples with arrays": packet([], [[4, 1, 0, [1, [0, 1]]]]),
+    "rows in no container": packet(["windrow.model:TextChange"], [[4, 2, 6, ["a", "b", "c"]]]),
+    "no rows": packet(["windrow.model:TextChange"], [[4, 1, 6]]),
+    "NaN": packet([], b"[[],[],[NaN]]"),
     "set of numbers": packet([], [[2, 1]]),
     "date": packet(["datetime:date"], [[6, "2026-02-30"]]),
     "zone": packet(["zoneinfo:ZoneInfo"], [[6, "../../etc/passwd"]]),

@@ -3,8 +3,8 @@
 A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. A message is
 made of packets. Each packet is two lengths, a JSON text with the values, and the bytes and long texts of these values:
 
-- None, booleans, numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the empty
-  tuple is an empty array.
+- None, booleans, finite numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the
+  empty tuple is an empty array.
 - Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[5, 2]`
   is the third of the bytes and long texts. Numbers from 6 on are those of the classes that the packet names. These are
   a few of Python's own classes, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's
@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -28,10 +28,13 @@ from enum import Enum, Flag
 from functools import cache, partial
 from importlib import import_module
 from itertools import chain
+from math import isfinite
 from operator import attrgetter
 from pathlib import PosixPath, PurePosixPath
 from typing import Any, NoReturn
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from windrow.contract import Captures, Collection, Crawl, Derive, Requests, Summarise
 from windrow.engine.field_types import FieldTypes
@@ -47,9 +50,12 @@ Unpacked, a value takes about 100 bytes.
 _LENGTHS = struct.Struct("!QQ")  # of the JSON text, and of the long texts and bytes
 _SHORT_TEXT = 200  # the maximum number of characters of a text that is part of the JSON text
 _TUPLE, _LIST, _SET, _FROZENSET, _ROWS, _LONG, _FIRST_CLASS = range(7)  # the numbers of kinds
-_NUMBERS = frozenset({type(None), bool, int, float})
-_ATOMS = _NUMBERS | {str}
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+_SCALARS = frozenset({type(None), bool, int})
+_ATOMS = _SCALARS | {float, str}
+_CONTAINERS: Mapping[int, Callable[[Iterable[Any]], Any]] = {_TUPLE: tuple, _LIST: list}
+"""The containers of rows."""
+_LENIENT = b" "
+"""The first byte of a JSON text with lone surrogates, which only Python's own decoder reads."""
 _Maker = Callable[[list[Any]], Any]
 """A function that makes a value of a class from its fields. It raises an error if they do not fit."""
 
@@ -89,7 +95,7 @@ def pack_values(values: list[Any]) -> bytes:
     """
     packer = _Packer()
     nodes = packer.pack_all(values)
-    text = _encode([packer.names, packer.lengths, nodes]).encode("utf-8", "surrogatepass")
+    text = _encode([packer.names, packer.lengths, nodes])
     return b"".join((_LENGTHS.pack(len(text), sum(map(len, packer.contents))), text, *packer.contents))
 
 
@@ -106,7 +112,7 @@ class _Packer:
     def pack_all(self, values: Iterable[Any]) -> list[Any]:
         return [
             value
-            if (kind := type(value)) in _NUMBERS or (kind is str and len(value) <= _SHORT_TEXT)
+            if (kind := type(value)) in _SCALARS or (kind is str and len(value) <= _SHORT_TEXT)
             else self._pack_one(value, kind)
             for value in values
         ]
@@ -116,27 +122,29 @@ class _Packer:
             if not set(map(type, value)) <= {str}:
                 raise NotValues("a step returned a dict whose keys are not texts")
             return dict(zip(value, self.pack_all(value.values()), strict=True))
+        if kind is float and isfinite(value):
+            return value
         if kind is str or kind is bytes:
             return [_LONG, self._position_of(value)]
-        if kind is tuple:
-            return self._pack_tuple(value) if value else ()
-        if kind is list:
-            return [_LIST, *self.pack_all(value)]
+        if kind in (tuple, list):
+            return self._pack_sequence(_TUPLE if kind is tuple else _LIST, value)
         if kind in (set, frozenset):
             if not set(map(type, value)) <= {str}:
                 raise NotValues("a step returned a set of other things than texts")
             return [_SET if kind is set else _FROZENSET, *self.pack_all(value)]
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
-    def _pack_tuple(self, values: tuple[Any, ...]) -> list[Any]:
-        """Pack a tuple. If it consists of tuples of one class whose fields are all of _ATOMS, it is packed as _ROWS.
+    def _pack_sequence(self, container: int, values: Sequence[Any]) -> list[Any] | tuple[()]:
+        """Pack a tuple or a list. If it consists of tuples of one class whose fields are _ATOMS, pack it as _ROWS.
 
         The JSON encoder then converts the inner tuples, which is faster.
         """
+        if not values:
+            return () if container == _TUPLE else [_LIST]
         kind = type(values[0])
         if issubclass(kind, tuple) and set(map(type, values)) == {kind} and _are_atoms(values):
-            return [_ROWS, _TUPLE if kind is tuple else self._number_of(kind), *values]
-        return [_TUPLE, *self.pack_all(values)]
+            return [_ROWS, container, _TUPLE if kind is tuple else self._number_of(kind), *values]
+        return [container, *self.pack_all(values)]
 
     def _number_of(self, kind: type) -> int:
         number = self._numbers.get(kind)
@@ -207,14 +215,29 @@ def _unpack_packet(
     count = text.count(b",") + text.count(b"[") + text.count(b"{")  # never less than the number of values
     if count > max_values:
         raise MessageRefused(f"a process sent {count:,} values at once; its memory allows {max_values:,}")
-    names, lengths, nodes = json.loads(text.decode("utf-8", "surrogatepass"))
+    names, lengths, nodes = _decode(text)
     makers = [*_MAKERS, _pick_from(_split(view[middle:end], lengths))]
     makers += [_find_maker(name, packages) for name in names]
     return _unpack_all(nodes, makers), end
 
 
+def _encode(nodes: list[Any]) -> bytes:
+    try:
+        return msgspec.json.encode(nodes)
+    except UnicodeEncodeError:
+        return _LENIENT + json.dumps(nodes, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _decode(text: bytes) -> Any:
+    return json.loads(text.decode("utf-8", "surrogatepass")) if text[:1] == _LENIENT else msgspec.json.decode(text)
+
+
 def _are_atoms(rows: Iterable[Iterable[Any]]) -> bool:
-    return set(map(type, chain.from_iterable(rows))) <= _ATOMS
+    """Return whether JSON has a form for all fields of these rows, which it lacks for floats such as NaN."""
+    kinds = set(map(type, chain.from_iterable(rows)))
+    if float in kinds and not all(isfinite(cell) for cell in chain.from_iterable(rows) if type(cell) is float):
+        return False
+    return kinds <= _ATOMS
 
 
 def _unpack_all(nodes: Iterable[Any], makers: list[_Maker]) -> list[Any]:
@@ -227,12 +250,12 @@ def _unpack_one(node: Any, makers: list[_Maker]) -> Any:
     if not node:
         return ()
     if node[0] == _ROWS:
-        rows, maker = node[2:], makers[node[1]]
+        container, rows, maker = _CONTAINERS[node[1]], node[3:], makers[node[2]]
         if make_rows := getattr(maker, "make_rows", None):
-            return make_rows(rows)
+            return container(make_rows(rows))
         if not _are_atoms(rows):
             raise MessageRefused("a process sent rows with other things than numbers and texts")
-        return tuple(map(maker, rows))
+        return container(map(maker, rows))
     return makers[node[0]]([child if type(child) in _ATOMS else _unpack_one(child, makers) for child in node[1:]])
 
 
@@ -303,7 +326,7 @@ def _make_maker(module: str, class_name: str) -> _Maker:
 
 
 def _make_checking(kind: type) -> _Maker:
-    """Return a function that checks fields and makes a value of `kind`; its `make_rows` makes a tuple of values."""
+    """Return a function that checks fields and makes a value of `kind`. Its `make_rows` makes many values."""
     types = FieldTypes(kind)
     size, find_wrong = len(types.names), types.find_wrong
     make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)
@@ -318,12 +341,12 @@ def _make_checking(kind: type) -> _Maker:
             refuse(wrong_field)
         return make(values)
 
-    def make_rows(rows: list[list[Any]]) -> tuple[Any, ...]:
+    def make_rows(rows: list[list[Any]]) -> Iterable[Any]:
         if set(map(len, rows)) != {size}:
             raise MessageRefused(f"a process sent rows of a {kind.__name__} of other lengths than {size}")
         if wrong_field := types.find_wrong_column(rows, _ATOMS):
             refuse(wrong_field)
-        return tuple(map(make, rows))
+        return map(make, rows)
 
     make_checked.make_rows = make_rows  # type: ignore[attr-defined]
     return make_checked
@@ -372,6 +395,7 @@ _PLAIN_CLASSES: Mapping[type, _Plain] = {
     timezone: (lambda zone: zone.__getinitargs__(), lambda values: timezone(*values)),
     ZoneInfo: _of_text(ZoneInfo),
     Decimal: _of_text(Decimal),
+    float: _of_text(float),  # NaN and the infinities, for which JSON has no form
     PosixPath: _of_text(PosixPath),
     PurePosixPath: _of_text(PurePosixPath),
 }
