@@ -58,7 +58,7 @@ class FieldTypes:
         self._numbers = [index for index, accepts in self._accepted if int in accepts.kinds]
         self._kinds = [object if accepts is None else accepts.kinds for accepts in accepted]
         # By the types of the fields of accepted values: the indexes of integers, and of containers to check.
-        self._known: dict[tuple[type, ...], tuple[list[int], list[tuple[int, _Accepted]]]] = {}
+        self._known: dict[tuple[type, ...], tuple[list[int], list[tuple[int, Callable[[Any], bool]]]]] = {}
         self._known_in_column: list[set[type]] = [set() for _ in self.names]
 
     def find_wrong(self, values: Sequence[Any]) -> str:
@@ -70,14 +70,18 @@ class FieldTypes:
                 if not accepts(values[index]):
                     return self.names[index]
             numbers = [index for index in self._numbers if types[index] is int]
-            containers = [(index, accepts) for index, accepts in self._accepted if types[index] in accepts.elements]
+            containers = [
+                (index, accepts.elements[types[index]])
+                for index, accepts in self._accepted
+                if types[index] in accepts.elements
+            ]
             known = self._known[types] = (numbers, containers)
         numbers, containers = known
         for index in numbers:
             if not MIN_INTEGER <= values[index] <= MAX_INTEGER:
                 return self.names[index]
-        for index, accepts in containers:
-            if not accepts(values[index]):
+        for index, accepts_elements in containers:
+            if not accepts_elements(values[index]):
                 return self.names[index]
         return ""
 
@@ -203,7 +207,8 @@ def _all_accepted(accepts: _Accepted) -> Callable[[Any], bool]:
             if not all(issubclass(kind, accepts.kinds) for kind in types):
                 return False
             known.update(types)
-        numbers = (number for number in values if type(number) is int) if int in types else ()
-        return all(MIN_INTEGER <= number <= MAX_INTEGER for number in numbers)
+        if int not in types:
+            return True
+        return all(MIN_INTEGER <= number <= MAX_INTEGER for number in values if type(number) is int)
 
     return accept_types
