@@ -103,7 +103,7 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """The value of `links-to:` or `url:`: a host name or a URL without scheme; the other one is None.
+    """The value of `links-to:` or `url:`. Either `host`, a host name, or `url`, a URL without scheme, is not None.
 
     In `links-to:`, a host name includes all hosts below it, and a port that is None means any port.
     """
@@ -191,12 +191,10 @@ def _normal_host(text: str) -> str | None:
 
 
 def _read_text(text: str) -> str | None:
-    """Return the text unchanged, or None if it does not contain a word."""
     return text if words(text) else None
 
 
 def _read_address_part(text: str) -> str | None:
-    """Return a part of an address with its percent escapes decoded, or None if it does not contain a word."""
     return _read_text(unquote(text) if "%" in text else text)
 
 
@@ -241,13 +239,13 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
         "source": _read_source,
     }
 )
-"""The functions that read the values of filters, by key. They return None for a value that is not valid."""
+"""A dict from the key of each filter to the function that reads its value, or returns None if it is not valid."""
 
 TEXT_KEYS = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
 """Keys of filters whose values are words next to each other."""
 
 FILTER_ABBREVIATIONS: Mapping[str, str] = MappingProxyType({"!": "is"})
-"""The key of a filter by the character that may replace it and its colon: `!leaf` is `is:leaf`."""
+"""A dict from a character that replaces the key of a filter and its colon to that key: `!leaf` is `is:leaf`."""
 
 
 Leaf = TypeVar("Leaf")
