@@ -1,6 +1,6 @@
 """Connect to servers, for all transports: allowed IP addresses, sockets, TLS contexts, and their errors.
 
-`windrow.fetch.politeness.guard` checks every IP address, except that of a proxy, before a connection to it is opened.
+`windrow.fetch.politeness.guard` checks each IP address before windrow connects to it, unless it is that of a proxy.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def refuse_proxy(site: Site) -> None:
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""The errors that sockets, resolvers and TLS raise, except UnicodeError for a host name that IDNA cannot encode."""
+"""The errors that sockets, resolvers and TLS raise. A host name that IDNA cannot encode raises UnicodeError instead."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:

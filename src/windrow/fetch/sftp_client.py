@@ -42,7 +42,7 @@ _ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
 }
 
 Response = tuple[int, memoryview]
-"""The kind of a packet, and its content after the number of the request, which only the greeting does not have."""
+"""The kind of a packet, and its content after the number of the request. The greeting has no such number."""
 
 
 class Attributes(NamedTuple):

@@ -1,4 +1,4 @@
-"""The transports by scheme: FTP, SFTP, HTTP and folders."""
+"""The transports for the schemes of sites: FTP, SFTP, HTTP and folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Transport:
     async def connect(self, site: Site) -> Connection:
         """Return a connection to a site, which is logged in if its protocol has a login.
 
-        `Site.secret` does not appear in errors and listings. Raises TransportError, or MissingExtra without the extra.
+        `Site.secret` is overwritten in errors and listings. Raises TransportError, or MissingExtra without the extra.
         """
         try:
             module = import_module(self.module)
