@@ -137,7 +137,7 @@ class LinkMemo:
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a page, and those of its references that are not known from earlier pages.
 
-        If all tags of the page are known, these are its own address and no references. Relative references may be
+        If all tags of the page are known, the address `url` and no references are returned. Relative references may be
         returned again, because they have another target in another folder.
         """
         possible_tags = self._scan_tags(fields, body)
@@ -277,7 +277,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the addresses of references, except `data:` and fragments; count those beyond the cap in `left_out`."""
+    """Return the addresses of references that are neither `data:` nor fragments; count the excess in `left_out`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references[:_MAX_ASSET_REFERENCES]

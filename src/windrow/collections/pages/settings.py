@@ -76,7 +76,10 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a list of `noun` without user or password; `check` raises ConfigError for an invalid text."""
+    """Return the kind of values that are a list of `noun`.
+
+    A text with a user or password is refused, and so is a text for which `check` raises ConfigError.
+    """
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)
@@ -98,7 +101,6 @@ def _check_address(text: str) -> None:
 
 
 def _read_patterns(value: Any, root: Path) -> tuple[str, ...]:
-    """Read a list of regular expressions; raise ConfigError for one that is not valid."""
     patterns: tuple[str, ...] = TEXTS.read(value, root)
     for pattern in patterns:
         try:
@@ -263,7 +265,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _refuse_foreign(scope: Scope, setting: str, addresses: Iterable[str]) -> None:
-    """Raise ConfigError for an address in `setting` that is not on a host of the source, and would not be requested."""
+    """Raise ConfigError for an address in `setting` that is not on a host of the source: it would not be requested."""
     for address in addresses:
         url = parts(normalise(address).url)
         if not scope.owns(url):

@@ -246,7 +246,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record what a sitemap or feed has beyond the cap and, for a sitemap, what of it cannot be read, and why."""
+        """Record how many entries of a sitemap or feed exceed the cap and, for a sitemap, why a part cannot be read."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return

@@ -93,7 +93,10 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the UNIX time from which searches must not find the page; None if it sets none or is hidden already."""
+    """Return the UNIX time from which searches must not find the page.
+
+    Return None if the page does not set such a time, or if it is hidden already.
+    """
     return summary.until
 
 

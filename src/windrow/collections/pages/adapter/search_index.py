@@ -40,8 +40,9 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Write new and changed pages to an index, and remove pages that no longer exist; return the numbers of both.
+    """Write new and changed pages to an index, and remove pages that no longer exist.
 
+    Return the number of written and the number of removed pages.
     An index without a manifest is emptied first. `pulse` is called between batches; if it returns False, the work
     stops.
     """
@@ -108,7 +109,7 @@ def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterat
 
 
 def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
-    """Mark new and changed pages, and those they link to, as due; return the ids of pages that no longer exist."""
+    """Mark new and changed pages, and the pages that they link to, as due; return the ids of removed pages."""
     removed_ids: list[int] = []
     changed_ids: list[int] = []
     for page_id, exists in _find_differences(summary, manifest):

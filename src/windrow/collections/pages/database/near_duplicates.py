@@ -77,7 +77,7 @@ def _read_changes(
 ) -> tuple[list[SketchedText], set[int]]:
     """Return the new or changed texts that are long enough for a sketch, and the ids of unchanged texts.
 
-    `former_texts` are the recorded texts of the touched generations, by id.
+    `former_texts` is a dict from the id of each touched generation that has a sketch to its recorded text.
     """
     added_texts, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
@@ -406,7 +406,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among the present generations with these texts.
+    """Update the duplicates among the present generations with the text piles `pile_ids`.
 
     New duplicates begin and former duplicates end at `now` (UNIX seconds).
     """
@@ -423,7 +423,7 @@ def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], n
 
 
 def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
-    """Return the original of each duplicate by id: the first of the sorted `rows` with the same pile and origin."""
+    """Return a dict from the id of each duplicate to that of its original: the first row with its pile and origin."""
     originals: dict[int, int] = {}
     group: tuple[int, int] | None = None  # pile and origin of the previous row
     original_id = 0

@@ -62,7 +62,10 @@ _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description; missing fields are None. Times are UNIX seconds. `indexiness` is above 0 for lists."""
+    """A page's description. Missing fields are None, times are UNIX seconds.
+
+    `indexiness` is above 0 for a list of links, and below 0 for a page of content.
+    """
 
     created: int | None
     updated: int | None
@@ -195,7 +198,6 @@ def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
 
 
 def _append_text(lines: list[str], text: str, *, is_same_row: bool) -> None:
-    """Append a text as a new line, or after a tab to the last line if it is in the same table row."""
     if is_same_row:
         lines[-1] += f"\t{text}"
     else:
