@@ -96,7 +96,7 @@ def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
 def refuse_proxy(site: Site) -> None:
     """Raise TerminalFailure if a site has a proxy. Transports that do not support proxies call this."""
     if site.proxy:
-        message = f"{public_address(site)}: it has a proxy, which only http and https can use"
+        message = f"{public_address(site)}: a proxy is set, but only http and https can use one"
         raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
 
 

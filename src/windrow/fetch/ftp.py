@@ -236,7 +236,7 @@ class FtpConnection(Connection):
             return _add_times(session, full_path, entries)
 
     def _list_any_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries by NLST, or [] if the reply is 450 or 5yz, as some servers send for no files."""
+        """Return a folder's entries by NLST, or [] for the replies 450 and 5yz: some servers send them for no files."""
         try:
             return self._list_names(session, folder)
         except Refused:

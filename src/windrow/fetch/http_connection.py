@@ -233,7 +233,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 async def connect_web(site: Site) -> HttpConnection:
-    """Connect to a web site, directly or through its proxy. TLS is used to the site, and to the proxy, if it is https.
+    """Connect to a web site, directly or through its proxy, with TLS to each of the two if its scheme is https.
 
     Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake may take as long.
     `ca_bundle` is used for the site and for its proxy. Raises a TransportError.

@@ -21,7 +21,7 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports, "" if it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Return a connection to a site, which is logged in if its protocol has a login.
+        """Connect to a site, and log in if its protocol has a login.
 
         `Site.secret` is overwritten in errors and listings. Raises TransportError, or MissingExtra without the extra.
         """

@@ -21,7 +21,7 @@ from windrow.query.tree import KEYS, And, Filter, read_time_span
 from windrow.query.word import indexable_text, words
 
 LACKING = "lacking"
-"""The name of the index field with the names of the columns for which a record has no value or an unreadable one."""
+"""The index field with the names of the columns for which a record has no value, or an unreadable one."""
 
 _MAX_NAME_CHARACTERS = 2_000  # of an indexed NAME: a longer one cannot be typed, and counts as missing
 _COLUMN_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
@@ -259,4 +259,4 @@ _RECORD_READERS: Mapping[ColumnType, Callable[[Any], Any]] = {
     ColumnType.DATE: _read_period,
     ColumnType.SWITCH: _read_switch,
 }
-"""For each type of column, the function that returns what is indexed for a value of a record, or None for nothing."""
+"""For each type of column, the function that returns what is indexed for a value of a record (None: nothing)."""

@@ -243,7 +243,7 @@ def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int,
 
 
 def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return where a snippet begins: near the first hit of the part of a text that has the most different hits."""
+    """Return where the snippet begins: at most `_MAX_LEAD` characters before the part with the most different hits."""
     best_start, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
         hits_shown = {
