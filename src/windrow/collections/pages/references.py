@@ -34,7 +34,7 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
-        """Follow the robots directives for the user agent `agent`.
+        """Obey the robots directives for the user agent `agent`.
 
         If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
         returned for a document, besides those of `meta` refreshes. The step `summarise` reports pages with more links.

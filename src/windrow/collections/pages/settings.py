@@ -128,7 +128,7 @@ SETTINGS = (
         "pages.operator",
         TEXT,
         "",
-        "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, as robots.txt may name it",
+        "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, which robots.txt may name",
     ),
     Setting("pages.contact", TEXT, "", "web page or mailbox that the user agent names; empty: the workspace's contact"),
     Setting("pages.user_agent", TEXT, "", "the whole user agent; empty: OPERATOR-crawler (for CONTACT)"),
@@ -169,7 +169,7 @@ SETTINGS = (
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "maximum memory for reading one page"),
     Setting("pages.limits.pages", count(1, 10**6), LIMITS.pages, "maximum number of pages of one PDF"),
     Setting(
-        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum number of characters of a PDF or text"
+        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum characters of a PDF or of plain text"
     ),
     Setting("pages.limits.links", count(1, 10**7), LIMITS.links, "maximum number of links of one page"),
 )
@@ -177,7 +177,7 @@ SETTINGS = (
 SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
     Setting(
-        "hosts", HOSTS, [], "more hosts of the site, or HOST:PORT; .example.org: that host and all below it, *: any"
+        "hosts", HOSTS, [], "more hosts of the site: HOST or HOST:PORT; .example.org: it and all hosts below it; *: any"
     ),
     Setting("paths", PATHS, [], "the only paths that are requested, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
@@ -207,8 +207,8 @@ SOURCE_SETTINGS = (
         SITEMAPS_OF_ORIGIN.number,
         "maximum number of sitemaps of a host in one run",
     ),
-    Setting("ignore", SELECTORS, [], "CSS selectors of elements whose text is ignored, but not their links"),
-    Setting("ignore_text", PATTERNS, [], "regular expressions of text within a line that is ignored"),
+    Setting("ignore", SELECTORS, [], "CSS selectors of elements whose text is ignored; their links are not ignored"),
+    Setting("ignore_text", PATTERNS, [], "regular expressions; text that they match within a line is ignored"),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 

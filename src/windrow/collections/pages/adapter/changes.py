@@ -357,10 +357,10 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of the period `text`, or the latest one if `text` is empty.
+    """Return the last version that began before the end of a period, and its end, or None if it lasted longer.
 
-    The time is that of the version's end, or None if it had not ended by the end of the period. Raises WindrowError if
-    no version began before the end of the period.
+    `text` is the period, or empty for the latest version. Raises WindrowError if no version began before the end of the
+    period.
     """
     candidates = versions
     if text:

@@ -1,4 +1,4 @@
-"""Project the ledger's attempts and addresses into the crawler database, beginning after its checkpoint."""
+"""Project the ledger's attempts and addresses into the crawler database, from the database's checkpoint on."""
 
 from __future__ import annotations
 

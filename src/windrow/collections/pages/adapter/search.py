@@ -82,7 +82,7 @@ TEMPORARY_INDEX_NOTE = (
 )
 """The note in an answer if the index had to be built in a temporary folder."""
 Matches: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The ids of the matching versions for each filter that only the database can answer."""
+"""A dict from each filter that only the database can answer to the ids of the versions that match it."""
 
 
 class PageHit(NamedTuple):
@@ -427,7 +427,7 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
 
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
     if hit.uncertain:
-        yield "uncertain: at the time of the query, it may have been changed or gone already"
+        yield "uncertain: at the time that the query names, the page may have been changed or gone already"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""

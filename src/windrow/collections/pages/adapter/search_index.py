@@ -92,7 +92,10 @@ def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each version that is new, changed or removed since the manifest, and whether it still exists."""
+    """Yield the id of each version that the manifest lacks or has with another stamp, or that no longer exists.
+
+    Each id is given with whether the version exists.
+    """
     stamps = manifest.stamps()
     indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
     for page in summary.read_findable():

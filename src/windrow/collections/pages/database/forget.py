@@ -153,7 +153,7 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 
 
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
-    """Remove from a crawler database what requests to addresses and origins returned. Return the number of files.
+    """Remove from a crawler database what addresses and origins returned. Return the number of removed files.
 
     Files, redirects, messages, the headers ETag and Last-Modified, and the times of the last content are removed. The
     log of the requests is kept.

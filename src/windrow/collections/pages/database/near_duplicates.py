@@ -309,7 +309,7 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add the generations with these ids, their ancestors, and the descendants of all of these to `members`."""
+        """Add to `members` the generations `ids`, their ancestors, and all descendants of these generations."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
             parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()
@@ -436,13 +436,13 @@ def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]
 
 
 GENERATIONS_PER_TRANSACTION = 1_000
-"""The maximum number of touched generations that are processed in one transaction."""
+"""The maximum number of generations in `windrow_touched` that are processed in one transaction."""
 
 
 def update_touched(connection: sqlite3.Connection, limit: int = GENERATIONS_PER_TRANSACTION) -> int:
-    """Update near-duplicates and representatives of at most `limit` touched generations; return their number.
+    """Update near-duplicates and representatives of at most `limit` generations in `windrow_touched`.
 
-    Works within the open transaction of `connection`, and removes the generations from `windrow_touched`.
+    Works within the open transaction of `connection`. Removes these generations from the table; returns their number.
     """
     rows = connection.execute(
         "SELECT generation_id FROM windrow_touched ORDER BY generation_id LIMIT ?", (limit,)

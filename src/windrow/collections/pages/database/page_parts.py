@@ -141,7 +141,7 @@ class WordingSeen(NamedTuple):
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording, or empty bytes if it was not read or its summary has no description.
+    """Return the hash of a page's wording, or empty bytes if `summary` is None or has no description.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'

@@ -40,15 +40,15 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
-"""SQL of a relation with the latest version of every generation, which begins when the generation began."""
+"""SQL of a relation with the latest version of every generation. Each version begins when its generation began."""
 _FIRST_SEEN = (
     "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
 LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
-"""SQL of a relation with the latest version of every generation, which begins when the version before it ended.
+"""SQL of a relation with the latest version of every generation. Each begins when the version before it ended.
 
-If there is no version before it, it begins when the generation began.
+The only version of a generation begins when the generation began.
 """
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,

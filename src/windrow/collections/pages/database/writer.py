@@ -75,7 +75,7 @@ class IdFinder:
             ids.clear()
 
     def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
-        """Insert new addresses; return a dict from each address to its id, which may contain other addresses too."""
+        """Insert new addresses. Return a dict from address to id, which has all of `addresses` and perhaps others."""
         addresses = dict.fromkeys(addresses)
         cached_ids = self._urls
         missing_addresses = {url: split_address(url) for url in addresses if url not in cached_ids}

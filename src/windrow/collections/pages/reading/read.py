@@ -236,7 +236,7 @@ def read(
     raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS,
     *, ignored: Ignored = NOTHING_IGNORED,
 ) -> PageDocument:  # fmt: skip
-    r"""Read a document's bytes, without transfer and content codings, from the address `url`.
+    r"""Read the bytes of a document at the address `url`. They must have no transfer or content coding any more.
 
     `fields` are the response's headers, with names in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
     document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty

@@ -71,7 +71,7 @@ KINDS = {
     "xml": ("text/xml", "application/xml"),
     "json": ("application/json",),
 }
-"""Names of kinds for the filter `type`, each with the media types of the kind, as `type/subtype`."""
+"""A dict from each kind of document that the filter `type:` knows to its media types, as `type/subtype`."""
 _KIND_OF_MEDIA_TYPE = {media_type: name for name, media_types in KINDS.items() for media_type in media_types}
 _UNINDEXED_KEYS = {"links-to", "link-text", "seen", "duplicate-at"}
 _KEYS_SHOWING_DUPLICATES = {

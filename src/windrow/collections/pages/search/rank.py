@@ -129,7 +129,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""The minimum share of the best page's score with which a representative with another text is shown in its place."""
+"""A representative with another text is shown instead of the best page if it has at least this share of its score."""
 
 
 class Ranked(NamedTuple):
