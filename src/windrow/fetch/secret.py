@@ -176,7 +176,7 @@ def _pattern_of(text: str) -> str:
 
 
 def _spellings(character: str) -> Iterator[str]:
-    """Yield patterns for the spellings of a character: plain, or escaped, perhaps repeatedly, for URLs, JSON or HTML."""
+    """Yield patterns for the spellings of a character: plain, or escaped for URLs, JSON or HTML, once or repeatedly."""
     code, encoded = ord(character), character.encode("utf-8", "surrogateescape")
     yield re.escape(encoded).decode("latin-1") if character.isascii() else "".join(rf"\x{byte:02x}" for byte in encoded)
     yield "".join(f"%(?:25){{0,2}}{_any_case(f'{byte:02x}')}" for byte in encoded)

@@ -77,7 +77,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A number of the document in `field` is at least `low` and at most `high`. None means that there is no limit."""
+    """The document has a number in `field` that is at least `low` and at most `high`. None means no limit."""
 
     field: str
     low: int | None = None
@@ -86,7 +86,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class NumberIn:
-    """A number of the document in `field` is one of `values`."""
+    """The document has at least one of `values` as a number in `field`."""
 
     field: str
     values: tuple[int, ...]

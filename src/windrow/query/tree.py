@@ -103,9 +103,10 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """The value of `links-to:` or `url:`. Either `host`, a host name, or `url`, a URL without scheme, is not None.
+    """The value of `links-to:` or `url:`: a host name in `host`, or a URL without its scheme in `url`.
 
-    In `links-to:`, a host name includes all hosts below it, and a port that is None means any port.
+    The other one of these two is None. In `links-to:`, a host name includes all hosts below it, and a port that is None
+    means any port.
     """
 
     host: str | None
@@ -151,7 +152,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return the value of a `site:` filter, which includes all hosts below its host, or None if it is not valid.
+    """Return the value of a `site:` filter, or None if it is not valid. The filter finds all hosts below its host too.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)

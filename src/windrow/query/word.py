@@ -84,7 +84,7 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache by code point: a character for the full-text table.
+    """A cache by code point: a character as it is written into the full-text table.
 
     It is folded as by `words`, or unchanged if SQLite derives the same word from it.
     """

@@ -265,9 +265,9 @@ class SiteRules:
         return self._offer_sitemaps(job.url, depth, iter(index.entries))
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the allowed assets of a page, up to the caps; none if it was not requested as a page.
+        """Return the allowed assets of a document that was requested as a page, up to the caps.
 
-        The list is also empty if the assets of the site are not stored.
+        The list is empty if the document was not requested as a page, or if the assets of the site are not stored.
         """
         is_page = job.kind == CrawlType.FILE_CRAWL
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []

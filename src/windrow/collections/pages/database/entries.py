@@ -119,7 +119,7 @@ class FoldedVersions(NamedTuple):
 def fold_versions(
     observations: Sequence[tuple[CrawlObservation, int | None]], known_ids: Iterable[int]
 ) -> FoldedVersions:
-    """Return the generations that `fold_observations` returns, with the ids of former generations where possible.
+    """Return the generations of an address, each with the id of the former generation that it continues, or None.
 
     Each observation is given with the id of its former generation, or None; `known_ids` are the ids of all former
     generations. A generation keeps the lowest id of its observations that no older generation keeps. So one of the ids

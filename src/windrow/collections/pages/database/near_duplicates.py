@@ -94,7 +94,7 @@ def _hash_order(digest: bytes, url: str) -> int:
 
 
 class _Comparison:
-    """The comparison of one batch. Generations to compare again are queued in the order of their keys."""
+    """Compares the texts of one batch. Generations to compare again are queued in the order of their keys."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -194,7 +194,7 @@ VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
 ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
-"""The keys in `unobtanium_database_info` of the numbers of the last attempt and of the last address in the tables."""
+"""The keys in `unobtanium_database_info` under which the numbers of the last attempt and address are stored."""
 
 
 def wrong_checkpoint(path: Path) -> StoreError:

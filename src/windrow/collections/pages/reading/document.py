@@ -136,7 +136,7 @@ class Pile:
     big_headlines: str = ""
     """Big headlines, one on each line: in HTML, those of levels 1 to 3 without the first one of level 1."""
     small_headlines: str = ""
-    """Headlines of the other levels, one on each line."""
+    """Headlines of lower levels than the big ones, one on each line."""
     code_text: str = ""
     quote_text: str = ""
 

@@ -66,7 +66,7 @@ class LinkClassifier:
         return next(self.find_targets([reference]))
 
     def classify_locality(self, url: str) -> int:
-        """Return the `Locality` of the normalised address of a target.
+        """Return the `Locality` of a link to the normalised address `url`.
 
         An address with another host or port is OUT, the page's own address is SELF, and any other address is IN; http
         and https count as one scheme, and their usual ports as one port.

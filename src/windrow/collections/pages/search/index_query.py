@@ -168,7 +168,7 @@ def _make_translator(
     word_forms: WordForms,
     terms: frozenset[Leaf],
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that translates a leaf of the query: a word, a phrase or a filter.
+    """Return a function that returns the clause for a leaf of a query: for a word, a phrase or a filter.
 
     Only `terms` may have other forms: excluding a word does not exclude its forms.
     """
