@@ -192,10 +192,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Choose the offset of a transfer: send REST for `sink.start`, or restart the sink if REST cannot be used.
-
-        Return the offset, and the size of the file (None: unknown, or stated in a later reply).
-        """
+        """Send REST for `sink.start`, or restart the sink. Return the offset and the size (None: not known yet)."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size

@@ -264,8 +264,6 @@ def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
     """Return the offsets of the first and the last byte of a Content-Range, or (None, None) if it has no such offsets.
 
-    Source: RFC 9110, section 14.4.
-
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))
     """

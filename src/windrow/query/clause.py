@@ -64,10 +64,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """The document has the mark `text` in `field`.
-
-    If `before` is true, the mark may have any text before `text`; if `after` is true, any text after it.
-    """
+    """The document has the mark `text` in `field`, perhaps with other text before it (`before`) or after (`after`)."""
 
     field: str
     text: str

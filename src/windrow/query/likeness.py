@@ -26,10 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking: a dict from each folded word to its weight, and the `total` of the weights.
-
-    Rare words have a greater weight.
-    """
+    """A query prepared for ranking: the weight of each folded word (rare words weigh more), and the `total` weight."""
 
     weights: Mapping[str, float]
     total: float
@@ -38,10 +35,7 @@ class RankingQuery(NamedTuple):
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
-    """Return a query prepared for ranking.
-
-    `frequency` is a dict from each word to the number of pages that contain it, out of `page_count` pages.
-    """
+    """Prepare a query for ranking. `frequency` is a dict from word to the number of pages with it (of `page_count`)."""
     terms = list(searched_terms(query.root))
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}

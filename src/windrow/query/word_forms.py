@@ -22,10 +22,7 @@ _MIN_PREFIX = 3
 _MAX_ENDING = 8  # characters by which a form may be longer than the word
 
 WordForms: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""A dict from each word of a query to a dict from a language to the word's other forms in it.
-
-Words and languages without other forms are left out.
-"""
+"""A dict from each query word that has other forms to a dict from each language to its forms in that language."""
 
 
 def find_word_forms(

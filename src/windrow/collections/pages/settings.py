@@ -76,10 +76,7 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of values that are a list of `noun`.
-
-    A text with a user or password is refused, and so is a text for which `check` raises ConfigError.
-    """
+    """Return the kind of a list of `noun`. `check` raises ConfigError for a text that is not valid."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)

@@ -93,10 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the UNIX time from which searches must not find the page.
-
-    Return None if the page does not set such a time, or if it is hidden already.
-    """
+    """Return the UNIX time from which searches must not find the page; None if it is unset, or the page is hidden."""
     return summary.until
 
 

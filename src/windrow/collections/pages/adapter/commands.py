@@ -69,8 +69,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
     """Remove a target's pages from the Summary Database and the crawler database.
 
-    Return the number of removed generations. Nothing is removed for an origin that was taken down for another
-    collection.
+    Return the number of removed generations. It is 0 for an origin that was taken down for another collection.
     """
     del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:

@@ -40,9 +40,8 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Write new and changed pages to an index, and remove pages that no longer exist.
+    """Write new and changed pages to an index, and remove pages that no longer exist. Return the number of each.
 
-    Return the number of written and the number of removed pages.
     An index without a manifest is emptied first. `pulse` is called between batches; if it returns False, the work
     stops.
     """
@@ -92,10 +91,7 @@ def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each version that the manifest lacks or has with another stamp, or that no longer exists.
-
-    Each id is given with whether the version exists.
-    """
+    """Yield the id of each version that is new, has changed or is only in the manifest, and whether it still exists."""
     stamps = manifest.stamps()
     indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
     for page in summary.read_findable():

@@ -151,11 +151,7 @@ class SummaryBatch:
     def _copy_replaceable_links(
         self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], old_rows: Mapping[int, Row | None]
     ) -> None:
-        """Copy the present links of generations to the past links if another reading may replace them.
-
-        `row_of_crawl` is a dict from the UUID of each crawl of the address to its observation. `old_rows` is a dict
-        from the id of each generation to the observation that describes it so far, or None.
-        """
+        """Copy the present links of an address's generations to the past links if another reading may replace them."""
         hashes_of_versions = [
             {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.content_crawls}
             for version in folded.versions
@@ -170,10 +166,7 @@ class SummaryBatch:
             self._past_link_hashes.setdefault(url_id, set())
 
     def _fold_addresses(self, urls: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
-        """Compute the generations of addresses from their observations, and write what has changed.
-
-        `urls` is a dict from the id of each address to the address.
-        """
+        """Compute the generations of the addresses `urls`, given by id, from their observations; write the changes."""
         url_ids = json.dumps(list(urls))
         observations = self._connection.execute(_SELECT_OBSERVATIONS, (url_ids,))
         observed_rows = {url_id: list(rows) for url_id, rows in groupby(observations, itemgetter(0))}
@@ -235,10 +228,9 @@ class SummaryBatch:
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
 
     def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
-        """Compute the generations of one address from all its observations, and collect what has changed.
+        """Compute the generations of one address from its observations `rows`, and collect the changes.
 
-        `rows` are the observations; `known_rows` is a dict from the id of each present generation to its row. Return
-        the ids of removed generations.
+        `known_rows` is a dict from the id of each present generation to its row. Return the ids of removed generations.
         """
         observations = [(_parse_observation(row), row[_SEEN_GENERATION]) for row in rows]
         row_of_crawl = {row[_SEEN_UUID]: row for row in rows}

@@ -250,10 +250,7 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write rows of `token_statistics`. `numbers` are word id, pile id and count of the first row, then of the next.
-
-    Many rows in one statement take half the time.
-    """
+    """Write rows of `token_statistics`. `numbers` has the word id, pile id and count of one row after the other."""
     max_parameters = 3 * ROWS_PER_STATEMENT
     for start in range(0, len(numbers), max_parameters):
         parameters = tuple(numbers[start : start + max_parameters])

@@ -295,10 +295,7 @@ class SummaryReader:
         return self._query_groups(_COUNT_GROUPS, representatives)
 
     def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of the URLs that the last attempt with a known result up to `as_of` found missing or gone.
-
-        `as_of` is in UNIX seconds.
-        """
+        """Return the ids of URLs that were missing or gone at the last known result up to `as_of` (UNIX seconds)."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()

@@ -204,10 +204,7 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update duplicates and suspects of piles in `windrow_regroup`, and remove the piles from it.
-
-        Return the number of piles.
-        """
+        """Update duplicates and suspects of the next piles of `windrow_regroup`; return the number of these piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

@@ -62,10 +62,7 @@ _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description. Missing fields are None, times are UNIX seconds.
-
-    `indexiness` is above 0 for a list of links, and below 0 for a page of content.
-    """
+    """A page's description. Missing fields are None, times are in UNIX seconds."""
 
     created: int | None
     updated: int | None
@@ -74,7 +71,7 @@ class Description:
     title: str | None
     headline: str | None
     description: str | None
-    indexiness: int
+    indexiness: int  # above 0 for a list of links, below 0 for a page of content
 
 
 def describe(
