@@ -62,7 +62,7 @@ def check_columns(columns: Iterable[TypedColumn]) -> None:
     names = set(KEYS)
     for column in columns:
         if not _COLUMN_NAME.fullmatch(column.name):
-            raise ConfigError(f"{column.name!r} cannot name a column: use a small letter, then also digits, - and _")
+            raise ConfigError(f"{column.name!r} cannot name a column: use one of a-z, then any of a-z, 0-9, - and _")
         if column.name in names:
             raise ConfigError(f"a column cannot be called {column.name!r}: another filter has this name")
         names.add(column.name)

@@ -246,7 +246,7 @@ TEXT_KEYS = frozenset({"inurl", "title", "headline", "link-text", "code", "quote
 """Keys of filters whose values are words next to each other."""
 
 FILTER_ABBREVIATIONS: Mapping[str, str] = MappingProxyType({"!": "is"})
-"""A dict from a character that replaces the key of a filter and its colon to that key: `!leaf` is `is:leaf`."""
+"""A dict from a character to the key of the filter that it abbreviates: `!leaf` is `is:leaf`."""
 
 
 Leaf = TypeVar("Leaf")

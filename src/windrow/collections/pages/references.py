@@ -168,7 +168,7 @@ class LinkMemo:
         return _POSSIBLE_TAG.findall(body)
 
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
-        """Remember each tag that, when it is parsed outside the page, has only references that the page has too.
+        """Remember the tags that have only references of the page when they are parsed outside the page.
 
         Tags that are long, not ASCII or in `_POSITIONAL_TAG` are not remembered. `url` and `page_references` are the
         address and all references of the page. All tags are parsed together, each followed by a link as a marker: if

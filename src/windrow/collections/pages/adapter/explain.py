@@ -107,7 +107,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
             continue
         yield f"  nearly the same text ({near_duplicate.similarity:.0%}) is at {near_duplicate.url}"
     if page.represented_by:
-        yield f"  searches show {page.represented_by} instead of it and its other duplicates"
+        yield f"  searches show {page.represented_by}, which represents this page and its other duplicates"
     yield from _describe_unfinished(page.tombstones)
     if lines := sorted(_yield_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
