@@ -1,6 +1,6 @@
 """Connect to servers, for all transports: allowed IP addresses, sockets, TLS contexts, and their errors.
 
-`windrow.fetch.politeness.guard` checks every IP address, except that of a proxy, before a connection to it is opened.
+`windrow.fetch.politeness.guard` checks each IP address before windrow connects to it, unless it is that of a proxy.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
 def refuse_proxy(site: Site) -> None:
     """Raise TerminalFailure if a site has a proxy. Transports that do not support proxies call this."""
     if site.proxy:
-        message = f"{public_address(site)}: it has a proxy, which only http and https can use"
+        message = f"{public_address(site)}: a proxy is set, but only http and https can use one"
         raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""The errors that sockets, resolvers and TLS raise, except UnicodeError for a host name that IDNA cannot encode."""
+"""The errors that sockets, resolvers and TLS raise. A host name that IDNA cannot encode raises UnicodeError instead."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:

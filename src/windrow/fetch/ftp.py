@@ -110,7 +110,7 @@ class FtpConnection(Connection):
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
         """Yield a session, and map errors in the block to errors about `path`.
 
-        The session is a new one if the server was asked in advance for a file other than `requested_path`.
+        If `expect` has requested a file other than `requested_path`, the session is a new one.
         """
         if self._expected and self._expected.path != requested_path:
             self._disconnect()  # the server sends a file that is not needed
@@ -129,7 +129,7 @@ class FtpConnection(Connection):
             raise
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file (RETR) into the sink, from `sink.start` on if it is unchanged and the server supports REST.
+        """Get one file (RETR). It is sent from `sink.start` on if it is unchanged and the server supports REST.
 
         Raises TransientFailure (SIZE_MISMATCH) if the server announces a size and another number of bytes arrives,
         since the file may be growing.
@@ -176,10 +176,7 @@ class FtpConnection(Connection):
     def _start_transfer(
         self, session: FtpSession, full_path: str, sink: Sink
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Start a transfer.
-
-        Return its offset, the size of the file or None if that is unknown, and the result of `open_data`.
-        """
+        """Start a transfer. Return its offset, the file's size (None: unknown), and the result of `open_data`."""
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):
@@ -195,7 +192,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Send REST or restart the sink. Return the start offset, and the size (None: unknown or in a later reply)."""
+        """Send REST for `sink.start`, or restart the sink. Return the offset and the size (None: not known yet)."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
@@ -209,8 +206,8 @@ class FtpConnection(Connection):
 
         The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
         unknown format, NLST follows: some servers send an empty list when their program for lists fails. MLSD returns
-        times. After LIST and NLST, the times are requested by MDTM, if the server has it. All commands together are
-        limited to the timeout of the listing.
+        times. After LIST and NLST, the times are requested by MDTM, if the server has it. `site.listing_timeout` limits
+        the time of these commands together.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -236,7 +233,7 @@ class FtpConnection(Connection):
             return _add_times(session, full_path, entries)
 
     def _list_any_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries by NLST, or [] if the server replies 450 or 5yz: some do if there are no files."""
+        """Return a folder's entries by NLST, or [] for the replies 450 and 5yz: some servers send them for no files."""
         try:
             return self._list_names(session, folder)
         except Refused:

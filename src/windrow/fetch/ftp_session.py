@@ -157,11 +157,11 @@ class FtpSession(ftplib.FTP):
             self.sock = None
 
     def open_data(self, command: str) -> tuple[socket.socket, str]:
-        """Send a command for data. Return the data connection and the reply that precedes the data."""
+        """Send a command that needs a data connection. Return this connection and the reply that precedes the data."""
         return self.accept_data(self.request_data(command))
 
     def request_data(self, command: str) -> socket.socket:
-        """Send a command for data. Return the socket for `accept_data`, which must be called next."""
+        """Send a command that needs a data connection. Return the socket for `accept_data`, which must follow."""
         source = self._dial_data() if self.site.passive else self.makeport()
         try:
             self.putline(command)
@@ -171,9 +171,9 @@ class FtpSession(ftplib.FTP):
         return source
 
     def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait for the reply that precedes the data. Return what `open_data` returns, or raise an ftplib error.
+        """Wait for the reply that precedes the data. Return the data connection and the reply.
 
-        `source` is the socket that `request_data` returned.
+        `source` is the socket that `request_data` returned. Raises an ftplib error if the server refuses the command.
         """
         try:
             reply = self.getmultiline()

@@ -1,6 +1,6 @@
 """The HTTP client of crawls and of `windrow try`, for which a response of any status is a result and not an error.
 
-Below it are functions for the heads of requests and responses, as sent and as archived, and for their fields.
+The module also has functions that make and read the header fields of requests and responses.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ResponseLimits(NamedTuple):
 
 
 class RequestBody(Protocol):
-    """A body of a request that is read while it is sent. `size` is in bytes."""
+    """The body of a request, which is read while it is sent. `size` is in bytes."""
 
     size: int
 
@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body; beyond the limit, raise StopReading if it may be cut, or else TerminalFailure."""
+        """Write a block of the body. Beyond the limit, raise StopReading if it may be cut, or else TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:
@@ -233,9 +233,9 @@ def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def kept_head(head: ResponseHead) -> bytes:
-    """Return a response's head as archived.
+    """Return the head of a response as it is archived, with lines that end with CRLF.
 
-    Lines end with CRLF. If the response is chunked, its framing fields are named `x-orig-...`.
+    If the response is chunked, its Transfer-Encoding and Content-Length are renamed to `x-orig-...`.
     """
     head_bytes = head.text
     if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):
@@ -262,7 +262,7 @@ def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
 
 
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the offsets of the first and the last byte of a Content-Range (RFC 9110, section 14.4), or (None, None).
+    """Return the offsets of the first and the last byte of a Content-Range, or (None, None) if it has no such offsets.
 
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))

@@ -111,7 +111,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        """End the open request after the connection was lost, without an error if the response is complete."""
+        """End the open request after the connection was lost by `error`, or closed by the server if that is None."""
         self.is_usable = False
         self.resume_writing()
         reader = self._reader
@@ -233,7 +233,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 async def connect_web(site: Site) -> HttpConnection:
-    """Connect to a web site, directly or through its proxy, with TLS to each of them whose scheme is https.
+    """Connect to a web site, directly or through its proxy, with TLS to each of the two if its scheme is https.
 
     Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake may take as long.
     `ca_bundle` is used for the site and for its proxy. Raises a TransportError.

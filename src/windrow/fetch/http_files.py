@@ -226,9 +226,9 @@ class HttpFiles(Connection):
         return length
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by the site's manifest or by its index page; return None if the index page does not exist.
+        """List a folder from the site's manifest or, if the site has none, from the folder's index page.
 
-        Raises a TransportError.
+        Return None if the index page does not exist. Raises a TransportError.
         """
         try:
             async with asyncio.timeout(self._site.listing_timeout):
@@ -277,9 +277,9 @@ def _status_error(head: ResponseHead, fields: Mapping[str, str], address: str) -
 def _range_size(
     status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
 ) -> int:
-    """Return how many bytes a response has, by its status and fields.
+    """Return the number of bytes that a response to the request for a range has, according to its status and fields.
 
-    Raises TerminalFailure unless they are `length` bytes from `start` on. If `may_be_short`, they may be fewer. Errors
+    Raises TerminalFailure unless it has the `length` bytes from `start` on, or fewer of them if `may_be_short`. Errors
     name `address`.
     """
     if status == 416:

@@ -1,7 +1,8 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
-The archived request does not contain secrets. They are overwritten where a response, an error or a listing repeats
-them, except short ones. botocore (the extra `s3`) signs requests to S3-compatible stores (AWS Signature Version 4).
+The archived request does not contain secrets. Where a response, an error or a listing repeats a secret, it is
+overwritten if it has at least `MIN_HIDDEN_LENGTH` characters. botocore (the extra `s3`) signs requests to S3-compatible
+stores (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -61,7 +62,6 @@ def _read_file(secret: Secret, path: Path) -> str:
 
 
 def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
-    """Return the error for a secret that cannot be read. Its message contains the place only if it is a valid one."""
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
     return TerminalFailure(
         f"the secret at {place} cannot be read: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run"
@@ -116,14 +116,14 @@ class SentSecrets:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        """The pattern of all spellings of the secrets, of which there is at least one. It takes 0.2 s to compile."""
+        """A pattern that matches all spellings of the secrets. It needs a secret, and takes 0.2 s to compile."""
         return re.compile("|".join(map(_pattern_of, self._longest_first)).encode())
 
     def __repr__(self) -> str:
         return "SentSecrets()"
 
     def url(self, url: str) -> str:
-        """Return a URL with the secrets that are sent in its query."""
+        """Return `url` with the secrets that are sent in the query added to it."""
         if not self._query:
             return url
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
@@ -135,7 +135,7 @@ class SentSecrets:
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text)
 
     def hide_text(self, text: str) -> str:
-        """Overwrite the secrets in a text, as `hide` does in bytes; return the new text."""
+        """Return a text in which the secrets are overwritten, as by `hide`."""
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
@@ -143,11 +143,11 @@ class SentSecrets:
         return self._may_contain_secret(text) and self._pattern.search(text) is not None
 
     def _may_contain_secret(self, text: bytes) -> bool:
-        """Return False if a text cannot have a secret: it has neither a plain one nor a character of escaped forms."""
+        """Return False if a text has neither a plain secret nor a character that escapes others."""
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text. Return what can be written, and the last bytes, which may begin a secret."""
+        """Overwrite the secrets in a text. Return it in two parts: the second are the bytes that may begin a secret."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
@@ -176,7 +176,7 @@ def _pattern_of(text: str) -> str:
 
 
 def _spellings(character: str) -> Iterator[str]:
-    """Yield patterns for the spellings of a character: plain, or escaped for URLs, JSON or HTML, also repeatedly."""
+    """Yield patterns for the spellings of a character: plain, or escaped for URLs, JSON or HTML, once or repeatedly."""
     code, encoded = ord(character), character.encode("utf-8", "surrogateescape")
     yield re.escape(encoded).decode("latin-1") if character.isascii() else "".join(rf"\x{byte:02x}" for byte in encoded)
     yield "".join(f"%(?:25){{0,2}}{_any_case(f'{byte:02x}')}" for byte in encoded)
@@ -242,7 +242,7 @@ class HidingConnection(Connection):
     async def list(self, folder: str) -> list[ListingEntry] | None:
         """List a folder, with secrets overwritten in names.
 
-        Such an entry gets the reason UNSAFE_NAME, unless it has another, since it cannot be requested any more.
+        An entry with such a name cannot be requested any more. It gets the reason UNSAFE_NAME if it has no reason yet.
         """
         with _hide_in_errors(self._secrets):
             entries = await self._connection.list(folder)

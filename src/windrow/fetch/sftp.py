@@ -130,7 +130,7 @@ async def open_channel(site: Site) -> SftpChannel:
 async def _start_sftp(
     site: Site, checker: _HostKeyChecker, key_kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
 ) -> SftpChannel:
-    """Connect to a server by its host key of one kind, log in with what `_credentials` returned, and start SFTP."""
+    """Connect to a server with a host key of the kind `key_kind`, log in with `keys` or `password`, and start SFTP."""
     sock = await asyncio.to_thread(connect_socket, site, 22)
     try:
         connection = await asyncssh.connect(
@@ -179,7 +179,6 @@ def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None
 
 
 def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
-    """Return the error for a host key that is not pinned. Its hint is the command that pins the key."""
     hint = f"ask the server's owner if this key is right, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
         pinned_keys = ", ".join(site.host_keys)

@@ -42,7 +42,7 @@ _ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
 }
 
 Response = tuple[int, memoryview]
-"""The kind of a packet, and its content after the number of the request, which only the greeting does not have."""
+"""The kind of a packet, and its content after the number of the request. The greeting has no such number."""
 
 
 class Attributes(NamedTuple):
@@ -154,7 +154,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the SFTP version, or raise SFTPBadMessage if it uses another one.
+        """Agree with the server on version 3 of SFTP. Raises SFTPBadMessage if the server uses another version.
 
         If the server states how many bytes a read may have, adapt `block_size`.
         """

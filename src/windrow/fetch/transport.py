@@ -33,9 +33,10 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file, whose time is `modified`, was replaced after an earlier transfer put a part into `sink`.
+    """Return whether a file was replaced since an earlier transfer wrote a part of it into `sink`.
 
-    If a time is unknown, the file counts as the same. Only whole seconds are compared: some protocols lack fractions.
+    `modified` is the file's present time. If a time is unknown, the file counts as the same. Only whole seconds are
+    compared, since some protocols lack fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False
@@ -86,12 +87,13 @@ class Connection(Protocol):
     def expect(self, path: str) -> None:
         """Announce the file for which `get` will be called next, with an empty sink.
 
-        A connection may request it at once, while the present file is still being written. `get` raises its errors.
+        A connection may request the file at once, while the present one is still being written. Errors of this request
+        are raised by `get`.
         """
         del path
 
     async def close(self) -> None:
-        """Close the connection, in the way that its protocol demands if that is quick."""
+        """Close the connection. Log out first if the protocol has a quick way."""
         ...
 
     async def __aenter__(self) -> Self:

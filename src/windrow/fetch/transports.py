@@ -1,4 +1,4 @@
-"""The transports by scheme: FTP, SFTP, HTTP and folders."""
+"""The transports for the schemes of sites: FTP, SFTP, HTTP and folders."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports, "" if it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Return a connection to a site, which is logged in if its protocol has a login.
+        """Connect to a site, and log in if its protocol has a login.
 
-        `Site.secret` does not appear in errors and listings. Raises TransportError, or MissingExtra without the extra.
+        `Site.secret` is overwritten in errors and listings. Raises TransportError, or MissingExtra without the extra.
         """
         try:
             module = import_module(self.module)

@@ -44,9 +44,9 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Words next to each other in one of `fields`, which are (name, weight in the score).
+    """The document has the words of `text` next to each other in one of `fields`: pairs (name, weight in the score).
 
-    If `prefix` is true, the last word may be the beginning of a longer one. A text without words does not match.
+    If `prefix` is true, the last word may be the beginning of a longer one. A `text` without words matches nothing.
     """
 
     text: str
@@ -56,7 +56,7 @@ class WordSequence:
 
 @dataclass(frozen=True, slots=True)
 class MarkIn:
-    """The mark in `field` is one of `values`."""
+    """The document has at least one of `values` as a mark in `field`."""
 
     field: str
     values: tuple[str, ...]
@@ -64,7 +64,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """The mark in `field` is `text`. If `before`, any text may precede it; if `after`, any text may follow it."""
+    """The document has the mark `text` in `field`, perhaps with other text before it (`before`) or after (`after`)."""
 
     field: str
     text: str
@@ -74,7 +74,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """The number in `field` is at least `low` and at most `high`. None means that there is no limit."""
+    """The document has a number in `field` that is at least `low` and at most `high`. None means no limit."""
 
     field: str
     low: int | None = None
@@ -83,7 +83,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class NumberIn:
-    """The number in `field` is one of `values`."""
+    """The document has at least one of `values` as a number in `field`."""
 
     field: str
     values: tuple[int, ...]
@@ -102,7 +102,7 @@ NewLeaf = TypeVar("NewLeaf")
 
 
 def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tree[NewLeaf]:
-    """Return a copy of a query's tree in which `new_leaf(leaf)`, such as a clause, replaces each leaf."""
+    """Return a copy of a query's tree in which each leaf is replaced with the result of `new_leaf(leaf)`."""
     match node:
         case Not(part):
             return Not(replace_leaves(part, new_leaf))
@@ -115,10 +115,10 @@ def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tre
 
 
 def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], Clause]) -> Clause:
-    """Return a clause that requires at least `count` of a query's words and phrases, except excluded ones.
+    """Return a clause that requires at least `count` of the words and phrases that `searched_terms` yields for a query.
 
-    It also requires each part of the query that has none of these words. A filter that is joined with a word by OR is
-    not required. `leaf_clause` returns the clause for a leaf.
+    The clause also requires each part of the query without such words and phrases, such as a filter. It does not
+    require a filter that OR joins with a word. `leaf_clause` returns the clause for a leaf.
     """
     terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
@@ -128,7 +128,7 @@ def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], C
 
 
 def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
-    """Return the clause that requires the words of a leaf next to each other in one of `fields`: (name, weight)."""
+    """Return the clause that requires the words of `leaf` next to each other in one of `fields`: (name, weight)."""
     text, prefix = searched_text(leaf)
     return WordSequence(" ".join(index_words(text)), fields, prefix)
 
@@ -137,9 +137,9 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 
 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
-    """Return the clause of `word_sequence` for a leaf or, for a word, one that also finds its forms in `word_forms`.
+    """Return the clause of `word_sequence` for `leaf`. If `leaf` is a word, the clause also finds its `word_forms`.
 
-    A form is searched in documents of its language, and in documents of an unknown language. Other forms of phrases and
+    A form is searched in documents of its language, and in documents of an unknown language. Forms of phrases and
     prefixes are not searched.
     """
     sequence = word_sequence(leaf, fields)
@@ -163,7 +163,7 @@ UNKNOWN_LANGUAGE = "und"
 
 
 def language_marks(tag: str) -> list[tuple[str, str]]:
-    """Return the marks of a document's language: its tag and each shorter tag, or the mark for an unknown language.
+    """Return the marks for a document's language `tag`: the tag and each shorter tag, or `und` for an empty tag.
 
     >>> language_marks("de-AT"), language_marks("")
     ([('lang', 'de'), ('lang', 'de-at')], [('lang', 'und')])
@@ -177,8 +177,8 @@ def language_marks(tag: str) -> list[tuple[str, str]]:
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
-    `scopes` contains the index field for each key whose filter searches for words. The other filters use the fields
-    `published`, `updated`, `lang`, `source`, `site`, `host`, `port` and `url`.
+    `scopes` is a dict from each key whose filter searches for words to the index field. The other filters use the
+    fields `published`, `updated`, `lang`, `source`, `site`, `host`, `port` and `url`.
     """
     match leaf:
         case Filter(key="lang" | "source" as key, value=str(mark)):
@@ -209,7 +209,7 @@ _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address 
 
 
 def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
-    """Return (field, value) of the marks by which `filter_clause` finds a document by its normalised address, `url`.
+    """Return the marks of a document with the normalised address `url` for the filters by host, site and address.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]

@@ -1,6 +1,6 @@
-"""Filters by the columns of collections: how their values are read, what is indexed for them, and their clauses.
+"""Read filters by the columns of a collection, make clauses of these filters, and index the columns of records.
 
-An index has fields for each column of its collection. They are named after the column and its type.
+An index has one or two fields for each column. They are named after the column and its type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from windrow.query.tree import KEYS, And, Filter, read_time_span
 from windrow.query.word import indexable_text, words
 
 LACKING = "lacking"
-"""The name of the index field with the names of the columns for which a record has no value or an unreadable one."""
+"""The index field with the names of the columns for which a record has no value, or an unreadable one."""
 
 _MAX_NAME_CHARACTERS = 2_000  # of an indexed NAME: a longer one cannot be typed, and counts as missing
 _COLUMN_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
@@ -40,7 +40,7 @@ _FIELD_KINDS = {
     ColumnType.NUMBER: {"number": "number"},
     ColumnType.DATE: {"first": "number", "last": "number"},
 }
-"""The prefix of each field that the index has for a column, and the kind of the field, by the column's type."""
+"""The fields that an index has for each type of column: a dict from the prefix of a field's name to its kind."""
 
 
 class Bounds(NamedTuple):
@@ -51,25 +51,25 @@ class Bounds(NamedTuple):
 
 
 class ColumnEntries(NamedTuple):
-    """What an index document has for a record's columns: pairs of field and text or mark, and of field and number."""
+    """The columns of a record as they are indexed: pairs (field, text or mark) and pairs (field, number)."""
 
     texts: tuple[tuple[str, str], ...]
     numbers: tuple[tuple[str, int], ...]
 
 
 def check_columns(columns: Iterable[TypedColumn]) -> None:
-    """Raise ConfigError if a column has no valid name, or the name of another column or filter."""
+    """Raise ConfigError if the name of a column is not valid, or is the name of another column or of a filter."""
     names = set(KEYS)
     for column in columns:
         if not _COLUMN_NAME.fullmatch(column.name):
-            raise ConfigError(f"{column.name!r} cannot name a column: use small letters, digits, - and _")
+            raise ConfigError(f"{column.name!r} cannot name a column: use one of a-z, then any of a-z, 0-9, - and _")
         if column.name in names:
             raise ConfigError(f"a column cannot be called {column.name!r}: another filter has this name")
         names.add(column.name)
 
 
 def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
-    """Parse a query that may filter by these columns, which may belong to several collections.
+    """Parse a query that may filter by `columns`, which may belong to several collections.
 
     >>> column = TypedColumn("price", ColumnType.NUMBER)
     >>> parse_query("price:2..5", [column]).root
@@ -87,12 +87,12 @@ def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
 
 
 def _read_text(types: frozenset[ColumnType], text: str) -> str | None:
-    """Return a text if it is a valid value of a filter by a column of one of these types, or None if it is not."""
+    """Return `text` if it is valid as the value of a filter by a column of one of `types`, otherwise None."""
     return text if any(_read_value(type_, text) is not None for type_ in types) else None
 
 
 def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
-    """Return the fields that an index has for columns, and the field LACKING, or () if there are no columns."""
+    """Return the fields that an index has for `columns`, and the field LACKING, or () if there are no columns."""
     fields = [
         IndexField(f"{prefix}_{column.name}", kind)
         for column in columns
@@ -102,7 +102,7 @@ def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
 
 
 def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries:
-    """Return what an index stores for a record, so that searches can filter by its columns."""
+    """Return the entries with which an index finds `record` when a search filters by `columns`."""
     texts: list[tuple[str, str]] = []
     numbers: list[tuple[str, int]] = []
     for column in columns:
@@ -141,7 +141,7 @@ def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
 
 
 def read_dates(text: str) -> Bounds | None:
-    """Return the first and last second of a date, or of a range of dates, or None if the text is not valid.
+    """Return the first and last second of a date or a range of dates in UNIX time, or None if `text` is not valid.
 
     A date is a year, month, week, day or time.
 
@@ -152,7 +152,7 @@ def read_dates(text: str) -> Bounds | None:
 
 
 def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
-    """Return what a filter by this type of column searches for, or None if the text of its value is not valid."""
+    """Return what a filter with the value `text` searches for in a column of this type, or None if it is not valid."""
     match type_:
         case ColumnType.TEXT:
             return text if words(text) else None
@@ -167,9 +167,9 @@ def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
 
 
 def _read_range(text: str, read: Callable[[str], Bounds | None]) -> Bounds | None:
-    """Return the bounds of one value or of `LOW..HIGH`, where one may be left out, or None if the text is not valid.
+    """Return the bounds of a value or a range (`LOW..HIGH`, `LOW..` or `..HIGH`), or None if `text` is not valid.
 
-    `read` returns the bounds of one value. A range that contains nothing is not valid.
+    `read` returns the bounds of one value. A range is not valid if LOW is greater than HIGH.
     """
     low_text, dots, high_text = text.strip().partition("..")
     low, high = read(low_text), read(high_text)
@@ -241,7 +241,7 @@ def _read_name(value: Any) -> str | None:
 
 
 def _read_words(value: Any) -> str | None:
-    """Return the words that are indexed for a text or number, or None if there are none."""
+    """Return the words of a text or number for the index, or None if it has none and for any other value."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = str(value)
@@ -259,4 +259,4 @@ _RECORD_READERS: Mapping[ColumnType, Callable[[Any], Any]] = {
     ColumnType.DATE: _read_period,
     ColumnType.SWITCH: _read_switch,
 }
-"""For each type of column, the function that returns what is indexed for a value of a record, or None for nothing."""
+"""For each type of column, the function that returns what is indexed for a value of a record (None: nothing)."""

@@ -26,7 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking: the weight of each folded word, greater for rare words, and their `total`."""
+    """A query prepared for ranking: the weight of each folded word (rare words weigh more), and the `total` weight."""
 
     weights: Mapping[str, float]
     total: float
@@ -35,7 +35,7 @@ class RankingQuery(NamedTuple):
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
-    """Return a query prepared for ranking. `frequency` has the number of pages, out of `page_count`, with each word."""
+    """Prepare a query for ranking. `frequency` is a dict from word to the number of pages with it (of `page_count`)."""
     terms = list(searched_terms(query.root))
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
@@ -48,7 +48,7 @@ def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int,
 def similarity(query: RankingQuery, text: str | None) -> float:
     """Return how similar a short text, such as a title, is to the query, from 0 to 1.
 
-    It is 1 if the text has all words of the query and only these, and 0.7 if it has twice as many other words too.
+    It is 1 if the text has all words of the query and no others, and 0.7 if it also has twice as many others.
     """
     text_words = first_words(text) if text else ()
     if not text_words:
@@ -138,7 +138,7 @@ def relaxed_queries(query: Query) -> Iterator[tuple[Query, float]]:
 
 
 def required_terms(query: Query, share: float) -> int:
-    """Return how many of a query's words and phrases are required: a share of them, but at least 1."""
+    """Return how many of a query's words and phrases are required: the given share of them, but at least 1."""
     return max(1, round(len(list(searched_terms(query.root))) * share))
 
 
@@ -159,7 +159,7 @@ def split_names(query: Query) -> Query | None:
 
 
 def _split_node(node: Node) -> Node:
-    """Return a tree with the names in its words split, except in its excluded parts."""
+    """Return the tree `node` with the names in its words split. Excluded parts are not changed."""
     match node:
         case Word(text, prefix):
             names = [part for part in _NAME_SEPARATOR.split(text) if index_words(part)]
@@ -203,7 +203,7 @@ def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
 
 
 def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the part of a text that has the most different hits, or the beginning of a text without hits, in pieces.
+    """Return the snippet of a text in pieces: the part with the most different hits or, without hits, the beginning.
 
     >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))
@@ -237,7 +237,7 @@ def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int,
 
 
 def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return where a snippet begins: near the first hit of the part of a text that has the most different hits."""
+    """Return where the snippet begins: at most `_MAX_LEAD` characters before the part with the most different hits."""
     best_start, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
         hits_shown = {

@@ -1,4 +1,4 @@
-"""Split a query into tokens and parse it to a tree. Every text is valid: what is not an operator or filter is a word.
+"""Split a query into tokens and make a tree of them. Every text is a valid query.
 
 The language:
 
@@ -49,7 +49,7 @@ MAX_DEPTH = 20  # nested parentheses; those deeper inside only separate words
 _KEY = re.compile(r"([A-Za-z][\w-]*):", re.ASCII)
 
 FilterReaders: TypeAlias = Mapping[str, Callable[[str], Value | None]]
-"""The functions that read the values of filters, by key. They return None for a value that is not valid."""
+"""A dict from the key of a filter to the function that reads its value, or returns None if the value is not valid."""
 
 NO_COLUMNS: FilterReaders = MappingProxyType({})
 
@@ -135,7 +135,7 @@ class _Scanner:
         yield self._read_word(note)
 
     def _read_quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start`, and move `offset` after it; return None if none is complete."""
+        """Return the phrase that begins at `start` and move `offset` after it, or return None if there is none."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None

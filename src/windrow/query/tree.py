@@ -103,9 +103,10 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """The value of `links-to:` or `url:`: a host name or a URL without scheme; the other one is None.
+    """The value of `links-to:` or `url:`: a host name in `host`, or a URL without its scheme in `url`.
 
-    In `links-to:`, a host name includes all hosts below it, and a port that is None means any port.
+    The other one of these two is None. In `links-to:`, a host name includes all hosts below it, and a port that is None
+    means any port.
     """
 
     host: str | None
@@ -151,7 +152,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return the value of a `site:` filter, which includes all hosts below its host, or None if it is not valid.
+    """Return the value of a `site:` filter, or None if it is not valid. The filter finds all hosts below its host too.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
@@ -191,12 +192,10 @@ def _normal_host(text: str) -> str | None:
 
 
 def _read_text(text: str) -> str | None:
-    """Return the text unchanged, or None if it does not contain a word."""
     return text if words(text) else None
 
 
 def _read_address_part(text: str) -> str | None:
-    """Return a part of an address with its percent escapes decoded, or None if it does not contain a word."""
     return _read_text(unquote(text) if "%" in text else text)
 
 
@@ -241,13 +240,13 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
         "source": _read_source,
     }
 )
-"""The functions that read the values of filters, by key. They return None for a value that is not valid."""
+"""A dict from the key of each filter to the function that reads its value, or returns None if it is not valid."""
 
 TEXT_KEYS = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
 """Keys of filters whose values are words next to each other."""
 
 FILTER_ABBREVIATIONS: Mapping[str, str] = MappingProxyType({"!": "is"})
-"""The key of a filter by the character that may replace it and its colon: `!leaf` is `is:leaf`."""
+"""A dict from a character to the key of the filter that it abbreviates: `!leaf` is `is:leaf`."""
 
 
 Leaf = TypeVar("Leaf")

@@ -54,7 +54,7 @@ def _is_of_word(letter: str) -> bool:
 
 
 class _WordLetters(dict[int, str]):
-    """The folded letters of characters by code point; characters that are not part of words become spaces."""
+    """A cache by code point: the folded letters of a character, or a space if words cannot contain the character."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(
@@ -66,7 +66,7 @@ class _WordLetters(dict[int, str]):
 
 
 class _FoldedLetters(dict[int, str]):
-    """Folded characters by code point; a character is kept if folding does not give exactly one letter."""
+    """A cache by code point: the folded character, or the same character if folding does not give exactly one."""
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(code)
@@ -84,7 +84,7 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache by code point: a character for the full-text table.
+    """A cache by code point: a character as it is written into the full-text table.
 
     It is folded as by `words`, or unchanged if SQLite derives the same word from it.
     """

@@ -13,7 +13,7 @@ STEMMERS: Mapping[str, str] = {
     "nn": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish",
 }  # fmt: skip
-"""The names of Tantivy's stemmers, by language (BCP 47)."""
+"""A dict from a language (BCP 47) to the name of Tantivy's stemmer."""
 MIN_LENGTH = 4
 """The minimum length of a word whose forms are searched. The stem of a shorter word begins too many words."""
 MAX_FORMS = WORD_FORMS.number
@@ -22,7 +22,7 @@ _MIN_PREFIX = 3
 _MAX_ENDING = 8  # characters by which a form may be longer than the word
 
 WordForms: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""The other forms of each word of a query by language. Words and languages without other forms are left out."""
+"""A dict from each query word that has other forms to a dict from each language to its forms in that language."""
 
 
 def find_word_forms(

@@ -99,7 +99,7 @@ READABLE_TYPES = frozenset(
         "application/xml", "text/xml",
     )
 )  # fmt: skip
-"""Media types of documents that have a reader, except the general types of JSON, of which only feeds are read."""
+"""Media types of documents that have a reader. The general types of JSON are missing: only feeds in JSON are read."""
 
 _UNREADABLE_ENDINGS = """
 7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img
@@ -138,7 +138,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type as `parse_mime` does, which shortens the text first, so that the cache stays small."""
+    """Parse a Content-Type for `parse_mime`, which has cut it so that the cache stays small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

@@ -156,7 +156,7 @@ def identify_redirect(url: str, fragment: str | None) -> bytes:
 
 
 def identify_hidden(digest: bytes, reason: str) -> bytes:
-    """Return the identity of a document that searches must not find for `reason`; `digest` is that of its text pile."""
+    """Return the identity of a document that `reason` hides from searches; `digest` is that of its text pile."""
     return _hash_parts("hidden", digest.hex(), reason)
 
 
@@ -221,7 +221,6 @@ def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received, or None if it did not keep the body of a 2xx answer."""
     capture = attempt.kept
     if capture is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
@@ -229,7 +228,6 @@ def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect that an attempt received, or None if it received none with a valid target."""
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None

@@ -34,7 +34,7 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
-        """Follow the robots directives for the user agent `agent`.
+        """Obey the robots directives for the user agent `agent`.
 
         If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
         returned for a document, besides those of `meta` refreshes. The step `summarise` reports pages with more links.
@@ -137,7 +137,7 @@ class LinkMemo:
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a page, and those of its references that are not known from earlier pages.
 
-        If all tags of the page are known, these are its own address and no references. Relative references may be
+        If all tags of the page are known, the address `url` and no references are returned. Relative references may be
         returned again, because they have another target in another folder.
         """
         possible_tags = self._scan_tags(fields, body)
@@ -168,7 +168,7 @@ class LinkMemo:
         return _POSSIBLE_TAG.findall(body)
 
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
-        """Remember each tag that, when it is parsed outside the page, has only references that the page has too.
+        """Remember the tags that have only references of the page when they are parsed outside the page.
 
         Tags that are long, not ASCII or in `_POSITIONAL_TAG` are not remembered. `url` and `page_references` are the
         address and all references of the page. All tags are parsed together, each followed by a link as a marker: if
@@ -277,7 +277,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the addresses of references, except `data:` and fragments; count those beyond the cap in `left_out`."""
+    """Return the addresses of references that are neither `data:` nor fragments; count the excess in `left_out`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references[:_MAX_ASSET_REFERENCES]

@@ -103,7 +103,7 @@ def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[
 
 
 def _list_origins(address: Parts) -> tuple[str, ...]:
-    """Return the origins that a seed includes: several on the usual port, only its own on another port."""
+    """Return the origins that a seed includes: several if it has the usual port, otherwise only its own."""
     if address.port is not None:
         return (address.origin,)
     return tuple(

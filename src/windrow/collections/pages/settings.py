@@ -76,7 +76,7 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a list of `noun` without user or password; `check` raises ConfigError for an invalid text."""
+    """Return the kind of a list of `noun`. `check` raises ConfigError for a text that is not valid."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)
@@ -98,7 +98,6 @@ def _check_address(text: str) -> None:
 
 
 def _read_patterns(value: Any, root: Path) -> tuple[str, ...]:
-    """Read a list of regular expressions; raise ConfigError for one that is not valid."""
     patterns: tuple[str, ...] = TEXTS.read(value, root)
     for pattern in patterns:
         try:
@@ -126,7 +125,7 @@ SETTINGS = (
         "pages.operator",
         TEXT,
         "",
-        "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, as robots.txt may name it",
+        "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, which robots.txt may name",
     ),
     Setting("pages.contact", TEXT, "", "web page or mailbox that the user agent names; empty: the workspace's contact"),
     Setting("pages.user_agent", TEXT, "", "the whole user agent; empty: OPERATOR-crawler (for CONTACT)"),
@@ -167,7 +166,7 @@ SETTINGS = (
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "maximum memory for reading one page"),
     Setting("pages.limits.pages", count(1, 10**6), LIMITS.pages, "maximum number of pages of one PDF"),
     Setting(
-        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum number of characters of a PDF or text"
+        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum characters of a PDF or of plain text"
     ),
     Setting("pages.limits.links", count(1, 10**7), LIMITS.links, "maximum number of links of one page"),
 )
@@ -175,7 +174,7 @@ SETTINGS = (
 SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
     Setting(
-        "hosts", HOSTS, [], "more hosts of the site, or HOST:PORT; .example.org: that host and all below it, *: any"
+        "hosts", HOSTS, [], "more hosts of the site: HOST or HOST:PORT; .example.org: it and all hosts below it; *: any"
     ),
     Setting("paths", PATHS, [], "the only paths that are requested, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
@@ -205,8 +204,8 @@ SOURCE_SETTINGS = (
         SITEMAPS_OF_ORIGIN.number,
         "maximum number of sitemaps of a host in one run",
     ),
-    Setting("ignore", SELECTORS, [], "CSS selectors of elements whose text is ignored, but not their links"),
-    Setting("ignore_text", PATTERNS, [], "regular expressions of text within a line that is ignored"),
+    Setting("ignore", SELECTORS, [], "CSS selectors of elements whose text is ignored; their links are not ignored"),
+    Setting("ignore_text", PATTERNS, [], "regular expressions; text that they match within a line is ignored"),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
@@ -263,7 +262,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _refuse_foreign(scope: Scope, setting: str, addresses: Iterable[str]) -> None:
-    """Raise ConfigError for an address in `setting` that is not on a host of the source, and would not be requested."""
+    """Raise ConfigError for an address in `setting` that is not on a host of the source: it would not be requested."""
     for address in addresses:
         url = parts(normalise(address).url)
         if not scope.owns(url):

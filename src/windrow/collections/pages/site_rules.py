@@ -246,7 +246,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record what a sitemap or feed has beyond the cap and, for a sitemap, what of it cannot be read, and why."""
+        """Record how many entries of a sitemap or feed exceed the cap and, for a sitemap, why a part cannot be read."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return
@@ -265,9 +265,9 @@ class SiteRules:
         return self._offer_sitemaps(job.url, depth, iter(index.entries))
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the allowed assets of a page, up to the caps; none if it was not requested as a page.
+        """Return the allowed assets of a document that was requested as a page, up to the caps.
 
-        The list is also empty if the assets of the site are not stored.
+        The list is empty if the document was not requested as a page, or if the assets of the site are not stored.
         """
         is_page = job.kind == CrawlType.FILE_CRAWL
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []

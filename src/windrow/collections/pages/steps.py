@@ -93,7 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the UNIX time from which searches must not find the page; None if it sets none or is hidden already."""
+    """Return the UNIX time from which searches must not find the page; None if it is unset, or the page is hidden."""
     return summary.until
 
 

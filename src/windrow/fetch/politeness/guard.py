@@ -182,7 +182,7 @@ def host_pattern(text: str, setting: str) -> str:
 
 
 def host_matches(pattern: str, host_name: str) -> bool:
-    """Return whether a host in its normal form matches a pattern from `host_pattern`."""
+    """Return whether a host name in normal form matches `pattern`, which `host_pattern` has returned."""
     if pattern.startswith("."):
         return host_name.endswith(pattern) or host_name == pattern[1:]
     return pattern in {host_name, "*"}

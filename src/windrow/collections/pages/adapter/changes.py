@@ -51,9 +51,9 @@ class Edition(NamedTuple):
     `end` is the time when the page was found to be gone or changed, or None if the version is still present. `kind` is
     the media type, `size` is in bytes, and `redirect` is the target of a redirect. `duplicate_of` is the address of the
     original if the version is marked as a duplicate. `copies` is the number of other addresses with the same text now.
-    `indexed` tells whether its text can be searched for; `words` is the number of different words. `reason` is why it
-    has no text or only a part, or why it is not the page that was requested; otherwise it is empty. `suspected` tells
-    whether it is present and suspected of being a soft 404.
+    `indexed` tells whether the text can be searched for; `words` is the number of its different words. `reason` is why
+    the version has no text or only a part of it, or why it is not the page that was requested; otherwise empty.
+    `suspected` tells whether the version is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -119,7 +119,7 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
 
 
 def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) -> dict[int, str]:
-    """Describe how each version differs from the one before it; return the descriptions by version id.
+    """Return a dict from the id of a version to a description of how it differs from the version before it.
 
     Only the last `_MAX_COMPARED_VERSIONS` versions are compared. The first of them has no description.
     """
@@ -206,11 +206,11 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
 
 
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
-    """Yield the changes that the selected attempts at an address found.
+    """Yield the changes that the selected attempts at an address found (`timeline.visit_times`).
 
-    The beginning and the end of a redirect are not yielded, unless it replaces another version or another version
-    replaces it. A page with a refresh to another page is a page, and not a redirect. A page is gone when its version
-    ends and no other version begins at that time.
+    A redirect that begins or ends is only yielded if it replaces another version or another version replaces it. A page
+    with a refresh to another page is a page, and not a redirect. A page is gone when its version ends and no other
+    version begins at that time.
     """
     previous: PageVersion | None = None
     for number, version in enumerate(timeline.versions):
@@ -241,11 +241,11 @@ def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str,
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Return the numbers of attempts by exit code, corrected by what was found when their files were read.
+    """Return the number of attempts with each exit code, corrected after their files were read.
 
-    `counted` are the numbers to correct: a file of an unknown type from which a text was read counts as ingested.
-    `facts` are the first and the last number of the attempts. Returns `counted` unchanged if the Summary Database does
-    not contain all these attempts.
+    `counted` are the numbers before the correction. A file of an unknown type from which a text was read counts as
+    ingested. `facts` are the first and the last number of the attempts. Returns `counted` unchanged if the Summary
+    Database does not contain all these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with open_existing_summary(workspace) as summary:
@@ -263,7 +263,7 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the new, changed, gone and moved pages that sessions wrote, by source and kind of change.
+    """Return a dict from each source to its numbers of new, changed, gone and moved pages that sessions wrote.
 
     `facts` are the first and the last number of the sessions. The result is empty if there is no Summary Database.
     """
@@ -275,7 +275,7 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the new, changed, gone and moved pages that attempts observed, by source and kind of change.
+    """Return a dict from each source to its numbers of new, changed, gone and moved pages that attempts observed.
 
     `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
     yet, or if there is no Summary Database.
@@ -287,10 +287,11 @@ def content_of_attempts(
 
 
 def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count, by reason, the present documents that were not read, were read in part, or are not the requested ones.
+    """Return the number of present documents with each reason.
 
-    Reasons in `REPORTED_ELSEWHERE` are not counted. The result is empty if `facts` is not None, because a session
-    reports these documents as left out.
+    A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. Reasons
+    in `REPORTED_ELSEWHERE` are left out. The result is empty if `facts` is not None, because a session reports these
+    documents as left out.
     """
     if facts is not None:
         return {}
@@ -300,7 +301,7 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
 
 
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Count the changes by source and kind.
+    """Return a dict from each source to the numbers of its changes of each kind.
 
     A version that is a page with a refresh to another page counts as MOVED when it begins, besides NEW or CHANGED.
     Pages whose origin has no source are left out.
@@ -356,10 +357,10 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and since when the page was gone then, or None.
+    """Return the last version that began before the end of a period, and its end, or None if it lasted longer.
 
-    The time is None if the version had not ended. `text` is the period, or empty for the latest version. Raises
-    WindrowError if no version began before the end of the period.
+    `text` is the period, or empty for the latest version. Raises WindrowError if no version began before the end of the
+    period.
     """
     candidates = versions
     if text:

@@ -67,9 +67,9 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-    """Remove a target's pages from the Summary Database and the crawler database; return how many generations it had.
+    """Remove a target's pages from the Summary Database and the crawler database.
 
-    Nothing is removed for an origin that was taken down for another collection.
+    Return the number of removed generations. It is 0 for an origin that was taken down for another collection.
     """
     del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:
@@ -86,11 +86,11 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Remove the remains of deleted pages, and return messages.
+    """Remove the remains of deleted pages. Return a message for each database that still has remains.
 
     Duplicates are updated, and the search index is rebuilt, because removed documents remain in its files for a while.
-    Both databases are rewritten, and files of killed replays are deleted. There is a message for each database whose
-    write-ahead log still has remains because another process reads it. `pulse` is called between parts of the work.
+    Both databases are rewritten; one that another process reads has remains in its write-ahead log. Files of killed
+    replays are deleted. `pulse` is called between parts of the work.
     """
     refuse_foreign(workspace.section(Pages).index)
     summary_path = workspace.section(Pages).summary_database
@@ -197,7 +197,7 @@ def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iter
         wrong_values = [*find_wrong_values(connection)]
     yield from (Fault(name, problem, _REBUILD_HINT) for problem in wrong_values)
     if wrong_values:  # the other checks would fail at these values
-        yield Fault(name, "because of these values, the rest of it and the index were not checked", _REBUILD_HINT)
+        yield Fault(name, "the rest of the database and its index were not checked", _REBUILD_HINT)
         return
     last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
     if last_attempt > last_in_ledger:
@@ -212,7 +212,7 @@ def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iter
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
-    """Yield one message for each problem. Each of `lines` has the form `text pile ID PROBLEM`."""
+    """Yield one message for each different PROBLEM. Each of `lines` has the form `text pile ID PROBLEM`."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""Project the ledger's attempts and addresses into the crawler database, beginning after its checkpoint."""
+"""Project the ledger's attempts and addresses into the crawler database, from the database's checkpoint on."""
 
 from __future__ import annotations
 
@@ -97,7 +97,6 @@ class CrawlerProjection:
         self._is_compared = True
 
     def _project_attempts(self, ledger: Ledger) -> bool:
-        """Project the next batch of attempts; return whether there may be more."""
         attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._batch_size)
         if attempts:
             texts = self._read_texts(ledger, attempts) if self._archive is not None else ()
@@ -129,7 +128,6 @@ class CrawlerProjection:
             ), capture.fields
 
     def _project_addresses(self, ledger: Ledger) -> bool:
-        """Project the next batch of addresses; return whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_position():
             last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed

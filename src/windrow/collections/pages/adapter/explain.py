@@ -107,7 +107,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
             continue
         yield f"  nearly the same text ({near_duplicate.similarity:.0%}) is at {near_duplicate.url}"
     if page.represented_by:
-        yield f"  searches show {page.represented_by} instead of it and its other duplicates"
+        yield f"  searches show {page.represented_by}, which represents this page and its other duplicates"
     yield from _describe_unfinished(page.tombstones)
     if lines := sorted(_yield_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
@@ -152,7 +152,7 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
             yield f"  {effect}: {Reason(edition.reason).meaning}"
         if edition.suspected:
             copies = counted(edition.copies, "other address")
-            yield f"  it may be a soft 404: {copies} have the same text, and no word of its own address is in it"
+            yield f"  it may be a soft 404: {copies} have the same text, which has no word of this address"
         if edition.suspected or edition.reason == Reason.SOFT_404:
             yield "  searches leave it out; the filter is:soft-404 finds it"
     elif edition.reason:

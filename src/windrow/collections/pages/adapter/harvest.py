@@ -65,7 +65,7 @@ def harvest(workspace: Workspace) -> Harvest:
     )
 
 
-_SUSPECT_RULE = "the text of several addresses has no word of them (found by is:soft-404)"
+_SUSPECT_RULE = "several addresses have a text that has no word of these addresses (is:soft-404 finds them)"
 
 
 def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
@@ -159,9 +159,9 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return what to add to the message that an address is not known: that it belongs to none of the sites.
+    """Return the end of the message that an address is not known: that the address belongs to none of the sites.
 
-    The text is empty if `name` is not a web address, or if the workspace does not have sites.
+    It is empty if `name` is not a web address, or if the workspace does not have sites.
     """
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
@@ -188,9 +188,10 @@ class Judgement(NamedTuple):
 def judge_address(workspace: Workspace, ledger: Ledger, url: str, kinds: Mapping[str, int]) -> Judgement:
     """Judge a normalised address by the present rules of the sources, without a request.
 
-    `kinds` has the crawl type of the address by the name of each source that has it on the ledger. If some of these are
-    configured, only they are asked, otherwise every source whose hosts include the address. The first source that may
-    request it decides; if none may, the first whose paths include it, or else the first whose hosts include it.
+    `kinds` is a dict from the name of each source that has the address on the ledger to the address's crawl type. If
+    some of these sources are configured, only their rules are applied, otherwise those of all sources whose hosts
+    include the address. The result is that of the first source that may request the address. If none may, it is that
+    of the first source whose paths include it, or else of the first whose hosts include it.
     """
     sites = {source.name: source for source in workspace.of(COLLECTION.name)}
     address, year, private_host = parts(url), now().year, _judge_private_host(ledger, url)

@@ -15,7 +15,6 @@ _COUNT_TABLES = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_gener
 
 
 def _find_summary(workspace: Workspace) -> Path | None:
-    """Return the path of the Summary Database; None if it does not exist or has no tables."""
     path = workspace.section(Pages).summary_database
     if not path.is_file():
         return None

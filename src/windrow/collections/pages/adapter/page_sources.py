@@ -11,7 +11,7 @@ COLLECTION = "pages"
 
 
 class PageSources:
-    """Finds the sources of pages and origins: those for which the ledger contains addresses of the origin."""
+    """Finds the source of a page or an origin among the sources that have addresses of the origin in the ledger."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._ledger = ledger

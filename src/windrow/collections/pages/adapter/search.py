@@ -82,7 +82,7 @@ TEMPORARY_INDEX_NOTE = (
 )
 """The note in an answer if the index had to be built in a temporary folder."""
 Matches: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The ids of the matching versions for each filter that only the database can answer."""
+"""A dict from each filter that only the database can answer to the ids of the versions that match it."""
 
 
 class PageHit(NamedTuple):
@@ -215,7 +215,7 @@ class Search:
         if hidden is None or not self._index.count(SOFT_404S):
             return []
         count = self._index.count(make_clause(hidden, matches))
-        note = f"{counted(count, 'page')} hidden, found or suspected to be soft 404s: is:soft-404 shows them"
+        note = f"{counted(count, 'page')} hidden as certain or suspected soft 404s: is:soft-404 shows them"
         return [note] if count else []
 
     def close(self) -> None:
@@ -225,7 +225,7 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query, by origin (as `source`), language, type and year."""
+        """Count the documents that match a query for each origin (as `source`), language, type and year."""
         query = self._parse(text)
         if query.nothing:
             return NO_FACETS
@@ -376,7 +376,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds, by facet, before those with the same text are folded.
+    """Count the pages that a search finds for each value of each facet. Pages with the same text count separately.
 
     In the facet `source`, pages are counted under the name of their origin if the origin has no source or several.
     """
@@ -427,7 +427,7 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
 
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
     if hit.uncertain:
-        yield "uncertain: at the time of the query, it may have been changed or gone already"
+        yield "uncertain: at the time that the query names, the page may have been changed or gone already"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""

@@ -40,7 +40,7 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Write new and changed pages to an index, and remove pages that no longer exist; return the numbers of both.
+    """Write new and changed pages to an index, and remove pages that no longer exist. Return the number of each.
 
     An index without a manifest is emptied first. `pulse` is called between batches; if it returns False, the work
     stops.
@@ -91,7 +91,7 @@ def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each version that is new, changed or removed since the manifest, and whether it still exists."""
+    """Yield the id of each version that is new, has changed or is only in the manifest, and whether it still exists."""
     stamps = manifest.stamps()
     indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
     for page in summary.read_findable():
@@ -108,7 +108,7 @@ def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterat
 
 
 def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
-    """Mark new and changed pages, and those they link to, as due; return the ids of pages that no longer exist."""
+    """Mark new and changed pages, and the pages that they link to, as due; return the ids of removed pages."""
     removed_ids: list[int] = []
     changed_ids: list[int] = []
     for page_id, exists in _find_differences(summary, manifest):

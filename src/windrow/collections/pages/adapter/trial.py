@@ -103,7 +103,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
 
 
 def _find_site(workspace: Workspace | None, url: str) -> Site:
-    """Return how to request an address: as the source that it belongs to is configured, otherwise as [pages] is."""
+    """Return the site for a request: that of the address's source, or else one that allows `pages.private_hosts`."""
     address_parts = parts(url)
     private_hosts = workspace.section(Pages).private_hosts if workspace else ()
     source = _find_source(workspace, url)

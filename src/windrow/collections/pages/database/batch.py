@@ -128,7 +128,7 @@ class SummaryBatch:
         return int(self._connection.execute(f"SELECT coalesce(max({table}_id), 0) FROM {table}").fetchone()[0])
 
     def settle(self, entries: Sequence[SummaryEntry]) -> None:
-        """Write observations and wordings of crawls, and update the generations of their addresses and their parts."""
+        """Write the observations and wordings of crawls, and update the generations of the crawled addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
         self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
         url_ids = self._id_finder.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
@@ -139,7 +139,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, url_ids, self._id_finder)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Add the links of new summaries to the past links of addresses that have past links; delete needless ones."""
+        """Add the links of new summaries for addresses that have past links, and delete needless past links."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -151,11 +151,7 @@ class SummaryBatch:
     def _copy_replaceable_links(
         self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], old_rows: Mapping[int, Row | None]
     ) -> None:
-        """Copy the present links of generations to the past links if another reading may replace them.
-
-        `row_of_crawl` are the observations of the address by UUID of the crawl. `old_rows` has, for the id of each
-        generation, the observation that describes it so far, or None.
-        """
+        """Copy the present links of an address's generations to the past links if another reading may replace them."""
         hashes_of_versions = [
             {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.content_crawls}
             for version in folded.versions
@@ -170,7 +166,7 @@ class SummaryBatch:
             self._past_link_hashes.setdefault(url_id, set())
 
     def _fold_addresses(self, urls: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
-        """Fold the observations of addresses, and write the changes of their generations; `urls` has them by id."""
+        """Compute the generations of the addresses `urls`, given by id, from their observations; write the changes."""
         url_ids = json.dumps(list(urls))
         observations = self._connection.execute(_SELECT_OBSERVATIONS, (url_ids,))
         observed_rows = {url_id: list(rows) for url_id, rows in groupby(observations, itemgetter(0))}
@@ -221,7 +217,7 @@ class SummaryBatch:
     def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
     ) -> Mapping[bytes, int]:
-        """Return the ids of the piles in summaries and observations, by digest; insert new piles."""
+        """Insert new piles; return a dict from the digest of each pile in summaries and observations to its id."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
@@ -232,9 +228,9 @@ class SummaryBatch:
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
 
     def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
-        """Fold one address again and collect the changes of its generations; return the ids of removed generations.
+        """Compute the generations of one address from its observations `rows`, and collect the changes.
 
-        `rows` are its observations; `known_rows` are its present generations by id.
+        `known_rows` is a dict from the id of each present generation to its row. Return the ids of removed generations.
         """
         observations = [(_parse_observation(row), row[_SEEN_GENERATION]) for row in rows]
         row_of_crawl = {row[_SEEN_UUID]: row for row in rows}
@@ -304,7 +300,7 @@ class SummaryBatch:
         self._touched_piles.update(pile_id for pile_id in pile_ids if pile_id is not None)
 
     def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
-        """Collect what describes a generation: the reading of the observation `row`.
+        """Collect the reading of the observation `row`, which describes a generation from now on.
 
         If the observation has no reading in this batch, it is recorded that the bytes of its attempt must be read.
         `former_row` is the observation that describes the generation so far, or None if there is none or the generation
@@ -419,7 +415,7 @@ def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity
 
 
 def _parse_observation(row: Row) -> CrawlObservation:
-    """Convert a row of `_SELECT_OBSERVATIONS`; conditional requests refer only to answers 200 with a body."""
+    """Convert a row of `_SELECT_OBSERVATIONS`. `has_body` is true for a 200 with a body, to which a 304 can refer."""
     return CrawlObservation(
         row[_SEEN_AT],
         row[_SEEN_UUID],

@@ -19,7 +19,7 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database, store_errors
 
 DESCRIBED = "windrow.described"
-"""The key in `unobtanium_database_info` of the last attempt (number) that was compared with the Summary Database."""
+"""The key of a number in `unobtanium_database_info`: the last attempt that was compared with the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -228,6 +228,6 @@ class CrawlerStore(DatabaseWriter):
             self._connection.executemany("UPDATE agent SET time_finished_unix_utc = ? WHERE agent_id = ?", rows)
 
     def counts(self) -> dict[str, int]:
-        """Count the rows of the main tables, by name."""
+        """Return a dict from the name of each main table to the number of its rows."""
         tables = ("agent", "crawl_log", "request", "file", "redirect", "crawl_candidate")
         return {name: self._query(f"SELECT count(*) FROM {name}")[0][0] for name in tables}

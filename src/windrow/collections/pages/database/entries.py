@@ -1,4 +1,4 @@
-"""The entries that are written for an address, and how its observations are folded into generations.
+"""The entries that are written for an address, and the fold, which computes its generations from its observations.
 
 A generation ends when the content at its address has changed or is gone. The fold always takes all observations of an
 address, so the result does not depend on the order in which they arrive.
@@ -119,7 +119,7 @@ class FoldedVersions(NamedTuple):
 def fold_versions(
     observations: Sequence[tuple[CrawlObservation, int | None]], known_ids: Iterable[int]
 ) -> FoldedVersions:
-    """Fold the observations of an address and keep the ids of its generations where possible.
+    """Return the generations of an address, each with the id of the former generation that it continues, or None.
 
     Each observation is given with the id of its former generation, or None; `known_ids` are the ids of all former
     generations. A generation keeps the lowest id of its observations that no older generation keeps. So one of the ids

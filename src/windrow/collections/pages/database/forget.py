@@ -1,7 +1,7 @@
 """Remove addresses from a Summary Database: their versions with all details, and texts that no other version has.
 
-Links of other pages to these addresses are kept, because they are parts of those pages. From a crawler database, what
-the addresses returned is removed.
+Links of other pages to these addresses are kept, because they are parts of those pages. From a crawler database, the
+files and redirects that the addresses returned are removed.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 
 
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
-    """Remove from a crawler database what addresses and origins returned; return the number of removed files.
+    """Remove from a crawler database what addresses and origins returned. Return the number of removed files.
 
     Files, redirects, messages, the headers ETag and Last-Modified, and the times of the last content are removed. The
     log of the requests is kept.

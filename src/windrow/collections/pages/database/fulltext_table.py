@@ -42,7 +42,7 @@ PILES_PER_COUNT = 250
 ROWS_PER_STATEMENT = 200
 """The maximum number of rows that one INSERT statement writes."""
 MAX_REMEMBERED_WORDS = 200_000
-"""The number of words above which their ids are removed from memory before more are added."""
+"""The number of words in memory above which all of them are removed before others are added."""
 
 CountWords = Callable[..., Mapping[str, int]]
 """A function that takes one or more texts, and returns how often each word occurs in all texts together."""
@@ -250,7 +250,7 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write rows given as word id, pile id and count one after another; many in one statement take half the time."""
+    """Write rows of `token_statistics`. `numbers` has the word id, pile id and count of one row after the other."""
     max_parameters = 3 * ROWS_PER_STATEMENT
     for start in range(0, len(numbers), max_parameters):
         parameters = tuple(numbers[start : start + max_parameters])

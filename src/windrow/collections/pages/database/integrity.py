@@ -94,7 +94,7 @@ _OWN_TABLE_RULES = {
                 WHERE r.generation_id = n.representative_id AND r.representative_id = n.representative_id))"""
     },
 }
-"""Rules for windrow's own tables, by table. A rule is checked only if the table exists."""
+"""A dict from each of windrow's own tables to its rules, which are only checked if the table exists."""
 
 _SELECT_PILES = (
     "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
@@ -119,8 +119,8 @@ def read_checkpoint(reader: SqliteReader) -> int:
 def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
     """Yield a message for each kind of fault, with some addresses, and for each text that does not match its digest.
 
-    There is also one for each of the first `_MAX_LISTED_ADDRESSES` rows that refer to a missing row. If SQLite finds
-    that the file is damaged, only that is yielded.
+    Each of the first `_MAX_LISTED_ADDRESSES` rows that refer to a missing row has a message too. If SQLite finds that
+    the file is damaged, only that is yielded.
     """
     with reader.reading() as connection:
         damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]

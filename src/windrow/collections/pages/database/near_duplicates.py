@@ -77,7 +77,7 @@ def _read_changes(
 ) -> tuple[list[SketchedText], set[int]]:
     """Return the new or changed texts that are long enough for a sketch, and the ids of unchanged texts.
 
-    `former_texts` are the recorded texts of the touched generations, by id.
+    `former_texts` is a dict from the id of each touched generation that has a sketch to its recorded text.
     """
     added_texts, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
@@ -94,7 +94,7 @@ def _hash_order(digest: bytes, url: str) -> int:
 
 
 class _Comparison:
-    """The comparison of one batch. Generations to compare again are queued in the order of their keys."""
+    """Compares the texts of one batch. Generations to compare again are queued in the order of their keys."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -309,7 +309,7 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add the generations with these ids, their ancestors, and the descendants of all of these to `members`."""
+        """Add to `members` the generations `ids`, their ancestors, and all descendants of these generations."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
             parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()
@@ -406,7 +406,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among the present generations with these texts.
+    """Update the duplicates among the present generations with the text piles `pile_ids`.
 
     New duplicates begin and former duplicates end at `now` (UNIX seconds).
     """
@@ -423,7 +423,7 @@ def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], n
 
 
 def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
-    """Return the original of each duplicate by id: the first of the sorted `rows` with the same pile and origin."""
+    """Return a dict from the id of each duplicate to that of its original: the first row with its pile and origin."""
     originals: dict[int, int] = {}
     group: tuple[int, int] | None = None  # pile and origin of the previous row
     original_id = 0
@@ -436,13 +436,13 @@ def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]
 
 
 GENERATIONS_PER_TRANSACTION = 1_000
-"""The maximum number of touched generations that are processed in one transaction."""
+"""The maximum number of generations in `windrow_touched` that are processed in one transaction."""
 
 
 def update_touched(connection: sqlite3.Connection, limit: int = GENERATIONS_PER_TRANSACTION) -> int:
-    """Update near-duplicates and representatives of at most `limit` touched generations; return their number.
+    """Update near-duplicates and representatives of at most `limit` generations in `windrow_touched`.
 
-    Works within the open transaction of `connection`, and removes the generations from `windrow_touched`.
+    Works within the open transaction of `connection`. Removes these generations from the table; returns their number.
     """
     rows = connection.execute(
         "SELECT generation_id FROM windrow_touched ORDER BY generation_id LIMIT ?", (limit,)

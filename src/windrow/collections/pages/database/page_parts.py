@@ -74,7 +74,7 @@ class PartsWriter:
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
         """Write the rows of generations. They must not have rows yet.
 
-        `summaries` are given by generation id; `url_ids` contains the id of each address in the summaries.
+        `summaries` is a dict from generation id to summary; `url_ids` has the id of each address in the summaries.
         """
         link_id = self._connection.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
         descriptions, files, redirects, links = [], [], [], []
@@ -141,7 +141,7 @@ class WordingSeen(NamedTuple):
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording, or empty bytes if it was not read or its summary has no description.
+    """Return the hash of a page's wording, or empty bytes if `summary` is None or has no description.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
@@ -270,7 +270,7 @@ def prune_past_links(connection: sqlite3.Connection, url_ids: Iterable[int]) -> 
 
 
 def read_past_link_hashes(connection: sqlite3.Connection, url_ids: Iterable[int]) -> dict[int, set[bytes]]:
-    """Return the hashes of past links by address id; addresses without past links are left out."""
+    """Return a dict from the id of each address that has past links to the hashes of these links."""
     hashes: dict[int, set[bytes]] = {}
     for url_id, links_hash in connection.execute(_SELECT_PAST_LINK_HASHES, (json.dumps(list(url_ids)),)):
         hashes.setdefault(url_id, set()).add(links_hash)

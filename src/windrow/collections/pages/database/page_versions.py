@@ -17,11 +17,11 @@ from windrow.stores.sqlite import SqliteReader
 class PageVersion(NamedTuple):
     """A version of one address, with its details.
 
-    Times are UNIX seconds; `end` is None until the version ends. `id` is the id of the generation for its latest
-    version, and negative for its past versions. `kind` is its media type, `size` is in bytes, `redirect` is the target
-    of a redirect. `original` is the address of the original if the version is marked as a duplicate. `copy_count` is
-    the number of other addresses with the same text now. `word_count` is the number of different words in its text.
-    `is_indexed` tells whether the full-text table has its text.
+    Times are UNIX seconds; `end` is None until the version ends. `id` is the generation's id if the version is the
+    latest one of the generation, otherwise negative. `kind` is the media type, `size` is in bytes, `redirect` is the
+    target of a redirect. `original` is the address of the original if the version is marked as a duplicate.
+    `copy_count` is the number of other addresses with the same text now. `word_count` is the number of different words
+    in the text. `is_indexed` tells whether the full-text table has the text.
     """
 
     id: int
@@ -83,7 +83,7 @@ WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The addresses, except for one, that have a text now; the first in alphabetical order.
+# The first addresses in alphabetical order that have a text now and are not a given address.
 _SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
@@ -151,7 +151,7 @@ class VersionReader:
         return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
 
     def read_texts(self, pile_ids: list[int]) -> dict[int, tuple[str, str]]:
-        """Return the main and the other text of each pile, by id."""
+        """Return a dict from the id of each pile to its main text and its other text."""
         return {
             pile_id: (text, secondary_text)
             for pile_id, text, secondary_text in self._rows(_SELECT_TEXTS, (str(pile_ids),))
@@ -179,7 +179,7 @@ class VersionReader:
         return bool(self._rows(_SELECT_SUSPECT, (version.generation, version.pile_id)))
 
     def read_reasons(self, url: str) -> dict[int, str]:
-        """Return the last reason of each generation of an address, by id. Generations without a reason are left out.
+        """Return a dict from the id of each generation of an address that has a reason to its last reason.
 
         The reason tells why the text is missing or not complete, or why the document is not the page that was
         requested.
@@ -187,7 +187,7 @@ class VersionReader:
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
     def count_generations(self, origins: list[str]) -> OriginCounts:
-        """Count the addresses and generations of origins, given as texts."""
+        """Count the addresses and generations of `origins`, such as `https://a.example`."""
         return OriginCounts(*self._rows(_COUNT_BY_ORIGIN, (json.dumps(origins),))[0])
 
     def _rows(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
@@ -278,9 +278,10 @@ GROUP BY reason
 
 
 def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
-    """Count, by reason, the present documents that were not read, were read in part, or are not the requested ones.
+    """Return the number of present documents with each reason.
 
-    The result is empty for a database of another tool, which does not contain reasons.
+    A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. The
+    result is empty for a database of another tool, which does not contain reasons.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_OBSERVATIONS).fetchone()[0]:

@@ -40,15 +40,15 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
-"""SQL of a relation with the latest version of every generation, which begins when the generation began."""
+"""SQL of a relation with the latest version of every generation. Each version begins when its generation began."""
 _FIRST_SEEN = (
     "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
 LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
-"""SQL of a relation with the latest version of every generation, which begins when the version before it ended.
+"""SQL of a relation with the latest version of every generation. Each begins when the version before it ended.
 
-If there is no version before it, it begins when the generation began.
+The only version of a generation begins when the generation began.
 """
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,
@@ -78,8 +78,8 @@ class IndexedGeneration(NamedTuple):
     """A version with everything that is indexed. Times are UNIX seconds; `end` is None until the version ends.
 
     `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
-    `id` is the id of the generation for its latest version, and negative for its past versions. `is_suspect` is true
-    for a page that is suspected of being a soft 404 (`soft_404s`).
+    `id` is the generation's id if the version is the latest one of the generation, otherwise negative. `is_suspect` is
+    true for a page that is suspected of being a soft 404 (`soft_404s`).
     """
 
     id: int
@@ -250,12 +250,12 @@ class SummaryReader:
         return (PAST, _LATEST_WITH_SUSPECTS if has_suspects else LATEST)
 
     def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:
-        """Return the first `max_characters` of the main text of each pile, by id."""
+        """Return a dict from the id of each pile to the first `max_characters` of its main text."""
         with self._file.reading() as connection:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return the links to each URL, by URL id.
+        """Return a dict from the id of each URL to the links to it.
 
         Only links with a text and without `nofollow` count, and only those on other present pages that are not
         duplicates. At most `MAX_LINKS_READ` links to a URL are read.
@@ -277,24 +277,25 @@ class SummaryReader:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}
 
     def count_copies(self, pile_ids: Iterable[int], condition: str, parameters: tuple[object, ...]) -> dict[int, int]:
-        """Count the URLs with the text of each pile, by pile id, among generations `g` that match an SQL condition.
+        """Return a dict from the id of each pile to the number of URLs with its text.
 
-        `parameters` are the values of the placeholders in the condition.
+        Only generations that match the SQL `condition`, in which they are called `g`, count. `parameters` are the
+        values of its placeholders.
         """
         with self._file.reading() as connection:
             rows = connection.execute(_COUNT_COPIES.format(condition=condition), (str(list(pile_ids)), *parameters))
             return dict(rows.fetchall())
 
     def find_representatives(self, ids: Iterable[int]) -> dict[int, int]:
-        """Return the ids of representatives by generation id. Generations without a group are left out."""
+        """Return a dict from the id of each generation that is in a group to the id of its representative."""
         return self._query_groups(_SELECT_REPRESENTATIVES, ids)
 
     def count_group_urls(self, representatives: Iterable[int]) -> dict[int, int]:
-        """Count the URLs of the present generations in groups, by the id of the group's representative."""
+        """Return a dict from the id of a representative to the number of URLs of present generations in its group."""
         return self._query_groups(_COUNT_GROUPS, representatives)
 
     def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of URLs that were missing or gone by their last known result up to `as_of` (UNIX seconds)."""
+        """Return the ids of URLs that were missing or gone at the last known result up to `as_of` (UNIX seconds)."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()

@@ -94,15 +94,16 @@ class SummaryStore(DatabaseWriter):
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def adopt_sessions(self, path: Path) -> None:
-        """Copy the sessions of the store at `path`, which this one replaces; of its own, only the last one stays."""
+        """Copy the sessions of the store at `path`, which this store replaces. Of its own, only the last is kept."""
         with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
         """Write a batch of crawls. `checkpoint` is the number of its last attempt in the ledger.
 
-        The changes are recorded for `session`, or for the session that writes next if it is 0. All observations of each
-        address are folded again, so the result does not depend on the order of batches or on repeated batches.
+        The changes are recorded for `session`, or for the session that writes next if it is 0. The generations of each
+        address are computed again from all its observations, so the result does not depend on the order of batches or
+        on repeated batches.
         """
         with self._writing():
             if entries:
@@ -126,7 +127,7 @@ class SummaryStore(DatabaseWriter):
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return the content checks of attempts by address, oldest first; unknown addresses are left out.
+        """Return a dict from each known address to the content checks of its attempts, oldest first.
 
         Attempts up to the first one that found content are not included. Another text or wording counts as a change;
         `ContentCheck(None)` is an attempt that did not find content.
@@ -156,10 +157,10 @@ class SummaryStore(DatabaseWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by new readings of their attempts. `readings` has each reading by its attempt's number.
+        """Describe generations by new readings. `readings` is a dict from the number of an attempt to its reading.
 
-        A generation whose reading is None or has no summary keeps its description. None of these attempts must be read
-        again afterwards.
+        A generation whose reading is None or has no summary keeps its description. Afterwards no attempt of `readings`
+        is due to be read again.
         """
         with self._writing():
             summaries, reading_rows = {}, []
@@ -203,7 +204,7 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update duplicates and suspects of piles in `windrow_regroup`, and remove these there; return their number."""
+        """Update duplicates and suspects of the next piles of `windrow_regroup`; return the number of these piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

@@ -61,7 +61,7 @@ _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) 
 
 
 class IdFinder:
-    """Finds ids of addresses, origins, media types and text piles; inserts new ones. Those of piles are not cached."""
+    """Finds ids of addresses, origins, media types and text piles; inserts new ones. Ids of piles are not cached."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -75,7 +75,7 @@ class IdFinder:
             ids.clear()
 
     def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
-        """Return the ids of addresses, by address; insert new ones. The mapping may contain other addresses too."""
+        """Insert new addresses. Return a dict from address to id, which has all of `addresses` and perhaps others."""
         addresses = dict.fromkeys(addresses)
         cached_ids = self._urls
         missing_addresses = {url: split_address(url) for url in addresses if url not in cached_ids}
@@ -167,9 +167,9 @@ class IdFinder:
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return, by digest, the ids of the text piles of summaries and of the existing piles of `other_digests`.
+        """Insert the new text piles of summaries; return a dict from the digest of each of their piles to its id.
 
-        New piles of summaries are inserted.
+        The dict also contains the existing piles of `other_digests`.
         """
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
@@ -194,7 +194,7 @@ VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
 ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
-"""The keys in `unobtanium_database_info` of the numbers of the last attempt and of the last address in the tables."""
+"""The keys in `unobtanium_database_info` under which the numbers of the last attempt and address are stored."""
 
 
 def wrong_checkpoint(path: Path) -> StoreError:

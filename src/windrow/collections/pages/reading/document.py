@@ -62,7 +62,7 @@ _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description; missing fields are None. Times are UNIX seconds. `indexiness` is above 0 for lists."""
+    """A page's description. Missing fields are None, times are in UNIX seconds."""
 
     created: int | None
     updated: int | None
@@ -71,7 +71,7 @@ class Description:
     title: str | None
     headline: str | None
     description: str | None
-    indexiness: int
+    indexiness: int  # above 0 for a list of links, below 0 for a page of content
 
 
 def describe(
@@ -133,7 +133,7 @@ class Pile:
     big_headlines: str = ""
     """Big headlines, one on each line: in HTML, those of levels 1 to 3 without the first one of level 1."""
     small_headlines: str = ""
-    """Headlines of the other levels, one on each line."""
+    """Headlines of lower levels than the big ones, one on each line."""
     code_text: str = ""
     quote_text: str = ""
 
@@ -195,7 +195,6 @@ def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
 
 
 def _append_text(lines: list[str], text: str, *, is_same_row: bool) -> None:
-    """Append a text as a new line, or after a tab to the last line if it is in the same table row."""
     if is_same_row:
         lines[-1] += f"\t{text}"
     else:

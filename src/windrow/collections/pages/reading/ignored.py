@@ -1,4 +1,4 @@
-"""Remove the text that a source ignores from its pages, so that another time on a clock is not a change of a page."""
+"""Remove the text that a source ignores from its pages, so that a clock, for example, does not change a page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def remove_ignored(page: PageDocument, patterns: Sequence[re.Pattern[str]]) -> P
 
 
 def _remove_matches(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
-    r"""Remove what patterns match within a line; a line of which nothing is left is removed as a whole.
+    r"""Remove the text that a pattern matches within a line. A line of which nothing is left is removed as a whole.
 
     >>> _remove_matches("Tea\nNow: 08:15\nVisitor 812 of this page", [re.compile(r"Now: [\d:]+|Visitor \d+")])
     'Tea\nof this page'

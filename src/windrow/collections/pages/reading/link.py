@@ -1,4 +1,4 @@
-"""The links of a page: their targets, whether they stay on the site, and their kinds."""
+"""The links of a page: for each link its target, what the target is, and whether it is on the same site."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LinkClassifier:
         return next(self.find_targets([reference]))
 
     def classify_locality(self, url: str) -> int:
-        """Return the `Locality` of the normalised address of a target.
+        """Return the `Locality` of a link to the normalised address `url`.
 
         An address with another host or port is OUT, the page's own address is SELF, and any other address is IN; http
         and https count as one scheme, and their usual ports as one port.
@@ -173,7 +173,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
 
 
 def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
-    """Return the links of the page at `url`; if it belongs to `site`, web links get localities relative to `site`."""
+    """Return the links of the page at `url`. If the page is on `site`, web links get localities relative to `site`."""
     page_url = normalise(url).url
     if not page_url or not site.contains(parts(page_url)):
         return page_links

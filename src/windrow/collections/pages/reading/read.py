@@ -54,7 +54,7 @@ _LIMITS = Limits()
 
 
 def read_plain_text(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:  # noqa: ARG001 the signature of every reader
-    """Read plain text at the address `url`; never fails."""
+    """Read a document as plain text; this never fails."""
     text = decode(raw, headers.content_type)
     lines = paragraphs(text.text[: limits.characters])
     description = replace(
@@ -236,9 +236,9 @@ def read(
     raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS,
     *, ignored: Ignored = NOTHING_IGNORED,
 ) -> PageDocument:  # fmt: skip
-    r"""Read a document's bytes, without transfer and content codings, from the address `url`.
+    r"""Read the bytes of a document at the address `url`. They must have no transfer or content coding any more.
 
-    `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
+    `fields` are the response's headers, with names in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
     document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
     text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
     decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
@@ -283,9 +283,9 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
-    """Return the reader of a media type.
+    """Return the reader of the media type `essence`.
 
-    Plain text with the file name of Markdown is read as Markdown, and XML whose root is `html` is read as HTML.
+    Plain text whose path ends like a Markdown file is read as Markdown, and XML whose root is `html` as HTML.
     """
     path = url.partition("?")[0].partition("#")[0].lower()
     if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):

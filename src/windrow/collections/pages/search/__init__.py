@@ -1,1 +1,1 @@
-"""Search: the fields of the index, the translation of queries, and the ranking, folding and display of results."""
+"""Search: the fields of the index, the translation of queries, and the ranking, grouping and display of results."""

@@ -71,7 +71,7 @@ KINDS = {
     "xml": ("text/xml", "application/xml"),
     "json": ("application/json",),
 }
-"""Names of kinds for the filter `type`, each with the media types of the kind, as `type/subtype`."""
+"""A dict from each kind of document that the filter `type:` knows to its media types, as `type/subtype`."""
 _KIND_OF_MEDIA_TYPE = {media_type: name for name, media_types in KINDS.items() for media_type in media_types}
 _UNINDEXED_KEYS = {"links-to", "link-text", "seen", "duplicate-at"}
 _KEYS_SHOWING_DUPLICATES = {
@@ -104,9 +104,8 @@ def make_clause(
     """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
     A word that is not excluded is also found by its forms in `word_forms`. At least one word must match. `matches` has
-    the ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
-    about past versions or something in which duplicates differ, such as the host; results with the same text are folded
-    later. Soft 404s are left out unless the query filters by `is:soft-404`.
+    the ids of versions for each filter that only the database can answer. Duplicates are left out unless
+    `allows_duplicates` is true for the query. Soft 404s are left out unless the query filters by `is:soft-404`.
     """
     parts: list[Clause] = []
     if query.root is not None:
@@ -143,14 +142,17 @@ SOFT_404S = MarkIn("flag", (_SOFT_404,))
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Tell whether a query must exclude soft 404s: it does not filter by them, but searches fields that have them."""
+    """Return whether to exclude soft 404s: the query searches fields that have them, but not for `is:soft-404`."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
 
 
 def allows_duplicates(query: Query) -> bool:
-    """Return whether pages that are marked as duplicates may be results."""
+    """Return whether pages that are marked as duplicates may be results of a query.
+
+    They may if it finds past versions, or has a filter by something in which duplicates differ, such as the host.
+    """
     return query.history or any(leaf.key in _KEYS_SHOWING_DUPLICATES for leaf in filters(query.root))
 
 
@@ -166,7 +168,7 @@ def _make_translator(
     word_forms: WordForms,
     terms: frozenset[Leaf],
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that translates a leaf of the query: a word, a phrase or a filter.
+    """Return a function that returns the clause for a leaf of a query: for a word, a phrase or a filter.
 
     Only `terms` may have other forms: excluding a word does not exclude its forms.
     """
@@ -308,9 +310,9 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 
 
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
-    """Count pages by kind; a media type without a kind is counted under its own name.
+    """Return a dict from each kind of document to the number of pages. A media type without a kind has its own key.
 
-    `marks` are the numbers of pages by mark of the field `type`.
+    `marks` is a dict from each mark of the field `type` to the number of pages.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}
@@ -368,7 +370,7 @@ def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
 
 
 def add_origins(query: Query, origins_of: Callable[[str], tuple[str, ...]]) -> Query:
-    """Return a query whose filters `source:` have the origins of their source, which `origins_of` returns."""
+    """Return the query with the value of each filter `source:` replaced by the origins that `origins_of` returns."""
     if query.root is None or not any(leaf.key == "source" for leaf in filters(query.root)):
         return query
 

@@ -3,8 +3,8 @@
 The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
 from the title, the texts of links to the page, the distance of the words, the address and so on.
 
-Then the pages are sorted, duplicates are folded, and all but the first results of a host are moved to the end of their
-block.
+Then the pages are sorted, one page of each group of duplicates is kept, and all but the first results of a host are
+moved to the end of their block.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart,
 def add_proximity(
     query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts, with `together` added unless it is 0; to compute it is slow, so only the best pages get it."""
+    """Return `score_parts` and, unless it is 0, the part `together`, which is computed only for the best pages."""
     value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
@@ -97,9 +97,10 @@ def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
 
 
 def _score_address(query: RankingQuery, url: str) -> tuple[float, float]:
-    """Return the share of the query's words that are in the address, by weight, and a number for the home page.
+    """Return the values of the parts `address` and `home`.
 
-    That number is 1.0 if the address is that of a home page and the query names it, otherwise 0.0.
+    `address` is the share of the query's total weight that its words in the address have. `home` is 1.0 if the address
+    is that of a home page and the query names its host, otherwise 0.0.
     """
     address_words = first_words(address_text(url))
     share = sum(weight for word, weight in query.weights.items() if word in address_words) / query.total
@@ -128,7 +129,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""The minimum share of the best page's score with which a representative with another text is shown in its place."""
+"""A representative with another text is shown instead of the best page if it has at least this share of its score."""
 
 
 class Ranked(NamedTuple):
@@ -154,7 +155,9 @@ def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
 def fold_duplicates(
     ranked_pages: Sequence[Ranked], seen_keys: set[tuple[str, int]], representatives: Mapping[int, int]
 ) -> list[Ranked]:
-    """Keep the latest version of each URL and one page of each group; `seen_keys` remembers both between calls.
+    """Return the latest version of each URL and, of these, only one page of each group.
+
+    URLs and groups of earlier calls are left out; `seen_keys` remembers them.
 
     The choice of the version does not depend on scores, because an index that grew has slightly different scores than a
     new one.
@@ -225,9 +228,10 @@ def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]
 class ShownPage(NamedTuple):
     """A page to show. `as_of` is the time of the query (UNIX seconds), or None for the present or for all times.
 
-    `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
-    group, `representative` is the URL of the group's representative. `is_uncertain` tells that the last attempt up to
-    `as_of` did not find the page, or that the links by which the page was found may have been others at that time.
+    `url_counts` is a dict from the id of a pile to the number of URLs with its text. `group_size` is the number of URLs
+    in the page's group, `representative` is the URL of the group's representative. `is_uncertain` tells that the last
+    attempt up to `as_of` did not find the page, or that the links by which the page was found may have been others at
+    that time.
     """
 
     ranked: Ranked
