@@ -53,7 +53,7 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
 
 def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
-    """Raise ConfigError if a host is another machine, and no contact is configured or there is no workspace."""
+    """Raise ConfigError unless a contact is configured in `workspace`, or the host is this machine."""
     from windrow.fetch.politeness.guard import is_loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
@@ -178,7 +178,7 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes to list: the changes that the sessions of `facts` (first, last; None: all) wrote.
+    """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     If `since` is given, changes from this time on that the session before `facts` wrote are listed too. A session may
     also write what an earlier session received but did not write because it was stopped. If `lines`, each changed text
@@ -262,20 +262,20 @@ class ReachedCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of its items, which its projection has too. For other collections, pending steps are shown."""
+    """Can derive the states of its items. For a collection that cannot, the pending steps of its items are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
         """Return the states of the items with these numbers, by number."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count its items by kind and state. Documents of earlier attempts at a file do not count."""
+        """Count the collection's items by kind and state. Documents of earlier attempts at a file do not count."""
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         """Count the items that reached each state between two facts (first, last)."""
 
 
 class CountsOutcomes(Protocol):
-    """Counts the outcomes of its attempts. Some outcomes are known only after the fetched documents have been read."""
+    """Can count the outcomes of its attempts. Some are known only after the fetched documents have been read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
@@ -287,10 +287,10 @@ class CountsOutcomes(Protocol):
 
 
 class CountsRecords(Protocol):
-    """Makes records of what it requests, some of them only after a service has answered."""
+    """Can count its current records, and the documents that wait for services."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the number of current records by source."""
+        """Return a dict from source name to the number of current records of this source."""
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return how many documents wait for services, since when and why, or None if no document waits."""
@@ -362,7 +362,7 @@ class Compares(Protocol):
     """Can compare two versions of a page or record."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions at the ends of two periods, or return None if this collection does not have `name`.
+        """Compare the versions of `name` at the ends of two periods, or return None if it is not known.
 
         If `until` is empty, the latest version is compared. If `since` is empty, the version before it is compared.
         `context` is the number of unchanged lines shown around a change. Raises WindrowError if there are not two
@@ -406,7 +406,7 @@ class Forgets(Protocol):
         """Return the targets with this name. The result is empty if the name is not known."""
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the data of a target that these attempts fetched. Return the number of records removed.
+        """Remove from the stores what these attempts at a target fetched. Return the number of records removed.
 
         The attempts may be those of any collection. A repeated call does no harm.
         """

@@ -241,7 +241,7 @@ class RecordAdapter(CountsUnrepaired):
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Count changes as `record_changes.count_changes` does, for all configured sources and for no other ones."""
+        """Return a dict from each configured source to its counts of changes (`record_changes.count_changes`)."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
@@ -256,7 +256,7 @@ class RecordAdapter(CountsUnrepaired):
         return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the number of current records by source. Without a store, it is empty."""
+        """Return a dict from source name to its number of current records. Without a store, it is empty."""
         with self._store(workspace) as store:
             return store.count_by_source() if store is not None else {}
 
@@ -468,7 +468,7 @@ class RecordAdapter(CountsUnrepaired):
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that says about which records services must not be asked, and why; None if about none."""
+        """Return a function from keys to the reasons why services must not get some of them; None: they may get all."""
         del workspace
         return None
 

@@ -65,7 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses that a rule or cap left out; `example` is the first of them, or the answer's address."""
+    """The number of addresses or entries that a rule or cap left out. `example` is one, or the answer's address."""
 
     reason: Reason
     rule: str
@@ -196,7 +196,7 @@ class Skip(NamedTuple):
 
     @property
     def full_message(self) -> str:
-        """The message. If the reason is CAPPED, it has the number of things that are left out."""
+        """`message` and, if the reason is CAPPED, the number of things that are left out."""
         return f"{self.message}: {self.number:,} left out" if self.reason is Reason.CAPPED else self.message
 
 

@@ -38,7 +38,7 @@ class TypedColumn(NamedTuple):
     read: Callable[[Mapping[str, Any]], Any] | None = None
 
     def values_of(self, record: Any) -> list[Any]:
-        """Return the values of this column, except None, in the value of a record."""
+        """Return the values, except None, that `record` (the value of a record) has for this column."""
         if self.read is not None:
             values = [self.read(record)] if isinstance(record, Mapping) else []
         else:

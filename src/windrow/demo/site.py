@@ -182,7 +182,7 @@ TOWN_SOURCES = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""By site of the town, the settings of its source as TOML; `{origin}` is replaced by the site's origin."""
+"""The settings, as TOML, of the source for each site of the town; `{origin}` is replaced by the site's origin."""
 
 # By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {

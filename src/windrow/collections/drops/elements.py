@@ -56,7 +56,7 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """Which rows are counted, and by which columns (`keys`): for each submission, and over all submissions.
+    """Which rows are counted for each submission and over all submissions, and by which columns (`keys`).
 
     Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, which returns one row for each row to
     count. `{chosen}` in it is replaced by the condition that chooses the submissions. Names reserved by SQL are in

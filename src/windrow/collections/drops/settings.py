@@ -135,7 +135,10 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source, inactive if it or its centre is declared so. The flag --attempts overrides its own attempts."""
+    """Build a source, which is inactive if it or its centre is declared inactive.
+
+    The flag --attempts overrides the source's own setting `attempts`.
+    """
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(

@@ -108,7 +108,7 @@ _JOINED_ZONE = re.compile(r"(?<=[\d\s])([AaPp][Mm])(?=[A-Z]{2,4}\b)")
 _NOON = re.compile(r"(?<!12 )(?<!12)(?<!12:00 )(?<!12:00)\bnoon\b", re.IGNORECASE)
 _NOON_WITH_MINUTES = re.compile(r"\b12:00\s?noon\b", re.IGNORECASE)
 _MAX_HOURS_OVER_MIDNIGHT = 16
-"""The longest range that ends before its start by the clock, so on the next day: from 10:00 to 2:00."""
+"""The longest range, in hours, that ends on the next day, such as 10:00 to 2:00."""
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 

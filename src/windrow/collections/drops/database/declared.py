@@ -24,7 +24,7 @@ STATUSES = {
     "cancelled": ("an operator ended it", "77007700"),
     "failed": ("the phase ended with an error", "ff000000"),
 }
-"""By the name of a status, its meaning and its colour (red, green, blue and alpha in hexadecimal)."""
+"""A dict from the name of a status to its meaning and its colour (red, green, blue and alpha in hexadecimal)."""
 PROTOCOLS = {
     "ftp": "FTP without encryption",
     "sftp": "files over SSH",

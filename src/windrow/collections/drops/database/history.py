@@ -50,7 +50,7 @@ _FINDINGS_BY_EFFECT = {
     "overridden": ("Overridden", Level.NOTE, "is overridden by a version from a later zip or XML file"),
     "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
-"""The findings about effects on records, by effect: kind, level, and the end of the message."""
+"""A dict from an effect on a record to the finding about it: its kind, its level, and the end of its message."""
 
 
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
@@ -78,7 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
+    """Mark an item's submission as withheld, and undo its publication if any; raise StoreError without a submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return

@@ -39,7 +39,7 @@ _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in order; the only states are those of new rows.
+    """Return the changes of the tracker's rows for these facts, in order. They set states only in new rows.
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """

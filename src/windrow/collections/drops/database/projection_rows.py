@@ -106,7 +106,7 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key.
+    """Merge the changes of each row; return, for each table, a dict from key to merged row.
 
     Rows that may be inserted are in the order of the first changes that may insert them.
 
@@ -325,7 +325,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return ids of a table's rows by key: for all `keys` that have an id, or LEFT_OUT, and perhaps for others."""
+        """Return a dict from key to row id (or LEFT_OUT), of all recorded `keys` and perhaps of further ones."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

@@ -184,7 +184,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return how many rows of elements each staged document has, by item; empty if the store has no tables."""
+        """Return a dict from item to its number of element rows; empty if the store has no tables."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()

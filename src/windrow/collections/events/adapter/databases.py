@@ -121,7 +121,7 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""The number under which parsers are stored in place of an attempt's, so that no takedown of attempts removes them."""
+"""The number that is stored with a parser instead of an attempt's, so that no takedown of attempts removes it."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:

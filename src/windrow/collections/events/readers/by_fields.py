@@ -36,7 +36,7 @@ PathLookup = Callable[[str], str | None]
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of the first alternative that is not empty; an empty text if all are empty.
+    """Return the text of the first alternative in an expression that is not empty; an empty text if all are empty.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -204,7 +204,7 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, text: str) -> FieldStatus:
-    """Return windrow's status for the text of a source's field, by the rules of its document and by known words."""
+    """Return the status and the note for the text of a status field, by the words of the rules and known words."""
     own_meanings = {word.lower(): status for word, status in document.rules.statuses.items()}
     return read_status(text, {**STATUSES, **own_meanings})
 
@@ -353,7 +353,7 @@ def next_json_page(document: SourceDocument) -> str:
 
 
 def next_address(document: SourceDocument, address: str) -> str:
-    """Resolve the address of a next page; raise StepError if it is not one, or is that of the document itself."""
+    """Resolve the address of the next page; raise StepError if it is not a web address, or is the document's own."""
     url = join_url(document.url, address.strip())
     if not url.startswith(("http://", "https://")) or url == document.url:
         raise StepError(

@@ -261,7 +261,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return an event once for each of its starts; it has no end if there are not as many ends as starts."""
+    """Return a copy of an event for each start. The copies have no end if there are not as many ends as starts."""
     starts, ends = event.get("startDate"), event.get("endDate")
     if not isinstance(starts, list) or len(starts) < 2:
         return [event]
