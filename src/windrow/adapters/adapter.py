@@ -206,7 +206,7 @@ class Adapter(Protocol):
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield a fault for each difference between the collection's store or projection and the ledger."""
+        """Yield the faults of the collection's stores and projection, such as differences from the ledger."""
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Read the kept captures again with the present readers. Return None if there is no store to rebuild."""
@@ -216,7 +216,7 @@ class Adapter(Protocol):
 
 
 class Explains(Protocol):
-    """Can explain names of things that are not items of the ledger, such as pages or records."""
+    """Can explain things that are not items of the ledger, such as pages or records, by their names."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain the thing with this key, address or title, or return None if this collection does not have it."""
@@ -265,7 +265,7 @@ class DerivesStates(Protocol):
     """Can derive the states of its items. For a collection that cannot, the pending steps of its items are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
-        """Return the states of the items with these numbers, by number."""
+        """Return a dict from the number of each item to its state."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
         """Count the collection's items by kind and state. Documents of earlier attempts at a file do not count."""
@@ -315,7 +315,7 @@ class Adopts(Protocol):
     ADOPTED_AT: str
     """The phase with which a run on adopted documents begins."""
     ADOPTS: str
-    """A description of the folders that can be adopted, for the help of `run`: `a folder of zips`."""
+    """A description of the folders that can be adopted, such as `a folder of zips`, for the help of `run`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source that lists the documents of a folder."""

@@ -96,7 +96,7 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain a collection's origins at a host, named with or without scheme and port; return None if it has none."""
+    """Explain a collection's origins at a host; return None if there are none. `name` may have scheme and port."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
@@ -153,7 +153,7 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
 
 
 def explain_unindexed(workspace: Workspace, ledger: Ledger, collection: Collection, name: str) -> Explanation | None:
-    """Describe the captures that sources left out of WARC files without an index: some may be of the address `name`.
+    """Describe the captures that were left out and are in WARC files without an index: some may be of `name`.
 
     Return None if nothing was left out, or `name` is not a web address.
     """

@@ -154,7 +154,7 @@ class FormField(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A request of a Settle step to a service that its collection declares.
+    """A request that a Settle step makes to a service, which its collection declares.
 
     When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`. If it
     then needs further answers, it must return the answered requests again with the new ones; it fails if it returns

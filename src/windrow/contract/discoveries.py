@@ -169,7 +169,7 @@ class Crawl:
 
 
 def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`
-    """Return an empty tuple, since there are no further origins."""
+    """Return no further origins: the default of `Requests.origins`."""
     return ()
 
 

@@ -34,7 +34,7 @@ INCOMPLETE whether one of the pages stated an error.
 
 
 class JsonPage(NamedTuple):
-    """A page of a list: its items by key, a fault for each item without a new key, and what leads to the next page.
+    """A page of a list: its items by key, a fault for each item without a usable key, and what leads to the next page.
 
     `following` is the address of the next page or the value of the parameter for it, or "" if the page states neither.
     `error` is the error that the page states beside its items, or "". `total` is the number of items that the page
@@ -165,7 +165,7 @@ class JsonList:
         list.
         """
         if task.source is None:
-            return [Skip(Reason.SOURCE_INACTIVE, "", "the keys of its records begin with the name of its source")]
+            return [Skip(Reason.SOURCE_INACTIVE, "", "its records are named after its source, which is not configured")]
         page = self.parse_page(task.view)
         if page is None:
             return [Skip(Reason.PROTOCOL_ERROR)]
@@ -196,7 +196,7 @@ class JsonList:
 
 
 def _at_path(value: Any, path: str) -> Any:
-    """Return what is at a path of names with dots, the value itself for an empty path, or None if there is nothing."""
+    """Return what `value` has at a path such as `a.b`, or None. An empty path leads to `value` itself."""
     for name in path.split(".") if path else ():
         value = value.get(name) if isinstance(value, Mapping) else None
     return value

@@ -83,7 +83,7 @@ class ItemStep:
 
 @dataclass(frozen=True, slots=True)
 class Read(ItemStep):
-    """Read the members of a capture, or return the reason why they cannot be read. It runs in the pool."""
+    """Read the members of a capture in the pool, or return the reason why they cannot be read."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Read(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Check(Read):
-    """Validate a document. Its findings have line and column. It runs in the pool."""
+    """Validate a document in the pool. The findings have line and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Undecided(Protocol):
 
     @property
     def item(self) -> int:
-        """Its number on the ledger."""
+        """The number of the document on the ledger."""
 
     @property
     def asks(self) -> Mapping[str, AbstractSet[str]]:

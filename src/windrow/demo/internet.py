@@ -174,7 +174,7 @@ def serve_sites() -> Iterator[DemoWeb]:
 
 
 def _make_site_server(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTTPRequestHandler]:
-    """Return the class that answers requests to one site; it answers 304 if `If-None-Match` has the page's ETag."""
+    """Return a class that answers the requests to one site, with 304 if `If-None-Match` has the page's ETag."""
 
     class SiteServer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -21,7 +21,7 @@ class SiteResponse(NamedTuple):
 
 
 Origins = Mapping[str, str]
-"""The origin of each site by the site's name, such as `http://127.0.0.1:8001`."""
+"""A dict from the name of each site to its origin, such as `http://127.0.0.1:8001`."""
 
 
 def page_site_response(name: str, path: str, origins: Origins, day: int) -> SiteResponse:

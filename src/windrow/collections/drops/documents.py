@@ -175,7 +175,7 @@ PARSERS: dict[ColumnKind, ParseText | None] = {
     ColumnKind.BOOLEAN: parse_boolean,
     ColumnKind.DATE: parse_date,
 }
-"""The functions that turn a text into the value of a column, by the column's kind; None leaves the text as it is."""
+"""A dict from a column's kind to the function that turns a text into its value; None leaves the text as it is."""
 
 
 def _make_value_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID) -> StepError:

@@ -268,10 +268,10 @@ ELEMENTS: dict[str, Element] = {
         Element("procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("value", "value"), _STATUS_FIELD)),
     )
 }
-"""Every type of element, by the name of its table."""
+"""A dict from the name of each table to the type of its elements."""
 
 CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
-"""The name of the table for the element `centre`, by kind of document."""
+"""A dict from the kind of a document to the table of its element `centre`."""
 
 
 def parent_tables(table: str) -> tuple[str, ...]:

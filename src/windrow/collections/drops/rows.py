@@ -248,4 +248,4 @@ IDENTIFIERS: dict[str, Callable[[str, Node], str]] = {
     "line": _identify_line,
     "housing": _identify_housing,
 }
-"""The functions that return a record's identifier, given its centre's id and its element, by the kind of record."""
+"""A dict from the kind of a record to the function that makes its identifier from its centre's id and its element."""

@@ -128,7 +128,7 @@ CENTRE_SETTINGS = (
     Setting("phone", TEXT, "", "telephone number of its contact person, with country and area code"),
     Setting("address", TEXT, "", "postal address"),
     Setting("imits_name", TEXT, "", "its name in iMITS"),
-    Setting("is_active", SWITCH, True, "whether its files are fetched"),
+    Setting("is_active", SWITCH, True, "whether the sources that it runs are used"),
 )
 
 _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate")

@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""IANA zones by their usual names without the letter S or D: many sources write EST in summer, too."""
+"""A dict from a zone's usual name, without S or D, to its IANA name: many sources write EST in summer, too."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
@@ -146,7 +146,7 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The date in a text, in a form that `read_page_time` reads, and the time of day, or None if it has only a date."""
+    """A text's date, in a form that `read_page_time` reads, and its time of day, which is None for a date alone."""
 
     day: str
     time: TimeOfDay | None

@@ -176,7 +176,7 @@ class DropsStore:
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Bring `context` and `overview` up to date; return the number of rows counted again: submissions and keys."""
+        """Bring `context` and `overview` up to date; return how many submissions and keys were counted, in all."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:

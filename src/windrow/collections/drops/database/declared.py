@@ -61,7 +61,7 @@ CENTRES = {
         "Wellcome Trust Genome Campus, Hinxton, Cambridge CB10 1SA, United Kingdom",
     ),
 }
-"""The standard's centres, by short name (ILAR code): name at iMITS, full name, postal address."""
+"""A dict from the short name (ILAR code) of a standard centre to its iMITS name, full name and postal address."""
 
 
 def protocol_id(scheme: str) -> int | None:

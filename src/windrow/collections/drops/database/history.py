@@ -157,7 +157,7 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""The name of an action's effect on a record, by action and by whether the record exists."""
+"""A dict from action, and from whether the record exists, to the name of the action's effect on the record."""
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:

@@ -249,7 +249,7 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the ids of submissions that are staged with the same bytes, action and number of elements, by item.
+        """Return a dict from item to submission id, if it is staged with the same bytes, action and number of elements.
 
         Deletes the submissions of items that are staged otherwise. Raises StoreError if one of them is published.
         """

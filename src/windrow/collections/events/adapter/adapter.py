@@ -137,7 +137,7 @@ class EventAdapter(RecordAdapter):
         return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, then the documents from the records; return None without records."""
+        """Rebuild the records from the captures, and the documents from the records; return None if there are none."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             self._rewrite_documents(workspace)

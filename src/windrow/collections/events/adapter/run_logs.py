@@ -33,7 +33,7 @@ _GOOD_STATUSES = frozenset({200, 304})
 
 
 class _SourceRun(NamedTuple):
-    """A session's attempts for one source, in order; `failed_task` is its failed task of the phase `ask`, or None."""
+    """A session's attempts for one source, in order. `failed_task` is the source's task `ask` if it failed, or None."""
 
     session: int
     source: str

@@ -84,7 +84,7 @@ STATUSES = {
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
     "active": "scheduled", "publish": "scheduled", "published": "scheduled",
 }  # fmt: skip
-"""windrow's word for the status of an event, by the source's word in lower case."""
+"""A dict from a source's word for the status of an event, in lower case, to windrow's word."""
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""
@@ -357,7 +357,7 @@ def next_address(document: SourceDocument, address: str) -> str:
     url = join_url(document.url, address.strip())
     if not url.startswith(("http://", "https://")) or url == document.url:
         raise StepError(
-            f"the address of the next page, {address[:200]!r}, is not that of another page", Reason.BAD_ADDRESS
+            f"the address of the next page, {address[:200]!r}, is not valid, or that of this page", Reason.BAD_ADDRESS
         )
     return url
 

@@ -101,7 +101,7 @@ def icalendar_library() -> Any:
 
 
 def define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, in place of all other ones.
+    """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, in place of all earlier ones.
 
     A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
     the zone of the calendar or of the source is used, and the event has a `time_note`.

@@ -120,7 +120,7 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
 
 
 def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]:
-    """Return a dict from the index of each VEVENT of which the file has a later revision to a SkippedPart.
+    """Find the VEVENTs of which the file has a later revision; return a dict from their indices to SkippedParts.
 
     Of VEVENTs with the same UID and RECURRENCE-ID, the one with the highest SEQUENCE is the latest (RFC 5545, section
     3.8.7.4). If several have this SEQUENCE, those that their VCALENDAR cancels are later than the others.
