@@ -241,7 +241,6 @@ class RecordAdapter(CountsUnrepaired):
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Return a dict from each configured source to its counts of changes (`record_changes.count_changes`)."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)

@@ -55,7 +55,6 @@ class TypedColumn(NamedTuple):
 
 
 def _flatten(values: list[Any]) -> list[Any]:
-    """Return values with the elements of lists, at any depth, in place of the lists."""
     flat: list[Any] = []
     for value in values:
         flat += _flatten(list(value)) if isinstance(value, list | tuple) else [value]

@@ -183,7 +183,6 @@ class JsonList:
                     yield Observation(missing.key, None)
 
     def _next_address(self, url: str, page: JsonPage) -> str:
-        """Return the address of the page after the one at `url`, or an empty text after the last page."""
         if not self.parameter:
             return page.following
         if self.following:

@@ -50,7 +50,6 @@ LIGHTHOUSE_TEXT = (
 
 
 def _front_page_links(origins: Origins) -> tuple[tuple[str, str], ...]:
-    """Return (address, text) of each link on the harbour's front page."""
     return (
         ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
         ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),

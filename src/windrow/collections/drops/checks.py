@@ -206,7 +206,6 @@ def check_experiment(findings: Findings, element: Node, pipeline: Pipeline | Non
 
 
 def _check_status_codes(findings: Findings, element: Node, record_title: str) -> bool:
-    """Check the status codes of a record; return whether it has any. `record_title` names it in messages."""
     codes = find_children(element, "statusCode")
     for status in codes:
         findings.check_status(status.text or "", status, record_title)

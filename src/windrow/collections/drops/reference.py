@@ -130,7 +130,6 @@ def _read_strains(content: bytes) -> frozenset[str]:
 
 
 def _read_pipelines(content: bytes) -> dict[str, Pipeline]:
-    """Return the pipelines by key; a pipeline contains procedures by key, and a procedure parameters by key."""
     return {
         _required_attribute(pipeline, "pipeline_key"): {
             _required_attribute(procedure, "procedure_key"): {

@@ -200,7 +200,6 @@ def distinct_id(plain_id: str, uid: str) -> str:
 
 
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return a dict from the name of each field that changed to [old value, new value]; long texts are cut."""
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}

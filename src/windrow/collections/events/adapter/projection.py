@@ -108,7 +108,6 @@ class EventProjection:
                 yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield a message for each document that is missing from the store, or that has different content there."""
         stored_documents = self._store.get(database, [document["_id"] for document in documents])
         for document in documents:
             stored = stored_documents.get(document["_id"])

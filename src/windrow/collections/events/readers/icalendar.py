@@ -421,7 +421,6 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
-    """Return the day or time of a property, or None if it has neither."""
     time = _date_or_duration(ical_property)
     if isinstance(time, datetime):
         return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)
@@ -450,7 +449,6 @@ def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedel
 
 
 def _end_time(start: EventTime, duration: timedelta | None) -> EventTime | str:
-    """Return the end of an event; empty if its duration is not known."""
     return "" if duration is None else EventTime(start.utc + duration, all_day=start.all_day)
 
 
