@@ -226,7 +226,7 @@ class PredictsOutcome(Protocol):
     """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Return how a run would treat a file or address of this name, as the end of a message, or "" if unknown."""
+        """Return the end of a message that says how a run would treat a file or address `name`, or "" if unknown."""
 
 
 class ListsChanges(Protocol):

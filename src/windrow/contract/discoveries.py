@@ -248,7 +248,7 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
     secret = options.get("warc_secret") or None
     is_own_machine = url.hostname in {"localhost", "127.0.0.1", "::1"} and not options.get("proxy")
     if secret and url.scheme == "http" and not is_own_machine:
-        raise ConfigError(f"{setting}: {address!r} has a secret, which may only be sent over https")
+        raise ConfigError(f"{setting}: the secret for {address!r} may only be sent over https")
     site = Site(
         url.scheme, url.hostname, port, base=f"{folder_path.rstrip('/')}/", proxy=str(options.get("proxy") or ""),
         timeout=float(options.get("timeout") or 60.0), ca_bundle=str(options.get("ca_bundle") or ""),

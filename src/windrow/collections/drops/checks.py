@@ -40,7 +40,7 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
 
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that a series has increments, each with a status or with a name and a value, and all as defined."""
+    """Check that a series has increments as defined, each with either a status, or a name and a value."""
     if _check_status(findings, element):
         return
     values = find_children(element, "value")

@@ -166,7 +166,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def build_settings(given: Given) -> Drops:
-    """Build the settings of [drops] and its centres; raise ConfigError if they cannot be used."""
+    """Build the settings of [drops] and its centres; raise ConfigError if a centre or a path is not valid."""
     databases = {
         name: DatabaseAddress(*(given.values[f"drops.{setting}"].value for setting in (name, f"{name}_secret")))
         for name in ("tracker", "store")

@@ -274,7 +274,7 @@ def _hour_of_day(hour: str, *, is_afternoon: bool) -> int:
 
 
 def _without_season(name: str) -> str:
-    """Return the name of a zone without the letter for summer or winter, in its English form.
+    """Return the English name of a zone without the letter for summer or winter.
 
     >>> [_without_season(name) for name in ("EST", "CEST", "AKDT", "MEZ", "JST")]
     ['ET', 'CET', 'AKT', 'CET', 'JST']

@@ -136,7 +136,7 @@ class Declarations:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The short names of all centres: the standard's, unless the workspace declares them, and the declared ones."""
+        """The short names of the standard's centres that are not declared, and of all declared centres."""
         declared_names = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in declared_names), *declared_names.values())
 

@@ -64,7 +64,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch.
+    """Set the existing rows of `table` with these `keys` to the same values, after the `RowChange`s of the batch.
 
     `unless` is as in `RowChange`.
     """
@@ -199,7 +199,7 @@ def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
 
 BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id recorded for a row that was deleted, or was not inserted as it lacks a value or row that it must have."""
+"""The id that is recorded for the key of a row that was deleted, or that lacked a required value or reference."""
 CHUNK_SIZE = 500
 """The maximum number of values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000

@@ -45,7 +45,7 @@ _NaturalKey = tuple[object, ...]
 
 
 class _NewRow(NamedTuple):
-    """A row to insert unless a row with its natural key exists. Its key does not have an id yet."""
+    """A row to insert, unless the table has a row with the same natural key. No id is recorded for its `key` yet."""
 
     key: str
     values: _Values
@@ -97,7 +97,7 @@ class RowBatch:
             self._connection.execute(_skip_taken_over(update, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> None:
-        """Insert the rows of a table that are new or to be inserted again, and update the others; `rows` are by key."""
+        """Insert the rows of a table that are new or to be inserted again, and update the others."""
         lost_keys = self._find_deleted(table, rows)
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.insert is not Insert.NEVER or key in ids}

@@ -147,7 +147,7 @@ class TableStore:
         *,
         password: str | None = None,
     ) -> None:
-        """Describe the store with these tables and counts; the first call of a method opens the database."""
+        """Take the store's tables and counts; the first call of a method opens the database."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password)
@@ -220,7 +220,7 @@ class TableStore:
             return judge(connection, self._schema, documents, now)
 
     def summarise(self, now: datetime) -> Summarised:
-        """Bring the tables `context` and `overview` up to date, if the store was described with counts."""
+        """Bring the tables `context` and `overview` up to date, if the store has counts."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:

@@ -44,7 +44,7 @@ def only_on(*dialects: str) -> Callable[..., bool]:
 
 
 def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
-    """Return the type of an unsigned integer, and a column's `info` with its maximum.
+    """Return the column type of an unsigned integer, and a dict with its maximum for the column's `info`.
 
     `size` is `tiny`, `small`, `int` or `big`.
     """
@@ -146,7 +146,7 @@ DATABASE = "phenodcc_tracker"
 """The name of the database on a server if the URL does not contain one."""
 
 PROJECTION = "drops"
-"""The name that distinguishes the projection from others in the same database."""
+"""The name of the tracker's projection, which distinguishes it from others in the same database."""
 
 TRACKER = sa.MetaData()
 """The 17 tables of the tracker."""

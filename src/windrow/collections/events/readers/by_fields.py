@@ -338,7 +338,7 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, from the path in the rule `next_page`.
+    """Return the address of the next page, which is at the path in the rule `next_page`.
 
     Return an empty text if the value at the path is missing, null, false or empty. Raise StepError if it is another
     value that is not a text, or a text that is not the address of another page.

@@ -51,7 +51,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for another page."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for any other page."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
