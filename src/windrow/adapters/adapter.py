@@ -129,7 +129,7 @@ class Message(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """An explanation by `windrow why`: the object that it explains, its messages for `--json`, its lines for people."""
+    """An explanation by `windrow why`: the object that it explains, messages for `--json`, and lines for people."""
 
     subject: Any
     messages: tuple[Message, ...]

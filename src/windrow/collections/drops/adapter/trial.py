@@ -56,7 +56,7 @@ class TrialSetup:
 
 
 def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
-    """Return the `TrialSetup` for an address, as the workspace configures it, or with defaults if there is none."""
+    """Return the `TrialSetup` for an address, as the workspace configures it; without a workspace, with defaults."""
     tables = {table.name: table for table in TABLES}
     options = make_step_options(workspace, address.rpartition("/")[2])
     if workspace is None:

@@ -336,7 +336,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return which keys are in the store now; new documents that may have one of the keys are published first."""
+        """Return those of `keys` that the store has now. New documents that may have one are published first."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]

@@ -82,7 +82,7 @@ def project_states(
 
 
 def project_progress(sizes: Mapping[int, int]) -> list[RowChange]:
-    """Return the changes that write the progress of transfers. `sizes` are the bytes received so far, by attempt."""
+    """Return the changes that write the progress of transfers; `sizes` is a dict from attempt to received bytes."""
     return [
         RowChange("zip_download", str(attempt), {"downloaded_size_bytes": size}, insert=Insert.NEVER)
         for attempt, size in sizes.items()

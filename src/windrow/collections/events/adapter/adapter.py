@@ -137,7 +137,7 @@ class EventAdapter(RecordAdapter):
         return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, and the documents from the records; return None if there are none."""
+        """Rebuild the records from captures and the documents from records; return None if there are no records."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             self._rewrite_documents(workspace)
