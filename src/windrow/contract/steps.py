@@ -127,7 +127,7 @@ class Undecided(Protocol):
 
     @property
     def asks(self) -> Mapping[str, AbstractSet[str]]:
-        """The keys to look up, by question (`StoreLookUp.question`)."""
+        """A dict from question (`StoreLookUp.question`) to the keys to look up."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
         """Return why it is not published, or None to publish it. `known` has the keys of `asks` that the store has."""
@@ -214,7 +214,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """Update data derived from the store, such as an index, by a function of the adapter."""
+    """Update data that a function of the adapter derives from the store, such as an index."""
 
     phase: str
 

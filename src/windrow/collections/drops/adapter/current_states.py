@@ -39,7 +39,7 @@ PAGE_SIZE = 1_000
 T = TypeVar("T")
 
 CountsByZip = Mapping[int, Mapping[int, Counter[State]]]
-"""The number of XML files in each state, by the number of their zip and by that of the attempt that fetched it."""
+"""A dict from zip to a dict from attempt to the number of the attempt's XML files in each state."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
@@ -170,7 +170,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count, by (kind, state), the zips and XML files that the tracker must have: those whose names it can store."""
+    """Count, by (kind, state), the zips and XML files whose names the tracker can store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())

@@ -83,7 +83,7 @@ def action_id(folder: str) -> int:
 
 
 def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
-    """Return the values of the row of one of the standard's centres, by column."""
+    """Return the row of a standard centre, as a dict from column to value."""
     imits_name, full_name, address = CENTRES[short_name]
     return {
         "short_name": short_name,

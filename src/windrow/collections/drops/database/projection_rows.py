@@ -248,7 +248,7 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
 
 
 def _qualified_name(engine: sa.Engine, name: str) -> str:
-    """Return the name of a projection. On MariaDB it includes the database, as all databases share one `windrow`."""
+    """Return a projection's name; on MariaDB with its database, since all databases share `windrow`."""
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 

@@ -181,7 +181,7 @@ class EventProjection:
     def _plan_events(
         self, events: Mapping[str, EventDocument], current_ids: set[str] | None
     ) -> Iterator[DocumentChanges]:
-        """Yield the changes that bring the stored documents of events up to date; `events` has the documents by uid.
+        """Yield the changes that bring the stored documents of events up to date; `events` is a dict from uid to event.
 
         The present ids of the documents are added to `current_ids`, unless it is None.
         """

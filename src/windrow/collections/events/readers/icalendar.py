@@ -339,7 +339,7 @@ def _repetitions_in_window(
 def _all_repetitions(
     event: Any, zone: tzinfo | None, local_zone: tzinfo
 ) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the local starts of all repetitions, and the durations that RDATEs state, by local start.
+    """Return the local starts of all repetitions, and a dict from local start to the duration that an RDATE states.
 
     `zone` is the zone of DTSTART, or None; `local_zone` is the zone of the local times. Raise StepError for a rule that
     `_refuse_endless` refuses.
