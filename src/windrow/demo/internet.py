@@ -35,7 +35,7 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
     """Serve a folder over FTP to `USER`; raise MissingExtra if pyftpdlib is not installed."""
     try:
         with warnings.catch_warnings():
-            # On Python 3.11 it imports deprecated modules of the standard library.
+            # On Python 3.11 pyftpdlib imports deprecated modules of the standard library.
             warnings.simplefilter("ignore", DeprecationWarning)
             from pyftpdlib.authorizers import DummyAuthorizer  # noqa: PLC0415 an extra
             from pyftpdlib.handlers import FTPHandler  # noqa: PLC0415

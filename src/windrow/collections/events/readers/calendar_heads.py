@@ -95,7 +95,7 @@ def icalendar_library() -> Any:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
         raise MissingExtra("reading iCalendar", "events") from None
-    # It warns about zone names that it guesses; a user cannot do anything about them.
+    # The library warns about zone names that it guesses, about which a user can do nothing.
     warnings.filterwarnings("ignore", module=r"icalendar\b")
     return icalendar
 
