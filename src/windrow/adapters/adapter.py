@@ -53,7 +53,7 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
 
 def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
-    """Raise ConfigError if a host is another machine, and no contact is configured or there is no workspace."""
+    """Raise ConfigError unless a contact is configured in `workspace`, or the host is this machine."""
     from windrow.fetch.politeness.guard import is_loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
@@ -129,7 +129,7 @@ class Message(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """An explanation by `windrow why`: the object that it explains, its messages for `--json`, its lines for people."""
+    """An explanation by `windrow why`: the object that it explains, messages for `--json`, and lines for people."""
 
     subject: Any
     messages: tuple[Message, ...]
@@ -178,7 +178,7 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes to list: the changes that the sessions of `facts` (first, last; None: all) wrote.
+    """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     If `since` is given, changes from this time on that the session before `facts` wrote are listed too. A session may
     also write what an earlier session received but did not write because it was stopped. If `lines`, each changed text
@@ -206,7 +206,7 @@ class Adapter(Protocol):
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield a fault for each difference between the collection's store or projection and the ledger."""
+        """Yield the faults of the collection's stores and projection, such as differences from the ledger."""
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Read the kept captures again with the present readers. Return None if there is no store to rebuild."""
@@ -216,7 +216,7 @@ class Adapter(Protocol):
 
 
 class Explains(Protocol):
-    """Can explain names of things that are not items of the ledger, such as pages or records."""
+    """Can explain things that are not items of the ledger, such as pages or records, by their names."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain the thing with this key, address or title, or return None if this collection does not have it."""
@@ -226,7 +226,7 @@ class PredictsOutcome(Protocol):
     """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Return how a run would treat a file or address of this name, as the end of a message, or "" if unknown."""
+        """Return the end of a message that says how a run would treat a file or address `name`, or "" if unknown."""
 
 
 class ListsChanges(Protocol):
@@ -262,20 +262,20 @@ class ReachedCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of its items, which its projection has too. For other collections, pending steps are shown."""
+    """Can derive the states of its items. For a collection that cannot, the pending steps of its items are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
-        """Return the states of the items with these numbers, by number."""
+        """Return a dict from the number of each item to its state."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count its items by kind and state. Documents of earlier attempts at a file do not count."""
+        """Count the collection's items by kind and state. Documents of earlier attempts at a file do not count."""
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         """Count the items that reached each state between two facts (first, last)."""
 
 
 class CountsOutcomes(Protocol):
-    """Counts the outcomes of its attempts. Some outcomes are known only after the fetched documents have been read."""
+    """Can count the outcomes of its attempts. Some are known only after the fetched documents have been read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
@@ -287,10 +287,10 @@ class CountsOutcomes(Protocol):
 
 
 class CountsRecords(Protocol):
-    """Makes records of what it requests, some of them only after a service has answered."""
+    """Can count its current records, and the documents that wait for services."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the number of current records by source."""
+        """Return a dict from source name to the number of current records of this source."""
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return how many documents wait for services, since when and why, or None if no document waits."""
@@ -315,7 +315,7 @@ class Adopts(Protocol):
     ADOPTED_AT: str
     """The phase with which a run on adopted documents begins."""
     ADOPTS: str
-    """A description of the folders that can be adopted, for the help of `run`: `a folder of zips`."""
+    """A description of the folders that can be adopted, such as `a folder of zips`, for the help of `run`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source that lists the documents of a folder."""
@@ -362,7 +362,7 @@ class Compares(Protocol):
     """Can compare two versions of a page or record."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions at the ends of two periods, or return None if this collection does not have `name`.
+        """Compare the versions of `name` at the ends of two periods, or return None if it is not known.
 
         If `until` is empty, the latest version is compared. If `since` is empty, the version before it is compared.
         `context` is the number of unchanged lines shown around a change. Raises WindrowError if there are not two
@@ -406,7 +406,7 @@ class Forgets(Protocol):
         """Return the targets with this name. The result is empty if the name is not known."""
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the data of a target that these attempts fetched. Return the number of records removed.
+        """Remove from the stores what these attempts at a target fetched. Return the number of records removed.
 
         The attempts may be those of any collection. A repeated call does no harm.
         """

@@ -196,7 +196,6 @@ def describe_difference(old: Any, new: Any) -> str:
 
 
 def _describe_change(old_value: Any, new_value: Any) -> str:
-    """Return both values as `old -> new`. Long values are cut to a part around the first difference."""
     old, new = cut_around_difference(_format_value(old_value), _format_value(new_value))
     return f"{old} -> {new}"
 

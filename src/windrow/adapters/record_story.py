@@ -34,7 +34,7 @@ from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
-    """An address of a collection of records. `via_url` is where it was found; None for a seed.
+    """An address from which a collection gets records. `via_url` is where it was found; None for a seed.
 
     `due` is when it is requested next, or None if it is never requested again. A time in the past, even in 1970, means
     now.
@@ -74,7 +74,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: those of `follow`, each of its requests, and its message `end`."""
+    """Yield the findings, requests and message of `follow_result`, all as findings about the document `url`."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -96,7 +96,7 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain a collection's origins at a host, named with or without scheme and port; return None if it has none."""
+    """Explain a collection's origins at a host; return None if there are none. `name` may have scheme and port."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
@@ -153,7 +153,7 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
 
 
 def explain_unindexed(workspace: Workspace, ledger: Ledger, collection: Collection, name: str) -> Explanation | None:
-    """Describe the captures in WARC files without an index that sources left out: they may be of the address `name`.
+    """Describe the captures that were left out and are in WARC files without an index: some may be of `name`.
 
     Return None if nothing was left out, or `name` is not a web address.
     """

@@ -241,7 +241,6 @@ class RecordAdapter(CountsUnrepaired):
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Count changes as `record_changes.count_changes` does, for all configured sources and for no other ones."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
@@ -256,7 +255,7 @@ class RecordAdapter(CountsUnrepaired):
         return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the number of current records by source. Without a store, it is empty."""
+        """Return a dict from source name to its number of current records. Without a store, it is empty."""
         with self._store(workspace) as store:
             return store.count_by_source() if store is not None else {}
 
@@ -414,7 +413,7 @@ class RecordAdapter(CountsUnrepaired):
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets that a name means: a record's addresses, an address, or a source's or host's origins."""
+        """Yield the targets that `name` refers to: a record's addresses, an address, or origins of a source or host."""
         with self._store(workspace) as store:
             attempts = store.attempts_of(name) if store else []
             if store and not attempts and self._find_address(ledger, name) is None:
@@ -468,7 +467,7 @@ class RecordAdapter(CountsUnrepaired):
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that says about which records services must not be asked, and why; None if about none."""
+        """Return a function from keys to the reasons why services must not get some of them; None: they may get all."""
         del workspace
         return None
 

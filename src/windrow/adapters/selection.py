@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windrow.stores.skipped_counts import SkippedCounts
 
 REPORTED_ELSEWHERE = BY_RULE | OWN_FAULTS
-"""Reasons that are not counted as those of unreadable documents: rules, and failures with causes outside documents."""
+"""Reasons that do not show that a document is unreadable: rules, and failures with causes outside documents."""
 
 
 class ExportSelection(NamedTuple):
@@ -33,7 +33,7 @@ EVERYTHING = ExportSelection()
 
 
 class CountsSkipped(Protocol):
-    """Reads several records from a document, some of which it may have to skip."""
+    """Can count the records that it could not read."""
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count by reason the records that could not be read from the attempts of `facts` (first, last).
@@ -51,7 +51,7 @@ class CountsUnrepaired:
         raise NotImplementedError
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read, at addresses of which no record was read since then.
+        """Count by reason the records that could not be read, except at addresses from which one was read later.
 
         Nothing is counted if `facts` are given, because a session reports as left out what it could not read.
         """

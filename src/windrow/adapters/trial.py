@@ -61,4 +61,4 @@ TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
 TRIAL_TYPES: Mapping[type[TrialPart], str] = {
     FetchedBytes: "fetched", DocumentReport: "document", RecordPreview: "record", DocumentFinding: "finding",
 }  # fmt: skip
-"""The `type` of each kind of part in JSON."""
+"""The value of `type` in JSON for each class of `TrialPart`."""

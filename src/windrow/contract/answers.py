@@ -65,7 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses that a rule or cap left out; `example` is the first of them, or the answer's address."""
+    """The number of addresses or entries that a rule or cap left out. `example` is one, or the answer's address."""
 
     reason: Reason
     rule: str
@@ -154,7 +154,7 @@ class FormField(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A request of a Settle step to a service that its collection declares.
+    """A request that a Settle step makes to a service, which its collection declares.
 
     When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`. If it
     then needs further answers, it must return the answered requests again with the new ones; it fails if it returns
@@ -196,7 +196,7 @@ class Skip(NamedTuple):
 
     @property
     def full_message(self) -> str:
-        """The message. If the reason is CAPPED, it has the number of things that are left out."""
+        """`message` and, if the reason is CAPPED, the number of things that are left out."""
         return f"{self.message}: {self.number:,} left out" if self.reason is Reason.CAPPED else self.message
 
 

@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", Crawl, Requests, Captures)
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A kind of harvest, found by its entry point in `windrow.collections`.
+    """The declaration of a collection, found by its entry point in the group `windrow.collections`.
 
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
     Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
@@ -104,11 +104,11 @@ class Collection:
 
     @property
     def follow(self) -> Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None:
-        """The function `follow` of its requests, or of its captures if it has no requests; it may be None."""
+        """The function `follow` of the `Requests`, or of the `Captures` without `Requests`; None if there is none."""
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return the places of the captures that a source takes from others; there may be none.
+        """Return where the captures are that a source takes from others; empty `Inputs` if it takes none.
 
         Raises ConfigError if a setting of the source for them is not valid.
         """
@@ -149,5 +149,5 @@ class Later:
 
 
 def later(where: str) -> Any:
-    """Return a callable for the function `module:name`, which is imported when it is first called."""
+    """Return a callable that imports the function `where` (`module:name`) when it is first called."""
     return Later(where)

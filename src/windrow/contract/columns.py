@@ -38,7 +38,7 @@ class TypedColumn(NamedTuple):
     read: Callable[[Mapping[str, Any]], Any] | None = None
 
     def values_of(self, record: Any) -> list[Any]:
-        """Return the values of this column, except None, in the value of a record."""
+        """Return the values, except None, that `record` (the value of a record) has for this column."""
         if self.read is not None:
             values = [self.read(record)] if isinstance(record, Mapping) else []
         else:
@@ -55,7 +55,6 @@ class TypedColumn(NamedTuple):
 
 
 def _flatten(values: list[Any]) -> list[Any]:
-    """Return values with the elements of lists, at any depth, in place of the lists."""
     flat: list[Any] = []
     for value in values:
         flat += _flatten(list(value)) if isinstance(value, list | tuple) else [value]

@@ -32,7 +32,7 @@ class Planner(Protocol):
     """A pure function that turns the entries of a listing into offers."""
 
     def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-        """Return an offer, which may be refused, for each entry that no rule leaves out."""
+        """Return an offer for each entry that no rule leaves out. Offers with a `reason` are refused."""
 
 
 BEHIND = 1_000
@@ -56,7 +56,10 @@ class CrawlRules(Protocol):
         """Apply the response for robots.txt (status None: no response), and return the sitemaps to request."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of the robots.txt at `base` after `hops` redirects, or "" to ignore it."""
+        """Return the target of a redirect from `base`, an address of robots.txt, or "" if it is not followed.
+
+        `hops` is the number of redirects that were followed before.
+        """
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds only robots.txt may be requested, or 0 if any address may be requested."""
@@ -81,7 +84,7 @@ class CrawlRules(Protocol):
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a document, and its references; those of earlier documents may be left out."""
+        """Return the base address of a document and its references, perhaps without those of earlier documents."""
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out.
@@ -166,7 +169,7 @@ class Crawl:
 
 
 def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`
-    """Return an empty tuple, since there are no further origins."""
+    """Return no further origins: the default of `Requests.origins`."""
     return ()
 
 
@@ -186,7 +189,7 @@ class Requests:
 
 
 class RemoteFolder(NamedTuple):
-    """A remote folder of WARC files, and where the secret to read it is stored, or None if it needs no secret.
+    """A remote folder of WARC files. `secret` is where its secret is stored, or None if reading needs no secret.
 
     If it has a `region`, it is a bucket of an S3-compatible store, or a prefix in one, and the secret is `KEY:SECRET`.
     Otherwise the secret is the value of the header Authorization.
@@ -198,7 +201,7 @@ class RemoteFolder(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The places of the captures that a source reads.
+    """Where the captures are that a source takes from others.
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
     files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
@@ -245,7 +248,7 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
     secret = options.get("warc_secret") or None
     is_own_machine = url.hostname in {"localhost", "127.0.0.1", "::1"} and not options.get("proxy")
     if secret and url.scheme == "http" and not is_own_machine:
-        raise ConfigError(f"{setting}: {address!r} has a secret, which may only be sent over https")
+        raise ConfigError(f"{setting}: the secret for {address!r} may only be sent over https")
     site = Site(
         url.scheme, url.hostname, port, base=f"{folder_path.rstrip('/')}/", proxy=str(options.get("proxy") or ""),
         timeout=float(options.get("timeout") or 60.0), ca_bundle=str(options.get("ca_bundle") or ""),

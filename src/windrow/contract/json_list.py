@@ -1,4 +1,4 @@
-"""The short form of a collection of JSON records: a list behind an API, page by page, declared as one value.
+"""Declare a collection of JSON records as one value: a list that an API returns page by page.
 
 The discovery reads the whole list each time, so new, changed and removed records are found wherever they are in it.
 """
@@ -34,7 +34,7 @@ INCOMPLETE whether one of the pages stated an error.
 
 
 class JsonPage(NamedTuple):
-    """A page of a list: its items by key, what is wrong with the keys of the others, and what leads to the next page.
+    """A page of a list: its items by key, a fault for each item without a usable key, and what leads to the next page.
 
     `following` is the address of the next page or the value of the parameter for it, or "" if the page states neither.
     `error` is the error that the page states beside its items, or "". `total` is the number of items that the page
@@ -79,7 +79,7 @@ class JsonList:
         return Settle(phase, version, self.read_page, missing=self.find_gone)
 
     def begin(self, source: Source, _learned: Mapping[str, Any]) -> tuple[Request, ...]:
-        """Return the request for the first page, which is repeated after `every` seconds, or if 0, in each run."""
+        """Return the request for the first page. It is sent again after `every` seconds; 0: in each run."""
         return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
 
     def follow(self, source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -123,7 +123,7 @@ class JsonList:
         )  # fmt: skip
 
     def _ends_at(self, answer: Answer) -> bool:
-        """Return whether an answer means that the page before it was the last: 404 where pages have numbers."""
+        """Return whether an answer is a 404 for a numbered page: the page before it was the last one."""
         is_counted = bool(self.parameter and not self.following)
         return is_counted and answer.request.name == "next" and answer.status == NOT_FOUND
 
@@ -165,7 +165,7 @@ class JsonList:
         list.
         """
         if task.source is None:
-            return [Skip(Reason.SOURCE_INACTIVE, "", "the keys of its records begin with the name of its source")]
+            return [Skip(Reason.SOURCE_INACTIVE, "", "its records are named after its source, which is not configured")]
         page = self.parse_page(task.view)
         if page is None:
             return [Skip(Reason.PROTOCOL_ERROR)]
@@ -183,7 +183,6 @@ class JsonList:
                     yield Observation(missing.key, None)
 
     def _next_address(self, url: str, page: JsonPage) -> str:
-        """Return the address of the page after the one at `url`, or an empty text after the last page."""
         if not self.parameter:
             return page.following
         if self.following:
@@ -196,14 +195,14 @@ class JsonList:
 
 
 def _at_path(value: Any, path: str) -> Any:
-    """Return what is at a path of names with dots, the value itself for an empty path, or None if there is nothing."""
+    """Return what `value` has at a path such as `a.b`, or None. An empty path leads to `value` itself."""
     for name in path.split(".") if path else ():
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def _with_parameter(url: str, name: str, value: str) -> str:
-    """Return an address with a parameter of this value in place of its other values.
+    """Return the address `url` with the parameter `name` set to `value`, whatever values it had before.
 
     >>> _with_parameter("https://a.example/items?page=1&sort=id", "page", "2")
     'https://a.example/items?sort=id&page=2'

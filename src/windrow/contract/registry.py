@@ -21,7 +21,7 @@ Capability = TypeVar("Capability")
 
 @cache
 def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of each collection by its name. Equal ones are returned once."""
+    """Return a dict from collection name to its entry points. Equal entry points are returned once."""
     from importlib.metadata import entry_points  # noqa: PLC0415 slow: it imports `email` and `zipfile`
 
     points: dict[str, tuple[EntryPoint, ...]] = {}
@@ -68,7 +68,7 @@ def why_unusable(name: str) -> str:
 
 
 def installed() -> dict[str, Collection]:
-    """Return the collections that can be used, by name."""
+    """Return a dict from name to collection, of all collections that can be used."""
     return {name: collection for name in names() if isinstance(collection := _load_collection(name), Collection)}
 
 
@@ -83,7 +83,7 @@ def collection(name: str) -> Collection:
 
 
 def phases() -> dict[str, tuple[str, ...]]:
-    """Return the phases of each usable collection, in order, by the collection's name."""
+    """Return a dict from the name of each collection that can be used to its phases, in order."""
     return {name: collection.phases for name, collection in installed().items()}
 
 
@@ -93,7 +93,7 @@ def columns() -> tuple[TypedColumn, ...]:
 
 
 def capable(capability: type[Capability], among: Container[str] | None = None) -> dict[str, Capability]:
-    """Return the adapters that implement a capability, by the name of their collection.
+    """Return a dict from collection name to adapter, of the adapters that implement a capability.
 
     If `among` is given, only the collections in it are considered, and ConfigError is raised if an adapter cannot be
     imported. Otherwise, adapters that cannot be imported are skipped: a collection that the workspace does not use must

@@ -83,7 +83,7 @@ class ItemStep:
 
 @dataclass(frozen=True, slots=True)
 class Read(ItemStep):
-    """Read the members of a capture, or return the reason why they cannot be read. It runs in the pool."""
+    """Read the members of a capture in the pool, or return the reason why they cannot be read."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Read(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Check(Read):
-    """Validate a document. Its findings have line and column. It runs in the pool."""
+    """Validate a document in the pool. The findings have line and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ class Undecided(Protocol):
 
     @property
     def item(self) -> int:
-        """Its number on the ledger."""
+        """The number of the document on the ledger."""
 
     @property
     def asks(self) -> Mapping[str, AbstractSet[str]]:
-        """The keys to look up, by question (`StoreLookUp.question`)."""
+        """A dict from question (`StoreLookUp.question`) to the keys to look up."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
         """Return why it is not published, or None to publish it. `known` has the keys of `asks` that the store has."""
@@ -214,7 +214,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """Update data derived from the store, such as an index, by a function of the adapter."""
+    """Update data that a function of the adapter derives from the store, such as an index."""
 
     phase: str
 

@@ -35,7 +35,7 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
     """Serve a folder over FTP to `USER`; raise MissingExtra if pyftpdlib is not installed."""
     try:
         with warnings.catch_warnings():
-            # On Python 3.11 it imports deprecated modules of the standard library.
+            # On Python 3.11 pyftpdlib imports deprecated modules of the standard library.
             warnings.simplefilter("ignore", DeprecationWarning)
             from pyftpdlib.authorizers import DummyAuthorizer  # noqa: PLC0415 an extra
             from pyftpdlib.handlers import FTPHandler  # noqa: PLC0415
@@ -174,7 +174,7 @@ def serve_sites() -> Iterator[DemoWeb]:
 
 
 def _make_site_server(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTTPRequestHandler]:
-    """Return the class that answers requests to one site; it answers 304 if `If-None-Match` has the page's ETag."""
+    """Return a class that answers the requests to one site, with 304 if `If-None-Match` has the page's ETag."""
 
     class SiteServer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -46,7 +46,7 @@ _PAPERS = (
 
 
 def write_library(folder: Path) -> None:
-    """Write the WARC file, its CDX file and the catalogue into a new folder; some CDX lines name what is not there."""
+    """Write the WARC file, its CDX file and the catalogue into a new folder. The CDX also names a missing WARC file."""
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
     with (folder / _WARC_NAME).open("wb") as warc:

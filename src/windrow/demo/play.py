@@ -1,4 +1,4 @@
-"""The demo: make a workspace, and harvest a small internet of servers on this machine twice."""
+"""The demo: make a workspace, start a small internet on this machine, and harvest it twice."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
 MARKER_FILE = ".windrow-demo"
-"""The name of an empty file that marks the folder of an earlier demo, whose content may be deleted."""
+"""The name of an empty file that marks a folder as that of an earlier demo, so that the folder may be emptied."""
 
 
 class DemoResult(NamedTuple):
@@ -129,7 +129,7 @@ def empty_folder(folder: Path) -> None:
     """Create the folder, or empty it; raise UsageError if it has files but not MARKER_FILE."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
-            raise UsageError(f"{folder} is not empty, and contains no earlier demo", hint="windrow demo ANOTHER_DIR")
+            raise UsageError(f"{folder} is neither empty nor an earlier demo", hint="windrow demo ANOTHER_DIR")
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MARKER_FILE).touch()

@@ -21,7 +21,7 @@ class SiteResponse(NamedTuple):
 
 
 Origins = Mapping[str, str]
-"""The origin of each site by the site's name, such as `http://127.0.0.1:8001`."""
+"""A dict from the name of each site to its origin, such as `http://127.0.0.1:8001`."""
 
 
 def page_site_response(name: str, path: str, origins: Origins, day: int) -> SiteResponse:
@@ -50,7 +50,6 @@ LIGHTHOUSE_TEXT = (
 
 
 def _front_page_links(origins: Origins) -> tuple[tuple[str, str], ...]:
-    """Return (address, text) of each link on the harbour's front page."""
     return (
         ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
         ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
@@ -182,7 +181,7 @@ TOWN_SOURCES = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""By site of the town, the settings of its source as TOML; `{origin}` is replaced by the site's origin."""
+"""The settings, as TOML, of the source for each site of the town; `{origin}` is replaced by the site's origin."""
 
 # By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {

@@ -40,7 +40,7 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
 
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that a series has increments, each with a status or with a name and a value, and all as defined."""
+    """Check that a series has increments as defined, each with either a status, or a name and a value."""
     if _check_status(findings, element):
         return
     values = find_children(element, "value")
@@ -106,7 +106,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the names of increments, their type by the first rule and, if that is the only one, their least number."""
+    """Check the names and types of increments and, if `rule` has only one increment, that they are not too few."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)
@@ -148,7 +148,7 @@ PARAMETER_CHECKS: dict[str, ParameterCheck] = {
     "seriesMediaParameter": check_media_series,
     "procedureMetadata": check_simple,
 }
-"""The function that checks a parameter, by the name of the parameter's element."""
+"""A dict from the name of a parameter's element to the function that checks the parameter."""
 
 
 PIPELINE_FINDING_KINDS = (
@@ -206,7 +206,6 @@ def check_experiment(findings: Findings, element: Node, pipeline: Pipeline | Non
 
 
 def _check_status_codes(findings: Findings, element: Node, record_title: str) -> bool:
-    """Check the status codes of a record; return whether it has any. `record_title` names it in messages."""
     codes = find_children(element, "statusCode")
     for status in codes:
         findings.check_status(status.text or "", status, record_title)
@@ -291,7 +290,7 @@ IMITS_CENTRE_NAMES = {
     "CDTA": "CDTA",
     "Crl": "CRL",
 }
-"""The names of centres in iMITS, by the ILAR codes of the standard."""
+"""A dict from the ILAR code of a centre, as the standard uses it, to the centre's name in iMITS."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
 """The statuses in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""

@@ -127,7 +127,7 @@ def parse_integer(text: str) -> int:
 def parse_double(text: str) -> float:
     """Return the value of an xs:double; raise StepError for another text, INF or NaN, as databases may refuse these."""
     try:
-        number = float(text.replace("_", "?"))  # XML Schema does not allow underscores, as Python does
+        number = float(text.replace("_", "?"))  # Python allows underscores, XML Schema does not
     except ValueError:
         raise _make_value_error(text, "is not a number") from None
     if not isfinite(number):
@@ -175,7 +175,7 @@ PARSERS: dict[ColumnKind, ParseText | None] = {
     ColumnKind.BOOLEAN: parse_boolean,
     ColumnKind.DATE: parse_date,
 }
-"""The functions that turn a text into the value of a column, by the column's kind; None leaves the text as it is."""
+"""A dict from a column's kind to the function that turns a text into its value; None leaves the text as it is."""
 
 
 def _make_value_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID) -> StepError:

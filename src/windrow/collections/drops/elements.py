@@ -56,7 +56,7 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """Which rows are counted, and by which columns (`keys`): for each submission, and over all submissions.
+    """Which rows are counted for each submission and over all submissions, and by which columns (`keys`).
 
     Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, which returns one row for each row to
     count. `{chosen}` in it is replaced by the condition that chooses the submissions. Names reserved by SQL are in
@@ -268,10 +268,10 @@ ELEMENTS: dict[str, Element] = {
         Element("procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("value", "value"), _STATUS_FIELD)),
     )
 }
-"""Every type of element, by the name of its table."""
+"""A dict from the name of each table to the type of its elements."""
 
 CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
-"""The name of the table for the element `centre`, by kind of document."""
+"""A dict from the kind of a document to the table of its element `centre`."""
 
 
 def parent_tables(table: str) -> tuple[str, ...]:

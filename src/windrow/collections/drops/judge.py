@@ -23,7 +23,7 @@ IDENTIFYING_ATTRIBUTES = {
     "experiment": ("experimentID",),
     "line": ("colonyID",),
 }
-"""The identifying attributes of a record, by the name of its element. Those of a housing are not checked."""
+"""A dict from the name of a record's element to its identifying attributes. Those of a housing are not checked."""
 
 
 def judge(task: Task) -> Reading:

@@ -32,7 +32,7 @@ class IncrementRule(NamedTuple):
     """A rule for the increments of a series of values."""
 
     minimum: int  # the least number of increments
-    text: str  # the name of one permitted increment; if that of the first rule is empty, every name is
+    text: str  # the name of one permitted increment; if that of the first rule is empty, all are permitted
     kind: str  # the type of all names: `float`, `datetime` or another
 
 
@@ -130,7 +130,6 @@ def _read_strains(content: bytes) -> frozenset[str]:
 
 
 def _read_pipelines(content: bytes) -> dict[str, Pipeline]:
-    """Return the pipelines by key; a pipeline contains procedures by key, and a procedure parameters by key."""
     return {
         _required_attribute(pipeline, "pipeline_key"): {
             _required_attribute(procedure, "procedure_key"): {
@@ -242,7 +241,7 @@ class Findings:
         self._skipped_checks: dict[str, set[str]] = {}
 
     def report(self, finding_kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
-        """Add a finding with the line of an element; if there are `MAX_FINDINGS`, only count it unless it is fatal."""
+        """Add a finding with the line of an element. After `MAX_FINDINGS` findings, only fatal ones are kept."""
         if level is Level.FATAL or len(self._findings) < MAX_FINDINGS:
             self._findings.append(Finding(finding_kind, message, level, line_number(element)))
         else:
@@ -258,7 +257,7 @@ class Findings:
         self._skipped_checks.setdefault(cause, set()).update(finding_kinds)
 
     def check_status(self, text: str, element: Node, title: str) -> None:
-        """Add a finding if a status does not begin with a known code; without a list of codes, record that."""
+        """Add a finding if a status does not begin with a known code. Without a list of codes, the check is skipped."""
         known_codes = self.lists.status_codes
         if known_codes is None:
             self.skip_checks("the list `status_codes` is not configured", "UnknownStatusCode")
@@ -266,7 +265,7 @@ class Findings:
             self.report("UnknownStatusCode", f"{title}: {quote(text)} does not begin with a known status code", element)
 
     def check_project(self, name: str, element: Node) -> None:
-        """Add a finding if a project is not in the list of projects; without a list, record that."""
+        """Add a finding if a project is not in the list of projects. Without a list, the check is skipped."""
         if self.lists.projects is None:
             self.skip_checks("the list `projects` is not configured", "UnknownProject")
         elif name not in self.lists.projects:

@@ -128,7 +128,7 @@ class RowReader:
     def _add_row(
         self, plan: ElementPlan, element: Node, parent_row: int | None, entity_row: int | None, ordinal: int
     ) -> None:
-        """Add an element's row, followed by the rows of the elements in it unless it is a centre.
+        """Add an element's row and, unless it is a centre, the rows of the elements in it.
 
         `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre.
         """
@@ -248,4 +248,4 @@ IDENTIFIERS: dict[str, Callable[[str, Node], str]] = {
     "line": _identify_line,
     "housing": _identify_housing,
 }
-"""The functions that return a record's identifier, given its centre's id and its element, by the kind of record."""
+"""A dict from the kind of a record to the function that makes its identifier from its centre's id and its element."""

@@ -128,14 +128,17 @@ CENTRE_SETTINGS = (
     Setting("phone", TEXT, "", "telephone number of its contact person, with country and area code"),
     Setting("address", TEXT, "", "postal address"),
     Setting("imits_name", TEXT, "", "its name in iMITS"),
-    Setting("is_active", SWITCH, True, "whether its files are fetched"),
+    Setting("is_active", SWITCH, True, "whether the sources that it runs are used"),
 )
 
 _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate")
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source, inactive if it or its centre is declared so. The flag --attempts overrides its own attempts."""
+    """Build a source, which is inactive if it or its centre is declared inactive.
+
+    The flag --attempts overrides the source's own setting `attempts`.
+    """
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(
@@ -163,7 +166,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def build_settings(given: Given) -> Drops:
-    """Build the settings of [drops] and its centres; raise ConfigError if they cannot be used."""
+    """Build the settings of [drops] and its centres; raise ConfigError if a centre or a path is not valid."""
     databases = {
         name: DatabaseAddress(*(given.values[f"drops.{setting}"].value for setting in (name, f"{name}_secret")))
         for name in ("tracker", "store")

@@ -19,7 +19,7 @@ DOWNLOAD, ZIP_NAME, ZIP_MD5, UNZIP, XML_NAME, OVERVIEW = map(
 )
 
 XmlCounts = Mapping[int, Mapping[State, int]]
-"""The number of XML files in each state, by the number of the attempt that fetched them."""
+"""A dict from attempt to the number of the attempt's XML files in each state."""
 
 
 class StateEvent(NamedTuple):
@@ -39,7 +39,7 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """The state of a zip, and the states of the attempts to fetch it, by the number of the attempt on the ledger."""
+    """The state of a zip, and a dict from each attempt to fetch it to the attempt's state."""
 
     state: State
     attempt_states: Mapping[int, State]

@@ -195,7 +195,7 @@ def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
 
 
 _latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
-"""By the name of a resource: the schema file that was compiled last, and its compiled form."""
+"""A dict from the name of a resource to the schema file that was compiled last, and its compiled form."""
 
 
 def _check_entries(entries: list[ZipMember]) -> None:

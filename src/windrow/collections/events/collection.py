@@ -110,7 +110,7 @@ SOURCE = (
     Setting("naive_timezone", choice("", "UTC"), "", "zone of times without a zone, if it is not `timezone`"),
     Setting("statuses", _TEXT_TABLE, {}, "words of the source for the status of an event, and what each means"),
     Setting("next_page", TEXT, "", "path or selector of the address of the next page"),
-    Setting("root", TEXT, "", "root element, key or selector of a valid response; one without it is an error page"),
+    Setting("root", TEXT, "", "root element, key or selector of every valid response; others are error pages"),
     Setting("placeholders", TEXTS, [], "titles of entries which only say that there are no events"),
     Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),
     Setting("details", TEXT, "", "LIST:URL:CHANGED, paths to the events' own documents, if a list links to them"),
@@ -120,7 +120,7 @@ SOURCE = (
     Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back repetitions of an event are kept"),
     Setting("recurrence_ahead", DURATION, 180 * 86400.0, "how far ahead repetitions of an event are kept"),
     Setting(
-        "most_events", count(1, 10_000_000), 100_000, "most events of one document that are read, future ones first"
+        "most_events", count(1, 10_000_000), 100_000, "maximum number of events read from a document, future ones first"
     ),
 )
 """The settings that only sources of events have."""
@@ -173,7 +173,7 @@ def _read_parser_file(name: str) -> dict[str, Any]:
 
 
 def presets() -> dict[str, Preset]:
-    """Return the presets by name.
+    """Return a dict from the name of each preset to the preset.
 
     The first line of a preset's file is a comment that describes the preset, and the second line sets its address.
     """

@@ -69,7 +69,7 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text contains a range of days, with a month as a word, perhaps with other words around it.
+    """Return whether a text contains a range of days with a month as a word, perhaps among other words.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)

@@ -50,7 +50,7 @@ class DriftResult(NamedTuple):
 def detect_drift(
     statistics: Mapping[str, Any], parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]
 ) -> DriftResult:
-    """Compare the parts of a response with the statistics of the earlier responses of its address.
+    """Compare the parts of a response with the statistics of earlier responses from the same address.
 
     `statistics` is empty for the first response. `row` is the number of responses in a row that had events, up to the
     latest one. `empty` is whether any response had no events. `shares` has, by field, the share of events that had it
@@ -82,7 +82,7 @@ def detect_drift(
 _MEDIA_PARTS = {
     "schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml",
 }  # fmt: skip
-"""By reader, a text that occurs in the media types of its documents."""
+"""A dict from the name of a reader to a text that the media types of its documents contain."""
 
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")

@@ -94,7 +94,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The versions from which an event's document gets its dates, and its status if its source no longer lists it."""
+    """The versions from which an event's document gets its dates, and the event's status if it is no longer listed."""
 
     first: EventVersion
     first_current: EventVersion  # the first one with the current content
@@ -195,12 +195,11 @@ def id_of(event: Mapping[str, Any]) -> str:
 
 
 def distinct_id(plain_id: str, uid: str) -> str:
-    """Return the id for an event's document if another document has its `plain_id`, the result of `id_of`."""
+    """Return the id that an event's document gets if another event's document has its `plain_id` (see `id_of`)."""
     return f"{plain_id} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return [old value, new value] for each field that changed, by its name; long texts are cut."""
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}

@@ -357,7 +357,7 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _form_of_completed(media: str, write: EventWriter) -> EventForm:
-    """Return a format that completes documents of other programs, and leaves out documents without a valid start."""
+    """Return a format that completes documents of other programs, and leaves out those that have no valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 

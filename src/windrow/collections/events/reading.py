@@ -30,7 +30,7 @@ from windrow.model import Source
 from windrow.reasons import Reason
 
 MAX_LINE_CHARACTERS = 1000
-"""The maximum number of characters of a title, of an id in a `unique_key`, or of a source's name for an entity."""
+"""The maximum length of a title, of an id in a `unique_key`, or of a source's name for a branch or an entity."""
 
 MAX_UID_CHARACTERS = 480
 """The maximum number of characters of a uid; a longer uid is cut, and a part of its hash is appended."""

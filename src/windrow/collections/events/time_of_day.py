@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""IANA zones by their usual names without the letter S or D: many sources write EST in summer, too."""
+"""A dict from a zone's usual name, without S or D, to its IANA name: many sources write EST in summer, too."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
@@ -108,7 +108,7 @@ _JOINED_ZONE = re.compile(r"(?<=[\d\s])([AaPp][Mm])(?=[A-Z]{2,4}\b)")
 _NOON = re.compile(r"(?<!12 )(?<!12)(?<!12:00 )(?<!12:00)\bnoon\b", re.IGNORECASE)
 _NOON_WITH_MINUTES = re.compile(r"\b12:00\s?noon\b", re.IGNORECASE)
 _MAX_HOURS_OVER_MIDNIGHT = 16
-"""The longest range that ends before its start by the clock, so on the next day: from 10:00 to 2:00."""
+"""The longest range, in hours, that ends on the next day, such as 10:00 to 2:00."""
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
@@ -146,7 +146,7 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The date in a text, in a form that `read_page_time` reads, and the time of day, or None if it has only a date."""
+    """A text's date, in a form that `read_page_time` reads, and its time of day, which is None for a date alone."""
 
     day: str
     time: TimeOfDay | None
@@ -274,7 +274,7 @@ def _hour_of_day(hour: str, *, is_afternoon: bool) -> int:
 
 
 def _without_season(name: str) -> str:
-    """Return the name of a zone without the letter for summer or winter, in its English form.
+    """Return the English name of a zone without the letter for summer or winter.
 
     >>> [_without_season(name) for name in ("EST", "CEST", "AKDT", "MEZ", "JST")]
     ['ET', 'CET', 'AKT', 'CET', 'JST']

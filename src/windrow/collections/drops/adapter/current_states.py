@@ -39,11 +39,11 @@ PAGE_SIZE = 1_000
 T = TypeVar("T")
 
 CountsByZip = Mapping[int, Mapping[int, Counter[State]]]
-"""The number of XML files in each state, by the number of their zip and by that of the attempt that fetched it."""
+"""A dict from zip to a dict from attempt to the number of the attempt's XML files in each state."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
-    """Return the states of zips and XML files, by item."""
+    """Return a dict from each of `items` to its state."""
     seen_items = ledger.items.seen(items)
     xml_states = read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
     states_of_zips = read_zip_states(ledger, [item.item for item in seen_items if item.kind == ZIP_KIND])
@@ -51,7 +51,7 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
 
 
 def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return the states of zips and the states of XML files, both by item.
+    """Return two dicts from item to states: one of zips, and one of XML files.
 
     Besides `items`, the zips that contain the XML files in `items` are included.
     """
@@ -68,7 +68,7 @@ def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, Z
 
 
 def all_states(ledger: Ledger) -> dict[int, State]:
-    """Return the state of every zip and XML file on the ledger, by item."""
+    """Return a dict from every zip and XML file on the ledger to its state."""
     states_by_item: dict[int, State] = {}
     for page in _pages(ledger.items.numbers(COLLECTION.name)):
         states_by_item |= states(ledger, page)
@@ -76,7 +76,7 @@ def all_states(ledger: Ledger) -> dict[int, State]:
 
 
 def read_xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
-    """Return the states of XML files, by item."""
+    """Return a dict from each XML file to its state."""
     xml_states = {
         item.item: xml_state_at_step(item.step, item.status, has_started=item.started)
         for item in xmls
@@ -89,7 +89,7 @@ def read_xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State
 
 
 def read_zip_states(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
-    """Return the states of zips, each with the states of the attempts to fetch it, by item."""
+    """Return a dict from each zip to its state and the states of the attempts to fetch it."""
     xml_counts = _count_xmls(ledger, zips)
     return {
         item.item: _derive_zip_states(ledger, item, events, xml_counts)
@@ -170,7 +170,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count, by (kind, state), the zips and XML files that the tracker must have: those whose names it can store."""
+    """Count, by (kind, state), the zips and XML files whose names the tracker can store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
@@ -220,7 +220,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of items that steps read, and of zips that passed a step, or failed at it, with their XML files."""
+    """Yield counts of items that steps read, and of zips whose XML files have passed a step, or failed at it."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

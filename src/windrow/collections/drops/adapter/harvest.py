@@ -39,7 +39,7 @@ _MAX_FILE_BYTES = SCHEMA_BYTES.number
 
 
 def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
-    """Return the schemas and lists by name (`specimen`, `projects`, ...); raise ConfigError if one cannot be read."""
+    """Return a dict from name, such as `specimen`, to schema or list; raise ConfigError if one cannot be read."""
     drops = workspace.section(Drops)
     files = {name: read_schema(name, path) for name, path in drops.schemas.items()}
     for name, path in drops.lists.items():
@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema, and the schemas in its folder that it imports, directly or not; these become its siblings.
+    """Read a schema and, as its `siblings`, the schemas in the same folder that it imports, directly or not.
 
     Raises ConfigError if one of them cannot be read.
     """
@@ -137,7 +137,7 @@ class Tracker:
             self._checkpoint = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write how many bytes each unfinished attempt has received; `sizes` has this by the attempt's number."""
+        """Write how many bytes each unfinished attempt has received; `sizes` is a dict from attempt to bytes."""
         self.projection.note(project_progress(sizes))
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class DropsStore:
     """The store of loaded records, to which the engine writes."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
-        """Write to `tables`. XML files are named according to `pattern`, with one of the declared `centres`."""
+        """Take the tables to write to, and the centres and the pattern with which names of XML files are read."""
         self.tables = tables
         self._centres = centres
         self._pattern = pattern
@@ -176,7 +176,7 @@ class DropsStore:
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Update the tables `context` and `overview`; return the sum of both numbers in `Summarised`."""
+        """Bring `context` and `overview` up to date; return how many submissions and keys were counted, in all."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:

@@ -40,10 +40,10 @@ from windrow.settings.kinds import SCHEMES, split_address
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """The set-up of a trial. `resources` are schemas and reference lists; `tables` has the element tables by name.
+    """The steps, files and settings with which `windrow try` reads a file of drops.
 
-    An address below the address of one of `sources` is fetched with the settings of that source. `agent` is the user
-    agent.
+    `resources` are schemas and reference lists. `tables` has the element tables by name. An address below the address
+    of one of `sources` is fetched with the settings of that source. `agent` is the user agent.
     """
 
     collection: Collection
@@ -56,7 +56,7 @@ class TrialSetup:
 
 
 def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
-    """Return the set-up of a trial as the workspace configures it, or with the defaults if there is no workspace."""
+    """Return the `TrialSetup` for an address, as the workspace configures it; without a workspace, with defaults."""
     tables = {table.name: table for table in TABLES}
     options = make_step_options(workspace, address.rpartition("/")[2])
     if workspace is None:
@@ -174,7 +174,7 @@ class _TrialReader:
         return self._pool.run_alone(job).result
 
     def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield a preview of every record; it is made from the row whose number is the number of the record."""
+        """Yield a preview of every record, made from the row of the record's own element."""
         first_rows = {
             row[0]: (table, row[4:])
             for table, rows_of_table in rows.tables.items()

@@ -24,7 +24,7 @@ STATUSES = {
     "cancelled": ("an operator ended it", "77007700"),
     "failed": ("the phase ended with an error", "ff000000"),
 }
-"""By the name of a status, its meaning and its colour (red, green, blue and alpha in hexadecimal)."""
+"""A dict from the name of a status to its meaning and its colour (red, green, blue and alpha in hexadecimal)."""
 PROTOCOLS = {
     "ftp": "FTP without encryption",
     "sftp": "files over SSH",
@@ -61,7 +61,7 @@ CENTRES = {
         "Wellcome Trust Genome Campus, Hinxton, Cambridge CB10 1SA, United Kingdom",
     ),
 }
-"""The standard's centres, by short name (ILAR code): name at iMITS, full name, postal address."""
+"""A dict from the short name (ILAR code) of a standard centre to its iMITS name, full name and postal address."""
 
 
 def protocol_id(scheme: str) -> int | None:
@@ -83,7 +83,7 @@ def action_id(folder: str) -> int:
 
 
 def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
-    """Return the values of the row of one of the standard's centres, by column."""
+    """Return the row of a standard centre, as a dict from column to value."""
     imits_name, full_name, address = CENTRES[short_name]
     return {
         "short_name": short_name,
@@ -136,7 +136,7 @@ class Declarations:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The short names of all centres: the standard's, unless the workspace declares them, and the declared ones."""
+        """The short names of the standard's centres that are not declared, and of all declared centres."""
         declared_names = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in declared_names), *declared_names.values())
 

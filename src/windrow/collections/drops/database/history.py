@@ -50,7 +50,7 @@ _FINDINGS_BY_EFFECT = {
     "overridden": ("Overridden", Level.NOTE, "is overridden by a version from a later zip or XML file"),
     "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
-"""The findings about effects on records, by effect: kind, level, and the end of the message."""
+"""A dict from an effect on a record to the finding about it: its kind, its level, and the end of its message."""
 
 
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
@@ -78,7 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
+    """Mark an item's submission as withheld, and undo its publication if any; raise StoreError without a submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -157,7 +157,7 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""The name of an action's effect on a record, by action and by whether the record exists."""
+"""A dict from action, and from whether the record exists, to the name of the action's effect on the record."""
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
@@ -336,7 +336,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return which keys are in the store now; new documents that may have one of the keys are published first."""
+        """Return those of `keys` that the store has now. New documents that may have one are published first."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]

@@ -39,7 +39,7 @@ _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in order; the only states are those of new rows.
+    """Return the changes of the tracker's rows for these facts, in order. They set states only in new rows.
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """
@@ -82,7 +82,7 @@ def project_states(
 
 
 def project_progress(sizes: Mapping[int, int]) -> list[RowChange]:
-    """Return the changes that write the progress of transfers. `sizes` are the bytes received so far, by attempt."""
+    """Return the changes that write the progress of transfers; `sizes` is a dict from attempt to received bytes."""
     return [
         RowChange("zip_download", str(attempt), {"downloaded_size_bytes": size}, insert=Insert.NEVER)
         for attempt, size in sizes.items()

@@ -64,7 +64,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch.
+    """Set the existing rows of `table` with these `keys` to the same values, after the `RowChange`s of the batch.
 
     `unless` is as in `RowChange`.
     """
@@ -106,7 +106,7 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key.
+    """Merge the changes of each row; return, for each table, a dict from key to merged row.
 
     Rows that may be inserted are in the order of the first changes that may insert them.
 
@@ -199,7 +199,7 @@ def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
 
 BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id recorded for a row that was deleted, or was not inserted as it lacks a value or row that it must have."""
+"""The id that is recorded for the key of a row that was deleted, or that lacked a required value or reference."""
 CHUNK_SIZE = 500
 """The maximum number of values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000
@@ -248,7 +248,7 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
 
 
 def _qualified_name(engine: sa.Engine, name: str) -> str:
-    """Return the name of a projection. On MariaDB it includes the database, as all databases share one `windrow`."""
+    """Return a projection's name; on MariaDB with its database, since all databases share `windrow`."""
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 
@@ -325,7 +325,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return ids of a table's rows by key: for all `keys` that have an id, or LEFT_OUT, and perhaps for others."""
+        """Return a dict from key to row id (or LEFT_OUT), of all recorded `keys` and perhaps of further ones."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

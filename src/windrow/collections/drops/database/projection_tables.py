@@ -45,7 +45,7 @@ _NaturalKey = tuple[object, ...]
 
 
 class _NewRow(NamedTuple):
-    """A row to insert unless a row with its natural key exists. Its key does not have an id yet."""
+    """A row to insert, unless the table has a row with the same natural key. No id is recorded for its `key` yet."""
 
     key: str
     values: _Values
@@ -97,7 +97,7 @@ class RowBatch:
             self._connection.execute(_skip_taken_over(update, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> None:
-        """Insert the rows of a table that are new or to be inserted again, and update the others; `rows` are by key."""
+        """Insert the rows of a table that are new or to be inserted again, and update the others."""
         lost_keys = self._find_deleted(table, rows)
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.insert is not Insert.NEVER or key in ids}
@@ -129,7 +129,7 @@ class RowBatch:
     # references and deleted rows
 
     def _resolve(self, rows: Mapping[str, MergedRow]) -> dict[str, _Values]:
-        """Replace each reference by the id of its row, or by None if that is missing; return the values by row key."""
+        """Replace each reference by the id of the row that it names, or None without one; return values by row key."""
         target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.references.values():
@@ -229,7 +229,7 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write `new_values`, by key, into existing rows, but not natural keys; many equal rows take one statement."""
+        """Write `new_values` (by key) into existing rows, except natural keys; many equal ones take one statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
         natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}

@@ -232,7 +232,7 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The names of the counts: all rows but those of tombstones; of these, the current, ended, and withheld ones."""
+"""The names of the counts: of all rows except those of tombstones; of these, the current, ended and withheld ones."""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

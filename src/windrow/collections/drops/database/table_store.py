@@ -147,7 +147,7 @@ class TableStore:
         *,
         password: str | None = None,
     ) -> None:
-        """Describe the store with these tables and counts; the first call of a method opens the database."""
+        """Take the store's tables and counts; the first call of a method opens the database."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password)
@@ -184,7 +184,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return how many rows of elements each staged document has, by item; empty if the store has no tables."""
+        """Return a dict from item to its number of element rows; empty if the store has no tables."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
@@ -220,7 +220,7 @@ class TableStore:
             return judge(connection, self._schema, documents, now)
 
     def summarise(self, now: datetime) -> Summarised:
-        """Bring the tables `context` and `overview` up to date, if the store was described with counts."""
+        """Bring the tables `context` and `overview` up to date, if the store has counts."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:
@@ -249,7 +249,7 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the ids of submissions that are staged with the same bytes, action and number of elements, by item.
+        """Return a dict from item to submission id, if it is staged with the same bytes, action and number of elements.
 
         Deletes the submissions of items that are staged otherwise. Raises StoreError if one of them is published.
         """

@@ -44,7 +44,7 @@ def only_on(*dialects: str) -> Callable[..., bool]:
 
 
 def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
-    """Return the type of an unsigned integer, and a column's `info` with its maximum.
+    """Return the column type of an unsigned integer, and a dict with its maximum for the column's `info`.
 
     `size` is `tiny`, `small`, `int` or `big`.
     """
@@ -146,7 +146,7 @@ DATABASE = "phenodcc_tracker"
 """The name of the database on a server if the URL does not contain one."""
 
 PROJECTION = "drops"
-"""The name that distinguishes the projection from others in the same database."""
+"""The name of the tracker's projection, which distinguishes it from others in the same database."""
 
 TRACKER = sa.MetaData()
 """The 17 tables of the tracker."""
@@ -158,7 +158,7 @@ NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""By table, the columns by which a row of another program is recognised, to use that row instead of a new one."""
+"""A dict from table to the columns by which a row of another program is recognised and used instead of a new one."""
 
 _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:

@@ -53,7 +53,7 @@ class EventAdapter(RecordAdapter):
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
-        forms, help_text = ("jsonl", *FORMS), "events by start; jsonl: all versions"
+        forms, help_text = ("jsonl", *FORMS), "events, the earliest first; jsonl: all versions of each"
         self.EXPORTS = (
             Export("events", forms, help_text, self._export_form, "events", self._export_selected),
             Export("vd_events", ("jsonl",), "a line for each document of an event", self._export_events, unit="events"),
@@ -137,7 +137,7 @@ class EventAdapter(RecordAdapter):
         return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, then the documents from the records; return None without records."""
+        """Rebuild the records from captures and the documents from records; return None if there are no records."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             self._rewrite_documents(workspace)
@@ -206,7 +206,7 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an event or address by its name or its document's id; return None if the name is not known."""
+        """Explain the event or address with this name, or whose document has this id; return None if there is none."""
         key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
@@ -242,7 +242,7 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a message if their file still has some."""
+        """Erase the records and documents that were taken down; return a message if the file of records keeps some."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining

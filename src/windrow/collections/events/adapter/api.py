@@ -48,7 +48,7 @@ ReadRange = Callable[[ViewRange], Iterator[StoredDocument]]
 
 
 def _select(read: ReadRange, view_range: ViewRange, values: Mapping[str, str]) -> Iterator[StoredDocument]:
-    """Yield the documents in a range that have these values; `skip` and `limit` count only such documents."""
+    """Yield those documents in a range that have the `values`; `skip` and `limit` count only such documents."""
 
     def read_matching() -> Iterator[StoredDocument]:
         count = 0

@@ -63,7 +63,7 @@ class EventDatabases(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write.
+    """Which documents a store refused, and how many were written without their `source_text`.
 
     `refused` has, by document id, why the store refused a document, also without its `source_text`. `shortened` is the
     number of documents that were written without it.
@@ -121,7 +121,7 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""The number under which parsers are stored in place of an attempt's, so that no takedown of attempts removes them."""
+"""The number that a stored parser has in place of an attempt's, so that no takedown of attempts removes the parser."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:

@@ -32,8 +32,8 @@ from windrow.model import Limits, Source
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 
 FOREIGN_DOCUMENTS_HINT = (
-    "set events.documents to databases of this workspace; or if they are its own: windrow replay events, which writes"
-    " all documents again and removes others that windrow wrote"
+    "if the databases belong to this workspace: windrow replay events, which writes all documents again and removes"
+    " others that windrow wrote; if not, set events.documents to databases of its own"
 )
 """What to do if the databases have documents of attempts that the records do not have."""
 PAGE_SIZE = 256  # records, documents or ids
@@ -68,8 +68,8 @@ class EventProjection:
         (checkpoint, highest), last_attempt = self._store.checkpoints(), self._records.checkpoint()
         if highest > last_attempt:
             raise StoreError(
-                f"the documents are of other records: they go up to attempt {highest}, and the records up to"
-                f" {last_attempt}",
+                f"the documents were made from other records: they go up to attempt {highest}, but the records only"
+                f" up to {last_attempt}",
                 hint=FOREIGN_DOCUMENTS_HINT,
             )
         # None unless all documents are written and others removed
@@ -108,7 +108,6 @@ class EventProjection:
                 yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield a message for each document that is missing from the store, or that has different content there."""
         stored_documents = self._store.get(database, [document["_id"] for document in documents])
         for document in documents:
             stored = stored_documents.get(document["_id"])
@@ -182,7 +181,7 @@ class EventProjection:
     def _plan_events(
         self, events: Mapping[str, EventDocument], current_ids: set[str] | None
     ) -> Iterator[DocumentChanges]:
-        """Yield the changes that bring the stored documents of events up to date; `events` has the documents by uid.
+        """Yield the changes that bring the stored documents of events up to date; `events` is a dict from uid to event.
 
         The present ids of the documents are added to `current_ids`, unless it is None.
         """

@@ -33,7 +33,7 @@ _GOOD_STATUSES = frozenset({200, 304})
 
 
 class _SourceRun(NamedTuple):
-    """A session's attempts for one source, in order; `failed_task` is its failed task of the phase `ask`, or None."""
+    """A session's attempts for one source, in order. `failed_task` is the source's task `ask` if it failed, or None."""
 
     session: int
     source: str
@@ -166,7 +166,7 @@ class RunLogs:
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)
         late_sessions = {max((start for start in numbers if start <= attempt), default=0) for attempt in late_attempts}
-        # A killed session has no end, so that each is taken to last until the next one.
+        # A killed session has no end, so each session is taken to last until the next one.
         for number, next_session in zip(numbers, [*numbers[1:], _AFTER_LAST_SESSION], strict=True):
             if number < first_session and number not in late_sessions:
                 continue

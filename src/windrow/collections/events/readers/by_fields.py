@@ -36,7 +36,7 @@ PathLookup = Callable[[str], str | None]
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of the first alternative that is not empty; an empty text if all are empty.
+    """Return the text of the first alternative in an expression that is not empty; an empty text if all are empty.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -84,7 +84,7 @@ STATUSES = {
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
     "active": "scheduled", "publish": "scheduled", "published": "scheduled",
 }  # fmt: skip
-"""windrow's word for the status of an event, by the source's word in lower case."""
+"""A dict from a source's word for the status of an event, in lower case, to windrow's word."""
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""
@@ -204,7 +204,7 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, text: str) -> FieldStatus:
-    """Return windrow's status for the text of a source's field, by the rules of its document and by known words."""
+    """Return the status and the note for the text of a status field, by the words of the rules and known words."""
     own_meanings = {word.lower(): status for word, status in document.rules.statuses.items()}
     return read_status(text, {**STATUSES, **own_meanings})
 
@@ -338,7 +338,7 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, from the path in the rule `next_page`.
+    """Return the address of the next page, which is at the path in the rule `next_page`.
 
     Return an empty text if the value at the path is missing, null, false or empty. Raise StepError if it is another
     value that is not a text, or a text that is not the address of another page.
@@ -353,11 +353,11 @@ def next_json_page(document: SourceDocument) -> str:
 
 
 def next_address(document: SourceDocument, address: str) -> str:
-    """Resolve the address of a next page; raise StepError if it is not one, or is that of the document itself."""
+    """Resolve the address of the next page; raise StepError if it is not a web address, or is the document's own."""
     url = join_url(document.url, address.strip())
     if not url.startswith(("http://", "https://")) or url == document.url:
         raise StepError(
-            f"the address of the next page, {address[:200]!r}, is not that of another page", Reason.BAD_ADDRESS
+            f"the address of the next page, {address[:200]!r}, is not valid, or that of this page", Reason.BAD_ADDRESS
         )
     return url
 

@@ -95,13 +95,13 @@ def icalendar_library() -> Any:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
         raise MissingExtra("reading iCalendar", "events") from None
-    # It warns about zone names that it guesses; a user cannot do anything about them.
+    # The library warns about zone names that it guesses, about which a user can do nothing.
     warnings.filterwarnings("ignore", module=r"icalendar\b")
     return icalendar
 
 
 def define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, and remove all earlier ones.
+    """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, in place of all earlier ones.
 
     A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
     the zone of the calendar or of the source is used, and the event has a `time_note`.

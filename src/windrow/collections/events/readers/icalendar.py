@@ -120,7 +120,7 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
 
 
 def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]:
-    """Return a SkippedPart for each VEVENT of which the file has a later revision, by its index in `events`.
+    """Find the VEVENTs of which the file has a later revision; return a dict from their indices to SkippedParts.
 
     Of VEVENTs with the same UID and RECURRENCE-ID, the one with the highest SEQUENCE is the latest (RFC 5545, section
     3.8.7.4). If several have this SEQUENCE, those that their VCALENDAR cancels are later than the others.
@@ -339,7 +339,7 @@ def _repetitions_in_window(
 def _all_repetitions(
     event: Any, zone: tzinfo | None, local_zone: tzinfo
 ) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the local starts of all repetitions, and the durations that RDATEs state, by local start.
+    """Return the local starts of all repetitions, and a dict from local start to the duration that an RDATE states.
 
     `zone` is the zone of DTSTART, or None; `local_zone` is the zone of the local times. Raise StepError for a rule that
     `_refuse_endless` refuses.
@@ -421,7 +421,6 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
-    """Return the day or time of a property, or None if it has neither."""
     time = _date_or_duration(ical_property)
     if isinstance(time, datetime):
         return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)
@@ -450,7 +449,6 @@ def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedel
 
 
 def _end_time(start: EventTime, duration: timedelta | None) -> EventTime | str:
-    """Return the end of an event; empty if its duration is not known."""
     return "" if duration is None else EventTime(start.utc + duration, all_day=start.all_day)
 
 

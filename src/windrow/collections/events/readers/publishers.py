@@ -51,7 +51,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for another page."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for any other page."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -261,7 +261,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return an event once for each of its starts; it has no end if there are not as many ends as starts."""
+    """Return a copy of an event for each start. The copies have no end if there are not as many ends as starts."""
     starts, ends = event.get("startDate"), event.get("endDate")
     if not isinstance(starts, list) or len(starts) < 2:
         return [event]
