@@ -33,7 +33,7 @@ class Cap(NamedTuple):
         return f"more than {self.number:,} {self.counted}"
 
     def find_excess(self, total: int) -> tuple[Excess, ...]:
-        """Return the Excess of `total` things in a tuple, which is empty if they do not exceed the cap.
+        """Return a tuple with the Excess if `total` is more than the cap allows, and otherwise an empty tuple.
 
         >>> [excess.number for excess in PAGE_LINKS.find_excess(20_003)], PAGE_LINKS.find_excess(3)
         ([3], ())
@@ -42,7 +42,7 @@ class Cap(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """A cap, and the number of things that it leaves out: a minimum if the remainder was not read."""
+    """A cap, and the number of things that it leaves out; the number is a minimum if the remainder was not read."""
 
     cap: Cap
     number: int
@@ -59,7 +59,7 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: normal input is smaller"
-_BY_TIME = "a list of later entries is requested; if there is none, the source fails (`crawler_trap`)"
+_BY_TIME = "the rest is requested by the time of the last entry; if that fails, so does the source (`crawler_trap`)"
 _FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents
@@ -128,11 +128,19 @@ UNREADABLE_LINES = _cap("UNREADABLE_LINES", 100, "unreadable lines of a listing"
 LIST_FILE_BYTES = _cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists WARC files", _MEMORY, REFUSED)
 
 # news and events
-LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that gets shorter", "a list may change at each", LEFT_OUT)
+LIST_ROUNDS = _cap(
+    "LIST_ROUNDS", 3, "readings of a list that gets shorter", "a list may change at each reading", LEFT_OUT
+)
 POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
 BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)
-DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
+DETAIL_ADDRESS = _cap(
+    "DETAIL_ADDRESS",
+    512,
+    "characters of an event's address",
+    "it is a key",
+    "it is not used as a key, and is counted with a reason",
+)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
 CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")

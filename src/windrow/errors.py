@@ -3,7 +3,7 @@
     WindrowError
     ├── UsageError              a command or an argument is not valid             exit 2
     ├── ConfigError             the configuration is wrong                        exit 4
-    │   └── NotAWorkspace       no windrow.toml here or above
+    │   └── NotAWorkspace       no windrow.toml was found
     ├── Locked                  another run uses the workspace                    exit 5
     ├── Stopped                 the user stopped the run                          exit 130
     ├── MissingExtra            an extra of windrow is needed and not installed
@@ -62,7 +62,7 @@ class ConfigError(WindrowError):
 
 
 class NotAWorkspace(ConfigError):
-    """There is no windrow.toml here or above."""
+    """No windrow.toml was found."""
 
     hint = "windrow init"
 

@@ -33,7 +33,7 @@ def new_command(_ctx: click.Context) -> None:
 
 
 class NewOptions(DeclaredOptions):
-    """`new source`, with the flags of the collections' source settings."""
+    """The command `new source`, with an option for each setting of sources that has a flag."""
 
     section = DEFAULT_SECTION
 

@@ -40,7 +40,7 @@ COMMANDS = {
     "Decide": {"retry": "operator", "cancel": "operator", "forget": "operator"},
     "More": {"help": "help", "completion": "help"},
 }
-"""Every command by part and name, in the order of the help, with the module of this package that defines it."""
+"""For each part of the help, a dict from its commands to the modules of this package that define them."""
 
 _MODULES = {name: module for part in COMMANDS.values() for name, module in part.items()}
 

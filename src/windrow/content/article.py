@@ -185,7 +185,7 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
     """Return the authors in a page's bylines, or (). `markup` is the page from which `tree` was parsed.
 
-    If `is_likely`, the less certain elements are searched instead of the certain elements.
+    If `is_likely` is set, the less certain selectors are used instead.
     """
     if "uthor" not in markup and "yline" not in markup:
         return ()  # all selectors except `.by-line` need one of these
@@ -235,7 +235,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with a date, that `formats.moment.read_page_time` can read. `modified` is another one."""
+    """A date, or a short text with a date, that `formats.moment.read_page_time` can read; so is `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -340,7 +340,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block has a word such as "updated". Its date is used only if there is no other date."""
+    """Return whether a block has a word such as "updated": a date in it is used only if there is no other date."""
     return _CHANGE_WORD.search(block) is not None
 
 

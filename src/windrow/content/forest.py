@@ -42,7 +42,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """A source of the features of a page and its blocks, by name."""
+    """An object that returns the features of a page and its blocks, given their names."""
 
     count: int
     """The number of blocks."""

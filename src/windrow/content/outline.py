@@ -60,7 +60,7 @@ _LOCATION_BY_TAG_NAME: dict[str, int] = {
     "details": PageLocation.DETAILS, "blockquote": PageLocation.QUOTE, **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
 }  # fmt: skip
 LOCATION_BY_TAG = {tag.encode(): int(location) for tag, location in _LOCATION_BY_TAG_NAME.items()}
-"""The `PageLocation` flag that an element adds to those around it, by the name of its tag."""
+"""A dict from the names of tags to the `PageLocation` flags that their elements add."""
 
 _LOCATION_BY_ROLE: dict[bytes, int] = {
     b"navigation": int(PageLocation.NAVIGATION), b"main": int(PageLocation.CENTRE),
@@ -159,9 +159,9 @@ class Blocks:
     end_tag: list[int] = field(default_factory=list)
     """The number of the tag that ends it, from 0, among all tags after the body's start tag."""
     code: dict[int, list[str]] = field(default_factory=dict)
-    """By block number, the texts of its inline code."""
+    """A dict from the numbers of blocks to the texts of their inline code."""
     quote: dict[int, list[str]] = field(default_factory=dict)
-    """By block number, the texts of its inline quotations."""
+    """A dict from the numbers of blocks to the texts of their inline quotations."""
 
 
 @dataclass(frozen=True, slots=True)

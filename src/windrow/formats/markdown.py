@@ -20,7 +20,10 @@ _FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"
 
 
 class Markdown(NamedTuple):
-    """A document: its body as HTML, and the values of its front matter that take one line, by name in lower case."""
+    """A document: its body as HTML, and a dict of the values in its front matter, with names in lower case.
+
+    Values of several lines are left out.
+    """
 
     html: str
     front: Mapping[str, str]

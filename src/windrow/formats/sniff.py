@@ -156,7 +156,7 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 def normalise_tag(tag: str) -> str | None:
     """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
-    Variants, extensions, and scripts and regions of letters that are not registered are left out.
+    Variants and extensions are left out, and so are unregistered scripts, and unregistered regions that are letters.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]

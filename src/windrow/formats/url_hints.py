@@ -52,7 +52,7 @@ class UrlHint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlHints:
-    """The hints of a document.
+    """The addresses that a sitemap or feed names.
 
     `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address; `left_out`
     is the number of entries after the first `MAX_ENTRIES`.
@@ -157,7 +157,9 @@ _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:
-    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. It never raises an error.
+    r"""Read the addresses in a sitemap or feed, which may be gzip; `base` is its own normalised address.
+
+    Never raises an error: the `kind` of any other document is NONE.
 
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'

@@ -107,7 +107,7 @@ def _encode_name(name: str) -> set[bytes]:
 
 
 class _Directory(NamedTuple):
-    """A directory's bytes, the offsets of its records by encoded name, and the limits with which it was read."""
+    """A directory as read with `limits`: its bytes, and a dict from encoded names to the offsets of its records."""
 
     content: bytes
     zip_start: int
