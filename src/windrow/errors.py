@@ -129,7 +129,7 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move this file, and files whose names begin with its name, elsewhere; windrow run makes a new one"
+    hint = "move all files whose names begin with the name of this file; windrow run makes a new one"
 
 
 class IndexDamaged(StoreDamaged):

@@ -119,7 +119,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began; if no end follows, it is running or was interrupted."""
+    """An attempt to get a listed file from a source began; it is running or was interrupted if no end follows."""
 
     seq: int
     at: datetime

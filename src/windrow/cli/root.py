@@ -200,7 +200,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return an exit code, which is 0 even if the program that reads the output has ended."""
+    """Flush standard output; return 0, or an exit code if it fails. A reader that has ended is not a failure."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -103,7 +103,7 @@ _RESTING_SHOWN = 20
 
 @command("status", examples=["windrow status", "windrow status --json"])
 def status_command(console: Console) -> int:
-    """Show a row for each source, and how many items are in which phase and status, and why.
+    """Show a row for each source, and the items in each phase and status, with reasons.
 
     `items` are the files that a source offers, its pages or its records. The other counts are those of the last
     session that requested something from it, except that `failed` counts what is failed now. Works during a run too.

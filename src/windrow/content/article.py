@@ -152,7 +152,7 @@ _LIKELY_AUTHOR_SELECTORS = (
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
-"""Less certain selectors, whose elements may contain other text; they are used if no name was found before."""
+"""Less certain selectors, whose elements may contain other text; they are used if nothing else names an author."""
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
@@ -196,7 +196,7 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
 
 def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the text of the first matching element that has a short text, and the texts of such siblings after it."""
+    """Yield the text of the first matching element with a short text, and those of matching siblings after it."""
     parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
@@ -235,7 +235,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with a date, that `formats.moment.read_page_time` can read; so is `modified`."""
+    """A short text with a date that `formats.moment.read_page_time` can read. `modified` has the same form."""
     modified: str
     description: str
     keywords: tuple[str, ...]

@@ -414,7 +414,7 @@ class _Writer:
             parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table. If there is none, add the blocks in the cells to `parent`."""
+        """Add a cell to its row, or a row to its table. Outside of a table, add the blocks in the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

@@ -70,7 +70,7 @@ _LOCATION_BY_ROLE: dict[bytes, int] = {
 }  # fmt: skip
 _UNSEEN, _UNSAID, _UNSTYLED = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
-"""Matches a complete declaration, not a part of another one's name or value; its group is the value."""
+"""Matches a declaration of `display`, but not a part of another declaration; its group is the value."""
 
 
 def attribute_location(attribute: bytes, value: bytes) -> int:

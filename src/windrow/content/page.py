@@ -191,7 +191,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the taken blocks, except copies (of 8 words or more) of an earlier one whose box has another parent."""
+    """Yield the taken blocks without copies: blocks of 8 words or more that repeat one in a box of another parent."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:

@@ -22,7 +22,7 @@ from windrow.reasons import Reason
 
 _LIST_SEPARATORS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
 _LIST_SEPARATORS["x-robots-tag"] = "\n"
-"""The fields whose values are lists (RFC 9110, section 5.3), and the separator that joins values of several lines."""
+"""A dict from fields whose values are lists (RFC 9110, section 5.3) to the separators that join several values."""
 
 _BLANKS = " \t\r"
 """Characters that may surround a name or a value; `str.strip()` would also remove the second byte of `à` in UTF-8."""

@@ -75,7 +75,7 @@ class InflatedMember(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Copy bytes of the next block into the buffer; return their number, which is 0 at the end."""
+        """Copy the next bytes, at most to the end of a block, into the buffer; return their number (0 at the end)."""
         if not self._load_block():
             return 0
         view = memoryview(buffer).cast("B")

@@ -109,7 +109,7 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; return None for other lines without any entry.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if it has unreadable lines, but no entries.
 
     Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in another
     format, each of them becomes an entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`.

@@ -139,7 +139,7 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most this size in pixels.
+    """Return the first page as a JPEG of at most `width` by `height` pixels.
 
     Raise the errors of `read_pdf`, and MissingExtra if the extra `pictures` is not installed.
     """

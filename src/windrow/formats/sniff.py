@@ -1,4 +1,4 @@
-"""Determine a document's media type (WHATWG MIME Sniffing) from its Content-Type and first bytes, and its language.
+"""Determine the media type of a document (WHATWG MIME Sniffing), and the language of a text.
 
 Nothing is executed here, so the standard's precautions about scripts are not needed. `nosniff` is ignored, and a PDF
 that is announced as text is reported as a PDF, with `conflict`.

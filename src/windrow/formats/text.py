@@ -27,7 +27,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape line ends, other control and format characters, which may change what is displayed, and lone surrogates.
+    r"""Escape line ends, lone surrogates, and control and format characters that may change what is displayed.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -266,7 +266,7 @@ def join_counts(counts: Counter[Any]) -> str:
 
 
 def prefix_name(name: str, text: str) -> str:
-    """Return a message with a name and a colon before it, unless the message begins so.
+    """Return a message that begins with a name and a colon; add these if `text` does not begin with them.
 
     >>> prefix_name("jax", "no answer"), prefix_name("jax", "jax: no answer")
     ('jax: no answer', 'jax: no answer')

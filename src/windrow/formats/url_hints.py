@@ -157,7 +157,7 @@ _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:
-    r"""Read the addresses in a sitemap or feed, which may be gzip; `base` is its own normalised address.
+    r"""Read the addresses in a sitemap or feed, which may be gzip; `base` is the document's normalised address.
 
     Never raises an error: the `kind` of any other document is NONE.
 
@@ -182,7 +182,7 @@ def read_hints(content: bytes, base: str) -> UrlHints:
 
 
 def _read_xml(content: bytes, base: str) -> UrlHints:
-    """Read the hints of XML element by element, so that no tree of the whole document is in memory."""
+    """Read the addresses in XML element by element, so that no tree of the whole document is in memory."""
     stripped = content.lstrip(_BLANKS) if content[:1] in _BLANKS else content  # many have it before the declaration
     try:
         admitted = xml.admit(stripped, _LIMITS)

@@ -36,7 +36,7 @@ _COMPRESSED_SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\
 
 
 class Header(NamedTuple):
-    """A record's header: the record's type, a dict of the fields with names in lower case, and its length in bytes."""
+    """A record's header: the record's type, the fields with names in lower case, and the header's length in bytes."""
 
     kind: str
     fields: dict[str, str]

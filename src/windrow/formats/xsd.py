@@ -200,7 +200,7 @@ def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]
 
 
 def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate a document that `xml.admit` returned; return and raise what `validate` does."""
+    """Validate a document that `xml.admit` returned, with the results and errors of `validate`."""
     content = xml.require_root(text).content
     finding_count = _count_findings(content, schema)
     if not finding_count:
