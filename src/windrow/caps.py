@@ -146,14 +146,14 @@ CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time",
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
 COMPARED_PAGES = _cap(
-    "COMPARED_PAGES", 100, "remembered captured pages of a source of events", "memory: they are sent with each answer",
+    "COMPARED_PAGES", 100, "captured pages remembered for a source of events", "memory: they are sent with each answer",
     "the page seen longest ago is forgotten: its next capture is not compared with its earlier ones",
 )  # fmt: skip
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )
 REMEMBERED_ARTICLES = _cap(
-    "REMEMBERED_ARTICLES", 20_000, "remembered articles of a site's lists", "memory: they are sent with each answer",
+    "REMEMBERED_ARTICLES", 20_000, "articles remembered for a site's lists", "memory: they are sent with each answer",
     "lists with the oldest articles are forgotten: if such a list changes, its newest articles are requested again",
 )  # fmt: skip
 FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
@@ -163,18 +163,18 @@ FEED_ENTRY_TEXT = _cap(
 )  # fmt: skip
 
 # papers
-PAPER_TEXT_BYTES = _cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "the cell of a row", LEFT_OUT)
+PAPER_TEXT_BYTES = _cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "it is one cell of a row", LEFT_OUT)
 SEARCHED_CHARACTERS = _cap("SEARCHED_CHARACTERS", 1_000_000, "searched characters of a paper", "size", LEFT_OUT)
-TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "the cell of a row", "it is refused (`toobig`)")
+TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "it is one cell of a row", "it is refused (`toobig`)")
 CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
-PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", LEFT_OUT)
+PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "they are one cell", LEFT_OUT)
 CATALOGUE_BYTES = _cap(
     "CATALOGUE_BYTES", 1 << 30, "bytes of a file of a catalogue that is one JSON document", _MEMORY,
     "the file fails, and the works that it gave before are kept",
 )  # fmt: skip
 PAPER_ABSTRACT = _cap("PAPER_ABSTRACT", 20_000, "characters of an abstract without GROBID", "size", LEFT_OUT)
 PAPER_REFERENCE = _cap(
-    "PAPER_REFERENCE", 4_000, "characters of a reference without GROBID", "a cell of a row", LEFT_OUT
+    "PAPER_REFERENCE", 4_000, "characters of a reference without GROBID", "a part of one cell", LEFT_OUT
 )
 BIBLIOGRAPHY = _cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", LEFT_OUT)
 

@@ -85,7 +85,7 @@ def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]
 
 
 def variables_of_source(table: SourceTable, source_settings: SourceSettings) -> Iterator[str]:
-    """Yield the names of the environment variables that can set a setting of this source."""
+    """Yield the names of the environment variables for this source, with the settings of all collections."""
     names = {name for settings in (SOURCE_NAMES, *source_settings.values()) for name in settings}
     return (variable_name(f"source.{table.name}.{name}") for name in names)
 

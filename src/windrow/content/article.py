@@ -108,7 +108,6 @@ def _title_parts(head: PageHead) -> Iterator[str]:
 
 
 def _site_names(head: PageHead) -> set[str]:
-    """Return the names of the site and its publisher in the page's metadata, as `_fold_words` spells them."""
     return {_fold_words(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
 
 

@@ -137,7 +137,7 @@ class Boxes:
     first: list[int] = field(default_factory=list)
     """The number of its first block."""
     stop: list[int] = field(default_factory=list)
-    """The number after its last block."""
+    """One more than the number of its last block."""
     start_tag: list[bytes] = field(default_factory=list)
     """Its start tag as serialised, without its brackets."""
 

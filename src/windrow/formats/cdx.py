@@ -213,7 +213,8 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """Parse a line of an index.
 
     Return a capture, a fault, the layout that a legend defines, or None for a blank line, a comment or another line
-    that begins with a space. `layout` is the layout of the last legend before the line, or None if there was no legend.
+    that begins with a space, `!` or `filedesc:`. `layout` is that of the last legend before the line, or None without a
+    legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7

@@ -192,7 +192,7 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 _Blocks = Iterator[tuple[bytes, int]]
-"""Decoded pieces, each with the number of coded bytes up to its end (for br and zstd, the number of all)."""
+"""Decoded pieces, each with the number of coded bytes up to its end (br, zstd: the number of all coded bytes)."""
 
 
 class _BodyBounds(NamedTuple):

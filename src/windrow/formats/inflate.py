@@ -90,7 +90,6 @@ class InflatedMember(io.RawIOBase):
         return b"".join(self.blocks())
 
     def _load_block(self) -> bool:
-        """Load the next block if the loaded one was read; return False at the end of the member."""
         if not self._unread:
             self._unread = memoryview(next(self._blocks, b""))
         return bool(self._unread)

@@ -139,7 +139,6 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
-    """Return the first entries and, if there are more than `MAX_UNREADABLE_LINES`, one with the number of the rest."""
     further_count = len(entries) - MAX_UNREADABLE_LINES
     if further_count <= 0:
         return entries

@@ -301,7 +301,6 @@ class _Piece(NamedTuple):
         return self.left, self.bottom, self.right, self.top
 
     def height(self) -> float:
-        """Return `size`, or the height of the box if `size` is 0."""
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:

@@ -154,7 +154,7 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 
 
 def normalise_tag(tag: str) -> str | None:
-    """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
+    """Return a language tag (BCP 47) in its preferred spelling, or None if it has no registered language.
 
     Variants and extensions are left out, and so are unregistered scripts, and unregistered regions that are letters.
 
