@@ -158,7 +158,6 @@ def _find_collection(table: SourceTable, context: Surroundings, source_settings:
 
 
 def _refuse_foreign_settings(table: SourceTable, collection: str, source_settings: SourceSettings) -> None:
-    """Raise ConfigError if a source of `collection` has a setting that only sources of another collection have."""
     for name in table.tree:
         owners = [owner for owner, names in source_settings.items() if name in names]
         if owners and collection not in owners:
@@ -244,10 +243,7 @@ def load(
 def _build_if_needed(
     table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return the result of `build`. If it raises ConfigError, raise the error again, or return an unusable source.
-
-    It is raised again if `needed` is empty, or contains the name of the source or of its collection.
-    """
+    """Return the result of `build`; if it fails and `needed` names only other sources, return an unusable source."""
     try:
         return build()
     except ConfigError as error:

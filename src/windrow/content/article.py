@@ -135,7 +135,6 @@ def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> 
 
 
 def _fold_words(text: str) -> str:
-    """Return the words of a text for comparison, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 

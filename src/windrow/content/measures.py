@@ -275,7 +275,6 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return `PageMeasures.path_sums`."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count
@@ -288,7 +287,6 @@ def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
 
 
 def _measure_since_headlines(outline: Outline, level_by_box: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return `PageMeasures.since_headline`; `level_by_box` is 0 for boxes that are not headlines."""
     measures = []
     level = blocks = words = 0
     for box, word_count in zip(outline.blocks.box, outline.blocks.words, strict=True):

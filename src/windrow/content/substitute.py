@@ -172,5 +172,4 @@ def asks_for_consent(text: str) -> bool:
 
 
 def _plain_words(text: str) -> str:
-    """Return the words of a text in lower case, with single spaces instead of all that is not a letter or digit."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

@@ -68,7 +68,6 @@ def _reverse_host_name(host_name: str) -> str:
 
 
 def _surt_of_bytes(address: bytes) -> str:
-    """Return the SURT key of an address in UTF-8; an address with neither scheme nor host is returned unchanged."""
     match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
     if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")

@@ -95,7 +95,6 @@ class InflatedMember(io.RawIOBase):
         return bool(self._unread)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the inflated blocks; raise StepError if the size or checksum is not the one in the record."""
         crc = size = 0
         for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)
