@@ -26,7 +26,7 @@ _OTHER_OBJECTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
     "suggestedAnswer", "breadcrumb",
 ))  # fmt: skip
-"""Properties whose objects are not the page itself."""
+"""Properties whose objects describe something other than the page."""
 _DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")

@@ -156,7 +156,7 @@ CAPTURED = (
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
-    Setting("s3_region", TEXT, "us-east-1", "region of that store"),
+    Setting("s3_region", TEXT, "us-east-1", "region of the store of s3:// addresses"),
 )
 """The settings of a source that reads captures of others, for a collection's `Configuration.source`."""
 
