@@ -33,7 +33,7 @@ class Cap(NamedTuple):
         return f"more than {self.number:,} {self.counted}"
 
     def find_excess(self, total: int) -> tuple[Excess, ...]:
-        """Return the Excess of `total` things in a tuple, which is empty if they do not exceed the cap.
+        """Return a tuple with the Excess if `total` is more than the cap allows, and otherwise an empty tuple.
 
         >>> [excess.number for excess in PAGE_LINKS.find_excess(20_003)], PAGE_LINKS.find_excess(3)
         ([3], ())
@@ -42,7 +42,7 @@ class Cap(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """A cap, and the number of things that it leaves out: a minimum if the remainder was not read."""
+    """A cap, and the number of things that it leaves out; the number is a minimum if the remainder was not read."""
 
     cap: Cap
     number: int
@@ -59,7 +59,7 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: normal input is smaller"
-_BY_TIME = "a list of later entries is requested; if there is none, the source fails (`crawler_trap`)"
+_BY_TIME = "the rest is requested by the time of the last entry; if that fails, so does the source (`crawler_trap`)"
 _FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents
@@ -128,24 +128,27 @@ UNREADABLE_LINES = _cap("UNREADABLE_LINES", 100, "unreadable lines of a listing"
 LIST_FILE_BYTES = _cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists WARC files", _MEMORY, REFUSED)
 
 # news and events
-LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that gets shorter", "a list may change at each", LEFT_OUT)
+LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that gets shorter", "it may change each time", LEFT_OUT)
 POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
 BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)
-DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
+DETAIL_ADDRESS = _cap(
+    "DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key",
+    "it is not used as a key, and is counted with a reason",
+)  # fmt: skip
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
 CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
 COMPARED_PAGES = _cap(
-    "COMPARED_PAGES", 100, "remembered captured pages of a source of events", "memory: they are sent with each answer",
+    "COMPARED_PAGES", 100, "captured pages remembered for a source of events", "memory: they are sent with each answer",
     "the page seen longest ago is forgotten: its next capture is not compared with its earlier ones",
 )  # fmt: skip
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )
 REMEMBERED_ARTICLES = _cap(
-    "REMEMBERED_ARTICLES", 20_000, "remembered articles of a site's lists", "memory: they are sent with each answer",
+    "REMEMBERED_ARTICLES", 20_000, "articles remembered for a site's lists", "memory: they are sent with each answer",
     "lists with the oldest articles are forgotten: if such a list changes, its newest articles are requested again",
 )  # fmt: skip
 FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
@@ -155,18 +158,18 @@ FEED_ENTRY_TEXT = _cap(
 )  # fmt: skip
 
 # papers
-PAPER_TEXT_BYTES = _cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "the cell of a row", LEFT_OUT)
+PAPER_TEXT_BYTES = _cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "it is one cell of a row", LEFT_OUT)
 SEARCHED_CHARACTERS = _cap("SEARCHED_CHARACTERS", 1_000_000, "searched characters of a paper", "size", LEFT_OUT)
-TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "the cell of a row", "it is refused (`toobig`)")
+TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "it is one cell of a row", "it is refused (`toobig`)")
 CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
-PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", LEFT_OUT)
+PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "they are one cell", LEFT_OUT)
 CATALOGUE_BYTES = _cap(
-    "CATALOGUE_BYTES", 1 << 30, "bytes of JSON in a file of a catalogue that is not lines", _MEMORY,
+    "CATALOGUE_BYTES", 1 << 30, "bytes of a file of a catalogue that is one JSON document", _MEMORY,
     "the file fails, and the works that it gave before are kept",
 )  # fmt: skip
 PAPER_ABSTRACT = _cap("PAPER_ABSTRACT", 20_000, "characters of an abstract without GROBID", "size", LEFT_OUT)
 PAPER_REFERENCE = _cap(
-    "PAPER_REFERENCE", 4_000, "characters of a reference without GROBID", "a cell of a row", LEFT_OUT
+    "PAPER_REFERENCE", 4_000, "characters of a reference without GROBID", "a part of one cell", LEFT_OUT
 )
 BIBLIOGRAPHY = _cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", LEFT_OUT)
 

@@ -20,7 +20,7 @@ class Hasher:
     """
 
     def __init__(self, *other_algorithms: str) -> None:
-        """Prepare to compute the digest by `ALGORITHM` and, in the same pass, those by others, such as `md5`."""
+        """Prepare to compute the digests by `ALGORITHM` and by each of `other_algorithms`, such as `md5`."""
         self._main = hashlib.new(ALGORITHM)
         self._others = {name: hashlib.new(name, usedforsecurity=False) for name in other_algorithms}
         self.size = 0

@@ -3,7 +3,7 @@
     WindrowError
     ├── UsageError              a command or an argument is not valid             exit 2
     ├── ConfigError             the configuration is wrong                        exit 4
-    │   └── NotAWorkspace       no windrow.toml here or above
+    │   └── NotAWorkspace       no windrow.toml was found
     ├── Locked                  another run uses the workspace                    exit 5
     ├── Stopped                 the user stopped the run                          exit 130
     ├── MissingExtra            an extra of windrow is needed and not installed
@@ -62,7 +62,7 @@ class ConfigError(WindrowError):
 
 
 class NotAWorkspace(ConfigError):
-    """There is no windrow.toml here or above."""
+    """No windrow.toml was found."""
 
     hint = "windrow init"
 
@@ -129,7 +129,7 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move this file, and files whose names begin with its name, elsewhere; windrow run makes a new one"
+    hint = "move all files whose names begin with the name of this file; windrow run makes a new one"
 
 
 class IndexDamaged(StoreDamaged):

@@ -119,7 +119,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began; it has no end if it is running or was interrupted."""
+    """An attempt to get a listed file from a source began; it is running or was interrupted if no end follows."""
 
     seq: int
     at: datetime
@@ -191,7 +191,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding was made in an item, in the phase with the number `phase`. The last fields are as in `Finding`."""
+    """A finding was made in an item, in the phase with the number `phase`."""
 
     seq: int
     at: datetime

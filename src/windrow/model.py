@@ -75,7 +75,7 @@ class Credential(NamedTuple):
 class Allowed(NamedTuple):
     """The private hosts and networks that may be requested. If `everything` is true, all of them may be requested.
 
-    `wiki.example` is this host only, `.lan.example` is this host and all hosts below it.
+    In `hosts`, `wiki.example` allows this host only, and `.lan.example` allows lan.example and all hosts below it.
     """
 
     hosts: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Source:
 
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
-"""The lowest and the largest whole number that every database can store."""
+"""The smallest and the largest whole number that every database can store."""
 
 
 class ListingEntry(NamedTuple):

@@ -1,4 +1,4 @@
-"""Make files private: what windrow writes in a workspace can be read by its user only, or also by a group.
+"""Make files private: only the user who runs windrow, or also a group, can read what it writes in a workspace.
 
 Harvested documents may be confidential. The umask of the process is set, since SQLite and the search index create files
 themselves, and child processes inherit it.
@@ -33,7 +33,7 @@ def private_files(*, group_reads: bool = False) -> Iterator[None]:
 
 @contextmanager
 def published_files() -> Iterator[None]:
-    """In the block, files such as exports are created with the user's own umask, because others may read them."""
+    """In the block, files are created with the user's own umask; it is for exports, which others may read."""
     if not _user_masks:
         yield
         return

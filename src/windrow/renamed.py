@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Mapping
 
 SETTINGS: dict[str, str] = {}
-"""New names of settings by old name, such as `drops.attempts` of a workspace, or `delay` of a source."""
+"""A dict from the old names of settings, such as `drops.attempts` (workspace) or `delay` (source), to the new ones."""
 
 COMMANDS: dict[str, str] = {}
-"""New names of commands by old name, as typed (`windrow config trust`); the new one is in the group of the old one."""
+"""A dict from the old names of commands, as typed (`windrow config trust`), to new names in the same group."""
 
 OPTIONS: dict[str, str] = {}
-"""New names of options by old name, with their command (`windrow run --limit`)."""
+"""A dict from the old names of options, with their command (`windrow run --limit`), to the new ones."""
 
 REASONS: dict[str, str] = {}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Join lines; escape control characters in them, and line ends other than the line ends of tables.
+    r"""Join lines, in which control characters and line ends are escaped; only the line ends of tables are kept.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
@@ -53,9 +53,10 @@ class Console:
     workspace: Path | None = None
 
     def open(self, flags: Mapping[str, Any] | None = None, needed: Sequence[str] = ()) -> Windrow:
-        """Open the workspace of `--workspace`, by default that of the current folder; `flags` are settings by name.
+        """Open the workspace of `--workspace`, by default that of the current folder.
 
-        If `needed` names sources and collections, wrong settings of other sources, except `from`, are ignored.
+        `flags` is a dict from settings to their values. If `needed` names sources and collections, a wrong setting of
+        any other source, except `from`, only makes that source unusable.
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
         from windrow.private_files import private_files  # noqa: PLC0415 as above
@@ -73,7 +74,7 @@ class Console:
 
     @property
     def styled(self) -> bool:
-        """Whether to print colours and bold text: to a terminal that shows them, unless NO_COLOR is set."""
+        """Whether to print colours and bold text: output is a terminal that shows them, and NO_COLOR is not set."""
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:
@@ -111,7 +112,7 @@ def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
 
 
 def discard_output(stream: Any) -> None:
-    """Redirect a stream to the null device, since it cannot be written: the program that reads it may have ended."""
+    """Redirect a stream that can no longer be written to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

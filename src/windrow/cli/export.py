@@ -163,7 +163,7 @@ def extract_command(console: Console, page: str, form: str, url: str) -> int:
 
 
 def _extract_page(console: Console, page: str, url: str) -> Extract:
-    """Extract the page in a file, at an address or, for "-", on standard input; only an address uses a workspace."""
+    """Extract the page in a file, at an address or on standard input ("-"); for an address, use a workspace if any."""
     from windrow.app.extract import MAX_PAGE_SIZE, extract_page  # noqa: PLC0415
 
     if page == "-":

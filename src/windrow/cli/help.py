@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
 
 
 def manual_pages() -> dict[str, Path]:
-    """Return the manual's pages by name (`howto/export`); raise WindrowError if this installation has none."""
+    """Return a dict from page names (`howto/export`) to the manual's files; raise WindrowError without a manual."""
     package = Path(windrow.__file__).parent
     for folder in (package / "manual", package.parent.parent / "docs"):
         if (folder / "glossary.md").is_file():

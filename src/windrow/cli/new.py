@@ -33,7 +33,7 @@ def new_command(_ctx: click.Context) -> None:
 
 
 class NewOptions(DeclaredOptions):
-    """`new source`, with the flags of the collections' source settings."""
+    """The command `new source`, with an option for each setting of sources that has a flag."""
 
     section = DEFAULT_SECTION
 
@@ -58,7 +58,7 @@ class NewOptions(DeclaredOptions):
 @option("--collection", metavar="COLLECTION", default="", shell_complete=complete_collections,
         choices=list_collections, help="What is harvested there; required without --from.")  # fmt: skip
 @option("--from", "preset", metavar="PRESET", default="", shell_complete=complete_presets, choices=list_presets,
-        help="The product of the site, whose settings it gets.")  # fmt: skip
+        help="The product whose settings the source gets.")  # fmt: skip
 def source(console: Console, *, name: str, url: str, collection: str, preset: str, **flags: str | None) -> int:
     """Write sources/NAME.toml from the arguments; the source is not contacted.
 

@@ -168,7 +168,7 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
     """
     if sandbox:
         if place:
-            raise UsageError("--sandbox tests this machine, and checks no folder", hint="windrow check --help")
+            raise UsageError("--sandbox tests this machine; it does not check a folder", hint="windrow check --help")
         return _check_sandbox(console)
     if place:
         return _check_tree(console, place)

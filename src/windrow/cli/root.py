@@ -40,7 +40,7 @@ COMMANDS = {
     "Decide": {"retry": "operator", "cancel": "operator", "forget": "operator"},
     "More": {"help": "help", "completion": "help"},
 }
-"""Every command by part and name, in the order of the help, with the module of this package that defines it."""
+"""For each part of the help, a dict from its commands to the modules of this package that define them."""
 
 _MODULES = {name: module for part in COMMANDS.values() for name, module in part.items()}
 
@@ -200,7 +200,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return an exit code, which is 0 even if the program that reads the output has ended."""
+    """Flush standard output; return 0, or an exit code if it fails. A reader that has ended is not a failure."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -40,7 +40,7 @@ SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
 """The sections of the options of `run` in the help."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
-"""The arguments of `run` by the option that sets them, in the order in which the ledger records the options."""
+"""A dict from options of `run` to the arguments that they set, in the order in which the ledger records them."""
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
@@ -51,7 +51,7 @@ def _command_line(arguments: Mapping[str, Any]) -> str:
 
 
 class RunCommand(DeclaredOptions):
-    """`run`, with the flags of all collections' settings."""
+    """The command `run`, with an option for each setting of the collections that has a flag."""
 
     section = PACE
 
@@ -135,7 +135,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 def _expand_name(name: str) -> Iterable[str]:
     """Return the name itself or, for `-`, the names on standard input, one on each line.
 
-    Lines that begin with # are comments. Raise UsageError if there are no names, or addresses and other lines.
+    Lines that begin with # are comments. Raise UsageError if there are no names, or if only some are addresses.
     """
     if name != "-":
         return [name]

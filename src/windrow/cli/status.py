@@ -73,10 +73,10 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: by its exit code or, if that is 0 or missing, by numbers, or as "all well".
+    """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
 
-    The numbers are those of refused and failed items, of things that caps left out, of warnings, and of sources with
-    errors. Addresses that rules leave out are not counted.
+    The counts are those of refused and failed items, things that caps left out, warnings, and sources with errors. If
+    there are none, the text is "all well". Addresses that rules leave out are not counted.
     """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
@@ -103,7 +103,7 @@ _RESTING_SHOWN = 20
 
 @command("status", examples=["windrow status", "windrow status --json"])
 def status_command(console: Console) -> int:
-    """Show a row for each source, and how many items are in which phase and status, and why.
+    """Show a row for each source, and the items in each phase and status, with reasons.
 
     `items` are the files that a source offers, its pages or its records. The other counts are those of the last
     session that requested something from it, except that `failed` counts what is failed now. Works during a run too.
@@ -146,7 +146,6 @@ def _errors_of_no_source(summary: SessionSummary) -> list[str]:
 
 
 def _source_notes(state: WorkspaceState) -> Iterator[str]:
-    """Yield a line for each source with addresses that are due, and one for each source with an error."""
     for source in state.sources:
         if source.waiting:
             count = counted(source.waiting, "address")

@@ -100,7 +100,7 @@ def _story_lines(story: Story) -> list[str]:
     ):
         lines += [f"  {label} {text}"] if text else []
     if story.others:
-        lines.append(f"  read before as {', '.join(map(str, story.others))}")
+        lines.append(f"  its numbers in other fetches of the zip: {', '.join(map(str, story.others))}")
     lines.append("")
     lines += [f"{show(event.at)}  {event.event:<8} {event.message}" for event in story.events]
     if story.members:

@@ -43,11 +43,11 @@ from windrow.settings.configuration import (
 from windrow.settings.setting import SOURCE_SETTINGS, WORKSPACE_SETTINGS, Setting, Value, is_name, variable_name
 
 SourceSettings = Mapping[str, Mapping[str, Setting]]
-"""The settings that a source may have, by collection and name."""
+"""For each collection, a dict from names to the settings that its sources may have."""
 
 
 def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
-    """Return the settings that a source of each collection may have, by collection and name."""
+    """Return the settings that the sources of each collection may have."""
     return {
         name: {setting.name: setting for setting in (*SOURCE_SETTINGS, *collection.configuration.source)}
         for name, collection in collections.items()
@@ -61,8 +61,8 @@ COMMAND_LINE = "the command line"
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
     """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those `added`.
 
-    Raises ConfigError if a name is not valid, if two names have the same environment variables, or if [source] has
-    anything but tables.
+    Raises ConfigError if a name is not valid, if two names have the same environment variables, or if [source]
+    contains a value that is not a table.
     """
     tables = files.main.tree.get("source", {})
     if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
@@ -85,7 +85,7 @@ def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]
 
 
 def variables_of_source(table: SourceTable, source_settings: SourceSettings) -> Iterator[str]:
-    """Yield the names of the environment variables that can set a setting of this source."""
+    """Yield the names of the environment variables for this source, with the settings of all collections."""
     names = {name for settings in (SOURCE_NAMES, *source_settings.values()) for name in settings}
     return (variable_name(f"source.{table.name}.{name}") for name in names)
 
@@ -96,7 +96,10 @@ SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)  # of the sett
 def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and its values, unusable if its file or collection is; raise ConfigError for wrong settings."""
+    """Return a source and the values of its settings; raise ConfigError if the settings are wrong.
+
+    If its file is not TOML, or its collection cannot be used, the source is returned with the reason as `unusable`.
+    """
     if table.fault:
         return Source(table.name, "", Site(""), active=False, unusable=table.fault), ()
     collection_value = _find_collection(table, context, source_settings)
@@ -155,7 +158,6 @@ def _find_collection(table: SourceTable, context: Surroundings, source_settings:
 
 
 def _refuse_foreign_settings(table: SourceTable, collection: str, source_settings: SourceSettings) -> None:
-    """Raise ConfigError if a source of `collection` has a setting that only sources of another collection have."""
     for name in table.tree:
         owners = [owner for owner, names in source_settings.items() if name in names]
         if owners and collection not in owners:
@@ -166,7 +168,7 @@ def _refuse_foreign_settings(table: SourceTable, collection: str, source_setting
 
 
 def declared_settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
-    """Return the settings of windrow.toml by dotted name: the workspace's own, then each usable collection's."""
+    """Return a dict from dotted names to the settings of windrow.toml: those of the workspace, then of collections."""
     usable = registry.installed() if collections is None else collections
     declared = (
         *WORKSPACE_SETTINGS,
@@ -186,11 +188,11 @@ def load(
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment, by default that of this process. `flags` are the values from the command line by
-    setting (`{"drops.attempts": 5}`; a value of None means not set). `collections` are the usable collections by name,
-    by default all installed ones. `added` are the tables of further sources by name. Raises ConfigError, which names
-    file and setting, for unknown settings, wrong values and contradictions. If `needed` names sources and collections,
-    a wrong setting of any other source, except `from`, only makes that source unusable.
+    `environ` is the environment, by default that of this process. `flags` is a dict from settings to their values
+    on the command line (`{"drops.attempts": 5}`; None means not set). `collections` is a dict of the usable
+    collections, by default all installed ones. `added` is a dict from the names of further sources to their tables.
+    Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions. If `needed`
+    names sources and collections, a wrong setting of any other source, except `from`, only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
@@ -241,7 +243,7 @@ def load(
 def _build_if_needed(
     table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return what `build` returns or, if it fails and the source is not `needed` (empty: all), an unusable source."""
+    """Return the result of `build`; if it fails and `needed` names only other sources, return an unusable source."""
     try:
         return build()
     except ConfigError as error:
@@ -274,7 +276,7 @@ def _build_sections(usable: Mapping[str, Collection], given: Given) -> dict[str,
 def _read_rows(
     toml_values: Mapping[str, RawValue], name: str, row_settings: tuple[Setting, ...], root: Path
 ) -> list[dict[str, Value]]:
-    """Return the values in each table of the array `name`, such as [[drops.centre]], by setting."""
+    """Return, for each table of the array `name`, such as [[drops.centre]], a dict from settings to their values."""
     tables = toml_values[name][0] if name in toml_values else []
     if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
         raise ConfigError(f"{MAIN_FILE}: {name}: expected tables [[{name}]]", hint=f"edit {root / MAIN_FILE}")

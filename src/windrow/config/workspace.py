@@ -31,9 +31,10 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a run. A number of processes is 0 if it is to suit the machine.
+    """The settings of a run.
 
-    `every` is the time from the start of a run to the start of the next one, in seconds; 0 means that it runs once.
+    `fetchers` and `readers` are numbers of processes; 0 means as many as suit the machine. `every` is the time from the
+    start of a run to the start of the next one, in seconds; 0 means that it runs once.
     """
 
     fetchers: int
@@ -103,8 +104,8 @@ class ConfigFiles(NamedTuple):
 def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    It is the value of the `option` --workspace, or the value of the variable WINDROW_WORKSPACE, or otherwise `start` or
-    the nearest folder above it with a windrow.toml. Raises NotAWorkspace, whose message says where windrow looked.
+    `option` (the value of --workspace) names it, or else the variable WINDROW_WORKSPACE. If neither is set, it is
+    `start` or the nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where windrow looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:
@@ -197,7 +198,6 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
 
 
 def _parse_source_file(path: Path) -> ConfigFile:
-    """Parse the file of a source as `_parse_file` does. If it is not TOML, the result has a `fault`, and no tree."""
     name = f"{SOURCES_FOLDER}/{path.name}"
     try:
         return _parse_file(path, name)
@@ -230,7 +230,7 @@ def replay_folder(path: Path) -> Path:
 def refuse_overlaps(
     root: Path, written_settings: AbstractSet[str], values: Mapping[str, Value], source_values: Iterable[Value]
 ) -> None:
-    """Raise ConfigError if a file or folder that windrow writes contains the workspace, or overlaps another one.
+    """Raise ConfigError if a file or folder that windrow writes contains the workspace or overlaps another location.
 
     Two overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
     `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
@@ -269,9 +269,10 @@ def refuse_overlaps(
 
 
 def location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
-    """Return the file or folder that a setting names; None for other settings, and databases on a server or in memory.
+    """Return the location of the file or folder that a setting names, or None if it does not name one.
 
-    `root` is given only for a setting that names a file or folder: a text without a scheme is then a path below `root`.
+    A database on a server or in memory is neither. `root` is given only for a setting that names a file or folder: a
+    text without a scheme is then a path below `root`.
     """
     setting_value = value.value
     path: str | Path = ""
@@ -288,7 +289,6 @@ def location_of_setting(value: Value, root: Path | None = None) -> _Location | N
 
 
 def _make_location(name: str, path: Path, origin: str = "") -> _Location:
-    """Return the location of a path, with its links followed; `origin` says where the path was configured."""
     real_path = _real_path(path)
     try:
         status = Path(real_path).stat()
@@ -342,7 +342,7 @@ _HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a
 
 
 def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return the trusted host keys by source; raises ConfigError if one does not have the form of a key."""
+    """Return a dict from sources to their trusted host keys; raise ConfigError if one cannot be a key."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _HOST_KEY.fullmatch(key) for key in keys):
             raise ConfigError(f"{file.name}: {name}: expected a list of host keys", hint="windrow config")

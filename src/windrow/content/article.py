@@ -108,7 +108,6 @@ def _title_parts(head: PageHead) -> Iterator[str]:
 
 
 def _site_names(head: PageHead) -> set[str]:
-    """Return the names of the site and its publisher in the page's metadata, as `_fold_words` spells them."""
     return {_fold_words(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
 
 
@@ -136,7 +135,6 @@ def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> 
 
 
 def _fold_words(text: str) -> str:
-    """Return the words of a text for comparison, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -152,7 +150,7 @@ _LIKELY_AUTHOR_SELECTORS = (
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
-"""Less certain selectors, whose elements may contain other text; they are used if no name was found before."""
+"""Less certain selectors, whose elements may contain other text; they are used if nothing else names an author."""
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
@@ -185,7 +183,7 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
     """Return the authors in a page's bylines, or (). `markup` is the page from which `tree` was parsed.
 
-    If `is_likely`, the less certain elements are searched instead of the certain elements.
+    If `is_likely` is set, the less certain selectors are used instead.
     """
     if "uthor" not in markup and "yline" not in markup:
         return ()  # all selectors except `.by-line` need one of these
@@ -196,7 +194,7 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
 
 def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the text of the first matching element that has a short text, and the texts of such siblings after it."""
+    """Yield the text of the first matching element with a short text, and those of matching siblings after it."""
     parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
@@ -235,7 +233,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with a date, that `formats.moment.read_page_time` can read. `modified` is another one."""
+    """A short text with a date that `formats.moment.read_page_time` can read. `modified` has the same form."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -340,7 +338,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block has a word such as "updated". Its date is used only if there is no other date."""
+    """Return whether a block has a word such as "updated": a date in it is used only if there is no other date."""
     return _CHANGE_WORD.search(block) is not None
 
 

@@ -79,7 +79,7 @@ def _words_so_far(page: PageMeasures) -> bytes:
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return for each block the grade of its distance in blocks from a start block; before that block it is negative.
+    """Return for each block its distance in blocks from a start block (negative before that), as a grade.
 
     The start block is the first block in an h1 (`start_kind` "h1"), or the first or the last block of prose ("first",
     "last"). All grades are 0 if the page has no such block.
@@ -183,7 +183,7 @@ def _prose_share(page: PageMeasures, steps: int) -> bytes:
 
 
 def _depth_below(page: PageMeasures, boxes: Iterable[int]) -> bytes:
-    """Return for each block the number of levels from the box that `boxes` has for it down to the block's own box."""
+    """Return for each block the number of levels from a box around it, which is in `boxes`, down to its own box."""
     depth = page.outline.boxes.depth
     return bytes(map(sub, page.pick_above[0](depth), map(depth.__getitem__, boxes)))
 

@@ -42,7 +42,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """A source of the features of a page and its blocks, by name."""
+    """An object that returns the features of a page and its blocks, given their names."""
 
     count: int
     """The number of blocks."""
@@ -102,7 +102,7 @@ class _Batch:
 
 
 def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
-    """Return the sum of the reached leaves of all trees as an integer, two bytes for each block.
+    """Return for each block the sum of the leaves that it reaches, as one integer with two bytes for each block.
 
     `columns` has the grades of each feature as `_Batch.spread` returns them. A question is answered only if a block
     reaches it.

@@ -26,7 +26,7 @@ _OTHER_OBJECTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
     "suggestedAnswer", "breadcrumb",
 ))  # fmt: skip
-"""Properties whose objects are not the page itself."""
+"""Properties whose objects describe something other than the page."""
 _DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
@@ -291,7 +291,7 @@ class PageHead(NamedTuple):
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """The name and content of each `meta` outside `open_graph` that matches `HIDING_DIRECTIVE`, such as `noindex`."""
+    """The name and content of each `meta` outside `open_graph` whose content matches `HIDING_DIRECTIVE`."""
     published: str = ""
     """A date as written that `read_page_time` can read. `modified` is in the same form."""
     modified: str = ""
@@ -314,7 +314,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The authors in JSON-LD or, if there are none, those in the most trusted `meta` that are not web addresses."""
+        """The authors in JSON-LD; if there are none, those in the most trusted kind of `meta`, without addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:

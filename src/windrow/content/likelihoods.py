@@ -24,7 +24,7 @@ _SIDE_BEFORE, _SIDE_AFTER = 1, 2
 
 
 class Likelihoods:
-    """The likelihoods of judged blocks, and their means by box, weighted by words.
+    """The likelihoods of judged blocks, and for each box the mean of those in it, weighted by words.
 
     A block's likely words are the number of its words multiplied by its likelihood.
     """
@@ -32,7 +32,7 @@ class Likelihoods:
     __slots__ = ("box_grades", "by_block", "grades", "likely_words", "page", "text_boxes", "words")
 
     def __init__(self, page: PageMeasures, by_block: Sequence[float]) -> None:
-        """Compute the means by box; `by_block` has the likelihood of each judged block."""
+        """Compute the mean of each box; `by_block` has the likelihood of each judged block."""
         boxes, words = page.outline.boxes, page.outline.blocks.words
         self.page = page
         self.by_block = by_block
@@ -107,7 +107,7 @@ def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
 
 
 def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:
-    """Return the innermost box with at least this share of the page's likely words.
+    """Return the innermost box with at least `share` of the page's likely words.
 
     `likely_words` and `depth` have a number for each box, beginning with the body.
     """
@@ -137,7 +137,7 @@ def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block, as a grade, the number of steps from the text box up to the first box around the block."""
+    """Return for each block, as a grade, the steps from the text box up to the first box that contains the block."""
     boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     steps_to = {text_box: 0}
     steps = 0

@@ -160,7 +160,7 @@ class _Writer:
     # Tags and texts.
 
     def write_tag(self, tag: bytes) -> None:
-        """Open or close the element of a tag, write an element by its start tag alone, or end the paragraph."""
+        """Process a tag: open or close its element, write an element that needs no end tag, or end the paragraph."""
         name = tag.partition(b" ")[0]
         if self._pre_count and not (self._pre_count == 1 and name in _PRE_ENDS):
             self._read_preformatted(name, tag)
@@ -414,7 +414,7 @@ class _Writer:
             parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table. Outside of these, add the blocks in the cells to `parent`."""
+        """Add a cell to its row, or a row to its table. Outside of a table, add the blocks in the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

@@ -185,7 +185,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append `blocks`, a list that is directly in the list `parent`, to the last item of `parent`, or add an item."""
+    """Append a nested list (`blocks`) to the last item of the list `parent`, or add it as the first item."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
@@ -193,7 +193,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return `new_list`, which follows `blocks`; change its markers if the last block is a list of its type.
+    """Return `new_list`, with other markers if the last of the `blocks` before it is a list of the same type.
 
     With the same markers, both would be read as one list.
     """

@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""The action at an end tag, by the action at the start tag. For other start actions, it is `separate_words`."""
+"""A dict from actions at start tags to those at the end tags. For other elements, these are `separate_words`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -126,7 +126,7 @@ def split_markup(markup: bytes) -> list[bytes]:
 
 
 def find_meaning(tag: bytes) -> Meaning:
-    """Return what to do at a tag: an action, mostly a method of `OutlineBuilder`, and the shape of its box.
+    """Return the meaning of a tag: the action at it, and the shape of the box that it opens.
 
     Meanings are cached, because the tags of boxes repeat within a page and from page to page.
     """

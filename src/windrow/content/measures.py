@@ -100,11 +100,11 @@ class BoxSums(NamedTuple):
     """The number of words in blocks of prose: at least twelve words, less than a third of them linked."""
     blocks: list[int]
     link_density: bytes
-    """The share of linked words, graded."""
+    """The share of the words of the box that are linked, as a grade."""
     word_share: bytes
-    """The share of the page's words, graded."""
+    """The share of the page's words that are in the box, as a grade."""
     prose_share: bytes
-    """The share of the page's prose, graded."""
+    """The share of the page's prose that is in the box, as a grade."""
 
 
 class BoxSurroundings(NamedTuple):
@@ -176,7 +176,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
     """Return, for each share and block, the innermost box around the block with at least this share of the body's sum.
 
-    `shares` are ascending. `sums` has the sum of each box, the body first; if that is 0, the body is returned.
+    `shares` are ascending. `sums` has the sum of each box, the body first. If the body has 0, it is returned.
     """
     boxes, total = outline.boxes, sums[0] or 1
     large_boxes: Iterable[int] = range(len(sums))
@@ -217,7 +217,7 @@ class PageMeasures(NamedTuple):
     headline_levels: list[int]
     """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """The numbers of blocks, words and linked words directly in boxes with a path, by the number of `Boxes.path`."""
+    """For each number in `Boxes.path`, the number of blocks, words and linked words directly in its boxes."""
     word_boxes: dict[float, Sequence[int]]
     """For each of `WORD_SHARES`, the innermost box around each judged block with this share of the words or more."""
     prose_boxes: dict[float, Sequence[int]]
@@ -275,7 +275,6 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return the numbers of blocks, words and linked words directly in boxes with a path, by the path's number."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count
@@ -288,7 +287,6 @@ def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
 
 
 def _measure_since_headlines(outline: Outline, level_by_box: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return `PageMeasures.since_headline`; `level_by_box` is 0 for boxes that are not headlines."""
     measures = []
     level = blocks = words = 0
     for box, word_count in zip(outline.blocks.box, outline.blocks.words, strict=True):

@@ -60,7 +60,7 @@ _LOCATION_BY_TAG_NAME: dict[str, int] = {
     "details": PageLocation.DETAILS, "blockquote": PageLocation.QUOTE, **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
 }  # fmt: skip
 LOCATION_BY_TAG = {tag.encode(): int(location) for tag, location in _LOCATION_BY_TAG_NAME.items()}
-"""The `PageLocation` flag that an element adds to those around it, by the name of its tag."""
+"""A dict from the names of tags to the `PageLocation` flags that their elements add."""
 
 _LOCATION_BY_ROLE: dict[bytes, int] = {
     b"navigation": int(PageLocation.NAVIGATION), b"main": int(PageLocation.CENTRE),
@@ -70,7 +70,7 @@ _LOCATION_BY_ROLE: dict[bytes, int] = {
 }  # fmt: skip
 _UNSEEN, _UNSAID, _UNSTYLED = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
-"""Matches a complete declaration, not a part of another one's name or value; its group is the value."""
+"""Matches a declaration of `display`, but not a part of another declaration; its group is the value."""
 
 
 def attribute_location(attribute: bytes, value: bytes) -> int:
@@ -137,7 +137,7 @@ class Boxes:
     first: list[int] = field(default_factory=list)
     """The number of its first block."""
     stop: list[int] = field(default_factory=list)
-    """The number after its last block."""
+    """One more than the number of its last block."""
     start_tag: list[bytes] = field(default_factory=list)
     """Its start tag as serialised, without its brackets."""
 
@@ -159,9 +159,9 @@ class Blocks:
     end_tag: list[int] = field(default_factory=list)
     """The number of the tag that ends it, from 0, among all tags after the body's start tag."""
     code: dict[int, list[str]] = field(default_factory=dict)
-    """By block number, the texts of its inline code."""
+    """A dict from the numbers of blocks to the texts of their inline code."""
     quote: dict[int, list[str]] = field(default_factory=dict)
-    """By block number, the texts of its inline quotations."""
+    """A dict from the numbers of blocks to the texts of their inline quotations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -359,7 +359,7 @@ def _join_lone_letter(match: re.Match[str]) -> str:
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link in a headline or term has no letters or digits, and leads to a place in the same page."""
+    """Return whether a link is in a headline or term, has no letters or digits, and leads to a place in its page."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))

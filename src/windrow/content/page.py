@@ -91,7 +91,7 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """The fate of each block of a page, and the likelihoods of the judged blocks (0 to 1), by block number."""
+    """The fate of each block of a page, and a dict from the numbers of judged blocks to their likelihoods (0 to 1)."""
 
     fates: list[BlockFate]
     likelihoods: Mapping[int, float]
@@ -191,7 +191,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the taken blocks, except copies (of 8 words or more) of an earlier one whose box has another parent."""
+    """Yield the taken blocks without copies: blocks of 8 words or more that repeat one in a box of another parent."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:
@@ -201,9 +201,10 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return the blocks of a page's only `main`, or else article, if its text is short: forests take too few of them.
+    """Return the blocks of the only `main` or, on a page without `main`, of the only article, if its text is short.
 
-    Blocks in navigation, asides, footers, forms, choices, buttons and hidden elements are left out.
+    Forests take too few of such blocks. Blocks in navigation, asides, footers, forms, choices, buttons and hidden
+    elements are left out.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for location in (_MAIN, _ARTICLE):

@@ -155,7 +155,7 @@ _MIN_CONSENT_TERMS = 4
 
 
 def asks_for_consent(text: str) -> bool:
-    """Return whether a main content asks for consent to cookies. The page's title does not count.
+    """Return whether `text`, the main content of a page, asks for consent to cookies.
 
     A request for consent is short, has several of the usual terms, and has words for "we" and "you".
 
@@ -172,5 +172,4 @@ def asks_for_consent(text: str) -> bool:
 
 
 def _plain_words(text: str) -> str:
-    """Return the words of a text in lower case, with single spaces instead of all that is not a letter or digit."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

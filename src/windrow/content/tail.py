@@ -101,7 +101,7 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 
 
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return for each block whether it is chosen or a caption of the text, and the range for figures without captions.
+    """Return for each block whether it is chosen or the caption of a figure of the text; return the text's FigureRange.
 
     The text's figures are the figures between chosen blocks, from shortly before the headline up to the text, and
     directly after the text in its box. If the page is not an article or no block is chosen, return `chosen` and None.
@@ -149,9 +149,10 @@ class _TextEnds:
         return first == self._text_end and self._is_alone(box)
 
     def _is_alone(self, box: int) -> bool:
-        """Return whether no box around a figure, up to one with the text, has other blocks, except beside the headline.
+        """Return whether a figure is alone in each box around it, up to the first box that contains the whole text.
 
-        None of them may be in `NOT_ARTICLE`. A figure after the text must be in the text's box, `article` or `main`.
+        A box with the headline may have other blocks. None of the boxes may be in `NOT_ARTICLE`. A figure after the
+        text must be in the text's box, `article` or `main`.
         """
         boxes = self._boxes
         first, stop, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
@@ -165,7 +166,7 @@ class _TextEnds:
         return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
 
     def include_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text. If it does and follows the text, the text now ends after it."""
+        """Return whether a figure belongs to the text. If it follows the text, the text then ends after the figure."""
         if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._text_end:

@@ -20,7 +20,7 @@ ADDRESS_PATTERNS = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questi
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
              r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
              r"\?")  # fmt: skip
-"""Regular expressions for kinds of addresses: forum, product, collection, documentation, article, and with a query."""
+"""Regular expressions for addresses of forums, products, collections, documentation, articles, and with a query."""
 
 _TYPE_REGEXES = [re.compile(pattern) for pattern in TYPE_PATTERNS]
 _ADDRESS_REGEXES = [re.compile(pattern) for pattern in ADDRESS_PATTERNS]
@@ -34,13 +34,13 @@ class PageTraits(NamedTuple):
     kind: int = 0
     """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 another."""
     types: int = 0
-    """The types of schema.org in the JSON-LD: a bit for each of `TYPE_PATTERNS`."""
+    """A bit for each of `TYPE_PATTERNS`: whether it matches a type of schema.org in the JSON-LD."""
     steps: int = 0
     """The number of segments of the address's path."""
     digits: int = 0
     """The number of digits in the address's path."""
     address: int = 0
-    """The kinds of addresses that match the page's address: a bit for each of `ADDRESS_PATTERNS`."""
+    """A bit for each of `ADDRESS_PATTERNS`: whether it matches the page's address."""
 
 
 def read_page_traits(url: str, og_type: str | None, json_ld: str) -> PageTraits:

@@ -68,7 +68,6 @@ def _reverse_host_name(host_name: str) -> str:
 
 
 def _surt_of_bytes(address: bytes) -> str:
-    """Return the SURT key of an address in UTF-8; an address with neither scheme nor host is returned unchanged."""
     match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
     if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")
@@ -213,7 +212,8 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """Parse a line of an index.
 
     Return a capture, a fault, the layout that a legend defines, or None for a blank line, a comment or another line
-    that begins with a space. `layout` is the layout of the last legend before the line, or None if there was no legend.
+    that begins with a space, `!` or `filedesc:`. `layout` is that of the last legend before the line, or None without a
+    legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -392,7 +392,7 @@ def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
         record_length = int(length) if length.isdecimal() and len(length) < _MAX_DIGITS else _MISSING[length]
         record_offset = int(offset) if offset.isdecimal() and len(offset) < _MAX_DIGITS else _MISSING[offset]
     except KeyError:
-        return CdxFault(Reason.BAD_LINE, "the status is not 3 digits, or length or offset is not at most 18 digits")
+        return CdxFault(Reason.BAD_LINE, "the status must have 3 digits, and length and offset at most 18 digits each")
     if mime == "-" or digest == "-" or warc == "-" or key == "-":
         key, mime, digest, warc = ("" if text == "-" else text for text in (key, mime, digest, warc))
     return CdxLine(key, timestamp, url, mime, status_code, digest, record_length, record_offset, warc)
@@ -416,7 +416,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
     values = (get("url"), get("mime"), get("status"), get("digest"), get("length"), get("offset"), get("filename"))
     fields = [value if type(value) is str else _spell_json_value(value) for value in values]
     if "" in fields and "" not in values:
-        return CdxFault(Reason.BAD_LINE, "a value of the JSON is neither a string nor an integer of up to 18 digits")
+        return CdxFault(Reason.BAD_LINE, "a value of the JSON is not a string or an integer of up to 18 digits")
     if b"\\u" in json_text and _LONE_SURROGATE.search("".join(fields)):
         return CdxFault(Reason.BAD_LINE, "a value of the JSON object contains a lone surrogate")
     return _build_capture((_decode_field(key), _decode_field(timestamp), *fields))

@@ -127,7 +127,6 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
 
 
 def _child_texts(element: etree._Element, name: str) -> list[str]:
-    """Return the texts of all children with the local name `name` as plain text; empty texts are left out."""
     texts = (_plain_text(child.text or "") for child in element.iterchildren(f"{{*}}{name}"))
     return [text for text in texts if text]
 
@@ -231,7 +230,6 @@ def _author_names(item: dict[str, Any]) -> list[str]:
 
 
 def _texts_of(values: Any) -> list[str]:
-    """Return the strings in a list as plain text, without empty ones; return [] if `values` is not a list."""
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
     return [text for text in (replace_lone_surrogates(_plain_text(text)) for text in texts) if text]
 

@@ -22,7 +22,7 @@ from windrow.reasons import Reason
 
 _LIST_SEPARATORS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
 _LIST_SEPARATORS["x-robots-tag"] = "\n"
-"""The fields whose values are lists (RFC 9110, section 5.3), and the separator that joins values of several lines."""
+"""A dict from fields whose values are lists (RFC 9110, section 5.3) to the separators that join several values."""
 
 _BLANKS = " \t\r"
 """Characters that may surround a name or a value; `str.strip()` would also remove the second byte of `à` in UTF-8."""
@@ -81,10 +81,10 @@ def read_head(head: bytes) -> HttpHead:
 
 
 def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    r"""Return fields by name in lower case: all values of a list field, and the first value of any other field.
+    r"""Return a dict from the names of fields, in lower case, to their values.
 
-    The values of a list field are joined. Values of `X-Robots-Tag` are joined by line feeds, because an agent's name
-    applies only within its own value.
+    The values of a repeated field are joined if it is a list; otherwise the first one is kept. Values of `X-Robots-Tag`
+    are joined by line feeds, because an agent's name applies only within its own value.
 
     >>> join_fields([("Link", "<a>"), ("ETag", "x"), ("etag", "y"), ("LINK", "<b>")])
     {'link': '<a>, <b>', 'etag': 'x'}
@@ -192,7 +192,7 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 _Blocks = Iterator[tuple[bytes, int]]
-"""Decoded pieces, each with the number of coded bytes consumed up to its end (of br and zstd: of all coded bytes)."""
+"""Decoded pieces, each with the number of coded bytes up to its end (br, zstd: the number of all coded bytes)."""
 
 
 class _BodyBounds(NamedTuple):
@@ -204,7 +204,7 @@ class _BodyBounds(NamedTuple):
 
 
 def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
-    r"""Decode a body; `fields` are the fields of its response, by name in lower case, and announce the codings.
+    r"""Decode a body; `fields` are those of its response, as `join_fields` returns them, and name the codings.
 
     An inflated body may have at most `most` bytes and, beyond `FREE_BYTES`, at most `ratio` times the coded bytes that
     were consumed (of br and zstd: all coded bytes). If the body ends too early, the decoded part is returned. Raise

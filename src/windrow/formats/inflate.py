@@ -75,7 +75,7 @@ class InflatedMember(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Copy bytes of the next block into the buffer; return their number, which is 0 at the end."""
+        """Copy the next bytes, at most to the end of a block, into the buffer; return their number (0 at the end)."""
         if not self._load_block():
             return 0
         view = memoryview(buffer).cast("B")
@@ -90,13 +90,11 @@ class InflatedMember(io.RawIOBase):
         return b"".join(self.blocks())
 
     def _load_block(self) -> bool:
-        """Load the next block if the loaded one was read; return False at the end of the member."""
         if not self._unread:
             self._unread = memoryview(next(self._blocks, b""))
         return bool(self._unread)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the inflated blocks; raise StepError if the size or checksum is not the one in the record."""
         crc = size = 0
         for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)

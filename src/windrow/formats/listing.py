@@ -109,7 +109,7 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; return None if there are other lines, but no entries.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if it has unreadable lines, but no entries.
 
     Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in another
     format, each of them becomes an entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`.
@@ -139,7 +139,6 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
-    """Return the first entries and, if there are more than `MAX_UNREADABLE_LINES`, one with the number of the rest."""
     further_count = len(entries) - MAX_UNREADABLE_LINES
     if further_count <= 0:
         return entries
@@ -150,7 +149,7 @@ def _bound_unreadable(folder: str, entries: Entries) -> Entries:
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Return the names in the lines of NLST that are not empty, except `.` and `..`, without a leading `./`.
+    """Return the names in lines of NLST, without a leading `./`; empty names, `.` and `..` are left out.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
@@ -285,7 +284,7 @@ def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
 
 
 def _find_links(piece: bytes, address: str) -> Iterator[html.HtmlElement]:
-    """Yield the links in a piece of the index page at `address`; raise TerminalFailure if one may be left out.
+    """Yield the links in a piece of the index page at `address`; raise TerminalFailure if a part cannot be parsed.
 
     The parser stops at a depth of some 2,000 elements, which rows without end tags may reach; then each half of the
     piece is parsed by itself.
@@ -352,7 +351,7 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
 
 
 DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
-"""The number of hexadecimal digits of a checksum, by algorithm."""
+"""A dict from the algorithms of checksums to their numbers of hexadecimal digits."""
 
 
 def read_checksum(content: bytes, path: str) -> str:

@@ -20,7 +20,7 @@ _FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"
 
 
 class Markdown(NamedTuple):
-    """A document: its body as HTML, and the values of its front matter that take one line, by name in lower case."""
+    """A document: its body as HTML, and a dict from names in its front matter (lower case) to values of one line."""
 
     html: str
     front: Mapping[str, str]

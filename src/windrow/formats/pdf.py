@@ -93,7 +93,7 @@ class PdfLine(NamedTuple):
 
 
 class PdfPages(NamedTuple):
-    """The text of a document by page.
+    """The texts of the pages of a document.
 
     `head` has lines of the first page, beginning with the first line in the largest letters. `page_count` is the number
     of all pages. `left_out` has, for each cap that the document exceeds, how much is left out. `unreadable` is the
@@ -139,9 +139,9 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most this size in pixels.
+    """Return the first page as a JPEG of at most `width` by `height` pixels.
 
-    Raise the errors of `read_pdf`, and MissingExtra without the extra `pictures`.
+    Raise the errors of `read_pdf`, and MissingExtra if the extra `pictures` is not installed.
     """
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
@@ -301,7 +301,6 @@ class _Piece(NamedTuple):
         return self.left, self.bottom, self.right, self.top
 
     def height(self) -> float:
-        """Return `size`, or the height of the box if `size` is 0."""
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:

@@ -170,7 +170,7 @@ class Robots:
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the rules for matching: those without wildcards by their text, the others with the longest first."""
+        """Prepare a dict of the rules without wildcards, and a tuple of the others, the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -296,7 +296,7 @@ def _split_line(line: str) -> tuple[str, str]:
 
 
 def _split_lines(content: bytes) -> Iterable[str]:
-    """Decode a file and split it into lines; if it is longer than `MAX_BYTES`, without the line that is cut there."""
+    """Return the lines in the first `MAX_BYTES` bytes of a file, without the last line if the file is longer."""
     text = content[:MAX_BYTES]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         lines = _LINE_END.split(text.decode("utf-16", "replace"))

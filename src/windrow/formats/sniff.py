@@ -1,4 +1,4 @@
-"""Determine a document's media type (WHATWG MIME Sniffing) from its Content-Type and first bytes, and its language.
+"""Determine the media type of a document (WHATWG MIME Sniffing), and the language of a text.
 
 Nothing is executed here, so the standard's precautions about scripts are not needed. `nosniff` is ignored, and a PDF
 that is announced as text is reported as a PDF, with `conflict`.
@@ -154,9 +154,9 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 
 
 def normalise_tag(tag: str) -> str | None:
-    """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
+    """Return a language tag (BCP 47) in its preferred spelling, or None if it has no registered language.
 
-    Variants, extensions, and scripts and regions of letters that are not registered are left out.
+    Variants and extensions are left out, and so are unregistered scripts, and unregistered regions that are letters.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]

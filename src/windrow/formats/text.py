@@ -27,7 +27,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape line ends, other control and format characters, which may change what is displayed, and lone surrogates.
+    r"""Escape line ends, lone surrogates, and control and format characters that may change what is displayed.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -47,7 +47,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Replace the characters of a line of JSON that `escape` escapes by JSON's own escapes; its value stays the same.
+    r"""Return a line of JSON with JSON's own escapes for the characters that `escape` escapes; its value is the same.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -236,7 +236,7 @@ def spell_duration(seconds: float) -> str:
 def replace_lone_surrogates(text: str, errors: str = "replace") -> str:
     r"""Return a text with question marks in place of lone surrogates, which cannot be encoded: databases refuse them.
 
-    With `backslashreplace` as `errors`, they become escapes, by which names that are not UTF-8 stay different.
+    With `backslashreplace` as `errors`, they become escapes, so that different names stay different.
 
     >>> replace_lone_surrogates("\ud800 caf\u00e9"), replace_lone_surrogates("caf\udce9", "backslashreplace")
     ('? caf\xe9', 'caf\\udce9')
@@ -254,7 +254,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def join_counts(counts: Counter[Any]) -> str:
-    """Return the eight most frequent names with their counts, and the sum of the counts of all further names.
+    """Return a text with the eight most frequent names and their counts, and the sum of all other counts.
 
     >>> join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
@@ -266,7 +266,7 @@ def join_counts(counts: Counter[Any]) -> str:
 
 
 def prefix_name(name: str, text: str) -> str:
-    """Return a message with a name and a colon before it, unless the message begins so.
+    """Return a message that begins with a name and a colon; add these if `text` does not begin with them.
 
     >>> prefix_name("jax", "no answer"), prefix_name("jax", "jax: no answer")
     ('jax: no answer', 'jax: no answer')
@@ -307,7 +307,9 @@ def to_json_value(value: Any) -> Any:
 
 
 def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a value's fields, and `kind` as `type`, as JSON values; `omit_empty` omits null, empty texts and lists.
+    """Return a dict of JSON values: `kind` as `type`, and the fields of `value`.
+
+    With `omit_empty`, fields that are null, an empty text or an empty list are left out.
 
     >>> json_message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}

@@ -323,7 +323,7 @@ class Resolver:
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link; cache a short one with a leading `/`, `http://` or `https://`: it needs only the origin."""
+        """Resolve a link; cache it if it is short and its target is the same on all pages of the origin."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:

@@ -52,7 +52,7 @@ class UrlHint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlHints:
-    """The hints of a document.
+    """The addresses that a sitemap or feed names.
 
     `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address; `left_out`
     is the number of entries after the first `MAX_ENTRIES`.
@@ -157,7 +157,9 @@ _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:
-    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. It never raises an error.
+    r"""Read the addresses in a sitemap or feed, which may be gzip; `base` is the document's normalised address.
+
+    Never raises an error: the `kind` of any other document is NONE.
 
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'
@@ -180,7 +182,7 @@ def read_hints(content: bytes, base: str) -> UrlHints:
 
 
 def _read_xml(content: bytes, base: str) -> UrlHints:
-    """Read the hints of XML element by element, so that no tree of the whole document is in memory."""
+    """Read the addresses in XML element by element, so that no tree of the whole document is in memory."""
     stripped = content.lstrip(_BLANKS) if content[:1] in _BLANKS else content  # many have it before the declaration
     try:
         admitted = xml.admit(stripped, _LIMITS)

@@ -36,7 +36,7 @@ _COMPRESSED_SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\
 
 
 class Header(NamedTuple):
-    """A record's header: the record's type, the fields by name in lower case, and the header's length in bytes."""
+    """A record's header: the record's type, the fields with names in lower case, and the header's length in bytes."""
 
     kind: str
     fields: dict[str, str]
@@ -85,7 +85,7 @@ def format_warcinfo(name: str, fields: list[tuple[str, str]], created: datetime)
 
 
 def format_open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
-    """Return a header with blanks for length and payload digest, which `fill_open_header` replaces."""
+    """Return a header with blanks in place of length and payload digest, which `fill_open_header` fills in."""
     blank_digest = ("WARC-Payload-Digest", " " * _DIGEST_LENGTH)
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, blank_digest))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_DIGITS}\r\n\r\n").encode()

@@ -149,7 +149,7 @@ def replace_surrogates(content: bytes) -> bytes:
 
 
 def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
-    """Convert the first error in a parser's log to a StepError with its position, or else `error` without position."""
+    """Return the first error in a parser's log as a StepError; if there is none, return `error`, without a position."""
     first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first_error is None:
         return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)

@@ -49,7 +49,7 @@ class _OpenElement:
 
 
 def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    r"""Return, by path, the line and the column (from 1) of the `<` of an element's start tag.
+    r"""Return a dict from paths of elements to the line and the column, from 1, where their start tags begin.
 
     `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
     `/a/b` for elements without a namespace. `content` is UTF-8. Columns count characters. A path to an attribute has
@@ -128,7 +128,7 @@ SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
 
 @dataclass(frozen=True, slots=True)
 class SchemaFiles:
-    """A schema's content, the content of each imported file by file name, and a digest of them all."""
+    """A schema's content, a dict from the names of imported files to their contents, and a digest of them all."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -200,7 +200,7 @@ def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]
 
 
 def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate a document that `xml.admit` returned; return and raise what `validate` does."""
+    """Validate a document that `xml.admit` returned, with the results and errors of `validate`."""
     content = xml.require_root(text).content
     finding_count = _count_findings(content, schema)
     if not finding_count:

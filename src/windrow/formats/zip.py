@@ -107,7 +107,7 @@ def _encode_name(name: str) -> set[bytes]:
 
 
 class _Directory(NamedTuple):
-    """A directory's bytes, the offsets of its records by encoded name, and the limits with which it was read."""
+    """A directory as read with `limits`: its bytes, and a dict from encoded names to the offsets of its records."""
 
     content: bytes
     zip_start: int
@@ -256,7 +256,7 @@ def _read_record(directory_bytes: bytes, position: int, zip_start: int) -> Direc
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return the values; each value marked as too large for 32 bits is read from the 64-bit extra field."""
+    """Return the values; those that are marked as too large for 32 bits are read from the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
@@ -276,7 +276,6 @@ def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
 
 
 def _read_name(raw: bytes, flags: int) -> str:
-    """Decode a member's name, as UTF-8 if its flag is set and otherwise as cp437; invalid bytes become escapes."""
     return raw.decode("utf-8" if flags & _UTF_8_FLAG else "cp437", "backslashreplace")
 
 

@@ -45,8 +45,9 @@ class SourceTable(NamedTuple):
 class Given(NamedTuple):
     """The argument of `Configuration.section`: the workspace's folder `root`, and the values in its configuration.
 
-    `values` contains every setting of the workspace by dotted name. `rows` contains the values of each table, by the
-    array of tables that the collection declares. `file` is the name of the file, for error messages.
+    `values` contains every setting of the workspace by dotted name. `rows` is a dict from the name of each
+    array of tables that the collection declares to the values in its tables. `file` is the name of the file, for error
+    messages.
     """
 
     root: Path
@@ -67,15 +68,15 @@ class Surroundings(NamedTuple):
 
 
 def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed: Any) -> Section:
-    """Build a dataclass whose fields have the names of the settings below `table`; `fixed` has the other fields."""
+    """Build a dataclass whose field NAME has the value in `fixed`, or else that of the setting NAME in `table`."""
     names = [field.name for field in fields(kind) if field.name not in fixed]
     return kind(**{name: values[f"{table}.{name}"].value for name in names}, **fixed)
 
 
 def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surroundings) -> Source:
-    """Build a source from its table, with the values of all its settings as `options`.
+    """Build a source whose `options` are the values of all its settings.
 
-    Raises ConfigError if `url` is not valid, or missing although the source does not read captures of others, and if
+    Raises ConfigError if `url` is not valid, if it is missing and the source does not read captures of others, or if
     the settings of its secret are not valid.
     """
     url = values["url"]
@@ -121,7 +122,7 @@ _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "c
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a secret with the header or parameter that it is sent in; () if it is the address's password or not set.
+    """Return a tuple with a secret's Credential; it is empty if the secret is not set or is the address's password.
 
     Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a secret has a prefix but
     no header, or if the header or the parameter is not valid.
@@ -137,7 +138,7 @@ def credentials_of(
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
         raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
-        raise ConfigError("`secret_query` may contain only letters, digits and . _ ~ -, and excludes `secret_prefix`")
+        raise ConfigError("`secret_query` may contain only letters, digits and . _ ~ -; `secret_prefix` needs a header")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 
@@ -182,10 +183,10 @@ class Service:
 
 
 class Preset(NamedTuple):
-    """What the sources of one product have in common: a new source has these `settings`.
+    """The settings that all sources of one product share.
 
-    `url` says for people what the product is, and what the address of a source is. `text` has, as lines of TOML, the
-    settings that the source gets from the preset and may override.
+    `settings` are written into the file of a new source. `text` has, as lines of TOML, the settings that the source
+    gets from the preset and may override. `url` says for people what the product is, and what a source's address is.
     """
 
     url: str
@@ -223,7 +224,7 @@ RawValue = tuple[Any, str]
 class Layers(NamedTuple):
     """The layers that are searched for a value, in this order; `flags` and `files` have dotted names without `prefix`.
 
-    `prefix` and a name form the public name; it is `source.NAME.` for the settings of a source.
+    The public name of a setting is `prefix` and its name. For the settings of a source, `prefix` is `source.NAME.`.
     """
 
     flags: Mapping[str, Any]
@@ -233,7 +234,7 @@ class Layers(NamedTuple):
 
 
 def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> dict[str, Value]:
-    """Return each setting's value by name; raises ConfigError, which names the origin, if a value is not valid."""
+    """Return a dict from each setting's name to its value; raise ConfigError with the origin of an invalid value."""
     return {setting.name: _resolve_value(setting, layers, root) for setting in settings}
 
 
@@ -267,7 +268,7 @@ def _hint_for(origin: str, root: Path) -> str:
 def flatten_tables(
     tree: Mapping[str, Any], names: Iterable[str], file: str, table_path: str = ""
 ) -> dict[str, RawValue]:
-    """Return the values in nested tables by dotted name; warn of old names, and return their values under the new ones.
+    """Return a dict from dotted names to the values in nested tables; old names become new ones, with a warning.
 
     Raises ConfigError for a name that is not one of `names`, is the name of a table, or is set twice. `table_path` is
     the dotted path of `tree` itself, with a dot at its end, for messages.
@@ -300,7 +301,6 @@ def _dotted_values(tree: Mapping[str, Any], tables: set[str], prefix: str = "") 
 
 
 def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> ConfigError:
-    """Return the error for an unknown setting; it suggests the most similar known name if one is similar."""
     names = sorted(known_names)
     by_last_part = {full_name.rpartition(".")[2]: full_name for full_name in names}
     guesses = get_close_matches(name, names, 1, 0.6)

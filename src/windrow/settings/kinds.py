@@ -75,7 +75,7 @@ def read_duration(value: object) -> float:
 
 
 def show_duration(seconds: float) -> str:
-    """Return a duration as a text, in the largest unit that divides it, otherwise in ms or in seconds to 3 decimals.
+    """Return a duration as a text in the largest of d, h, min and s that divides it, or else in s or (below 1 s) ms.
 
     >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25), show_duration(1.0001)
     ('6 h', '90 s', '250 ms', '1 s')
@@ -94,7 +94,7 @@ _SWITCH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 
 
 class ValueKind(NamedTuple):
-    """A kind of value; `noun` describes it in messages and on the reference page.
+    """A kind of values that a setting may have; `noun` names it on the reference page.
 
     `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
     a value that may be a secret. `spell` converts the text of a variable or flag to the value that TOML would have.
@@ -156,7 +156,7 @@ def _read_pattern(value: Any, root: Path) -> str:
 
 
 def read_secret_place(value: Any, root: Path) -> Secret | None:
-    """Return where a secret is stored, which the text `env:NAME` or `file:PATH` says, or None for an empty text.
+    """Read the place of a secret, `env:NAME` or `file:PATH`; return None for an empty text.
 
     Raises ConfigError for any other value. The message does not contain the value.
     """
@@ -172,8 +172,8 @@ def read_secret_place(value: Any, root: Path) -> Secret | None:
 
 
 _REFUSED_ADDRESS = (
-    "the address may not contain a password; if there is a setting of this name with `_secret`, set it to env:NAME or"
-    " file:PATH, where the password is stored"
+    "the address may not contain a password; store it elsewhere, and name the place (env:NAME or file:PATH) in the"
+    " setting with this name and `_secret` at its end, if there is one"
 )
 
 
@@ -228,7 +228,7 @@ def _spell_list(text: str) -> list[str]:
 
 
 def count(least: int, most: int) -> ValueKind:
-    """Return a kind of value: a whole number from `least` to `most`."""
+    """Return the kind of values that are whole numbers from `least` to `most`."""
     description = f"a whole number from {least} to {most}"
 
     def read(value: Any, _root: Path) -> int:
@@ -240,7 +240,7 @@ def count(least: int, most: int) -> ValueKind:
 
 
 def choice(*words: str) -> ValueKind:
-    """Return a kind of value: a text that is one of `words`."""
+    """Return the kind of values that are one of `words`."""
     shown_words = [word for word in words if word] + (["empty"] if "" in words else [])
     description = ", ".join(shown_words[:-1]) + f" or {shown_words[-1]}"
 
@@ -288,7 +288,6 @@ TEXTS = ValueKind("list of texts", _read_texts, _spell_list, ", ".join)
 
 
 def _read_selectors(value: Any, root: Path) -> tuple[str, ...]:
-    """Read a list of CSS selectors; raise ConfigError for one that is not valid."""
     selectors: tuple[str, ...] = TEXTS.read(value, root)
     if selectors:
         from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 most sources have none
@@ -308,7 +307,7 @@ SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")  # of sources
 
 
 class AddressParts(NamedTuple):
-    """The parts of an address; `base` is percent-decoded and begins with a slash."""
+    """The parts of a source's address; `base` is its path, percent-decoded, with a slash at its start."""
 
     scheme: str
     host: str

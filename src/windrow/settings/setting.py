@@ -103,7 +103,7 @@ WORKSPACE_SETTINGS = (
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
     Setting(
-        "run.sandbox", SWITCH, True, "whether the kernel lets readers only read, and fetchers only write the archive"
+        "run.sandbox", SWITCH, True, "whether the kernel restricts readers to reading, and fetchers to the archive"
     ),
     Setting("run.group_reads", SWITCH, False, "whether the group of the workspace's folders may read new files there"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
@@ -135,10 +135,10 @@ ASKED = (
         100_000,
         "maximum number of requests to it in one run; 0: all that are due",
     ),
-    Setting("private_hosts", TEXTS, [], "hosts and networks that may be private, besides an IP address in `url`"),
+    Setting("private_hosts", TEXTS, [], "private hosts and networks to allow, besides an IP address in `url`"),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
     Setting("secret_header", TEXT, "", "header in which the secret is sent, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "parameter of the address in which the secret is sent instead, such as api_key"),
+    Setting("secret_query", TEXT, "", "URL parameter with the secret, such as api_key, if it is not sent in a header"),
     Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
 """The settings of a source that windrow sends requests to, for a collection's `Configuration.source`."""
@@ -152,15 +152,15 @@ CAPTURED = (
         "warc_urls", TEXTS, [], "folders of the files that `cdx` names, as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
-        "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET for s3, or a header Authorization"
+        "warc_secret", SECRET, "", "place of the secret for `warc_urls`, which is KEY:SECRET (s3) or an Authorization"
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
-    Setting("s3_region", TEXT, "us-east-1", "region of that store"),
+    Setting("s3_region", TEXT, "us-east-1", "region of the store of s3:// addresses"),
 )
 """The settings of a source that reads captures of others, for a collection's `Configuration.source`."""
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting that names the file with a collection's records, for `Configuration.settings`."""
+    """Return, for `Configuration.settings`, the setting of the file with the records of the collection `name`."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)
