@@ -33,7 +33,8 @@ class AddressQueries(TypedAddresses):
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
         """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
 
-        Addresses that were never requested come first; they are left out if their order number is not below `below`.
+        Addresses that were never requested come first. Of these, only those with an order number below `below` are
+        returned.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
@@ -43,7 +44,7 @@ class AddressQueries(TypedAddresses):
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
-        """Return the stored requests of a host's addresses, by digest. The others are requested by a plain GET."""
+        """Return a dict from digest to request, for those addresses of a host that are not requested by a plain GET."""
         return {digest: row.request() for digest, row in self.request_rows(host, digests).items()}
 
 
@@ -111,7 +112,10 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make those addresses of hosts due that are due later, but after new addresses. Return their number."""
+        """Make the addresses of hosts that are due later due next, after the addresses that were never requested.
+
+        Return how many addresses were changed. Addresses that are never due stay so.
+        """
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -132,7 +136,7 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Set the interval of an address, and make it due `interval` seconds after its attempt `recorded`.
+        """Set the interval of the address of the attempt `recorded`, and make it due `interval` seconds after this.
 
         Nothing is changed if the address has a later attempt, is failing, is never due, or is due before its old
         interval has passed.
@@ -141,6 +145,9 @@ class AddressWriter:
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at `until` at the latest, unless it is never due or has an attempt after `recorded`."""
+        """Make the address of the attempt `recorded` due at the UNIX time `until`, or leave it due before that.
+
+        Nothing is changed if the address is never due or has a later attempt.
+        """
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

@@ -15,7 +15,7 @@ WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORD
 SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
 -- def promised() -> dict[str, int]
--- Return the minimum length of each file of the archive, by file: the end of its last record on the ledger.
+-- Return a dict from file of the archive to its minimum length: the end of its last record on the ledger.
 -- Erased records count too, unless they are in a file of responses that are not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
@@ -159,7 +159,7 @@ AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FRO
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]
--- Return the numbers of wanted index lines whose record could not be read, by source.
+-- Return a dict from source to the number of its wanted index lines whose record could not be read.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
@@ -187,7 +187,7 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest response that another collection kept from an address after the fact `since`, or None.
--- With the number of a session as `since`, two collections on one site can request each page once in the session.
+-- If `since` is the number of a session, a collection can use the response that another one got in this session.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL

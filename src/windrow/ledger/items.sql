@@ -32,7 +32,7 @@ AND (p.rank, p.item) > (:after[0], :after[1])
 ORDER BY p.rank, p.item LIMIT :limit;
 
 -- def count_due(collection: str) -> dict[str, int]
--- Count the items of a collection that wait for each step, by step.
+-- Return a dict from step to the number of a collection's items that wait for it.
 SELECT step, count(*) FROM pending_step WHERE collection = :collection AND status = 1 GROUP BY step;
 
 -- row: PendingStep
@@ -55,7 +55,8 @@ WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMI
 SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
 -- def number(collection: str, key: str, attempt: int) -> int | None
--- Return the number of the item with a key that an attempt fetched, or None. For a file, `attempt` is 0.
+-- Return the number of the member with a key that an attempt fetched, or None.
+-- If `attempt` is 0, return that of the listed file or imported WARC file with this key.
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
@@ -88,7 +89,7 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the last decision (retried, cancelled) about each item of a collection between two facts, by item.
+-- Return a dict from item of a collection to the last decision about it (retried, cancelled) between two facts.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -149,7 +150,7 @@ SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:own
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
 -- def leaving_out(name: str) -> list[ItemKey]
--- Return the listed files with a finding, which begins with `name`, that a file in them was left out.
+-- Return the listed files with a finding that the file `name` in them was left out or has an unsafe name.
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq;
 

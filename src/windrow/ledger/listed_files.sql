@@ -6,7 +6,7 @@
 -- its last attempt, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
--- Return the listed files of a collection with these keys, by key.
+-- Return a dict from key to listed file, for those of these keys that a collection has.
 SELECT f.file_key AS key, f.seq AS file, CASE WHEN p.status = 5 THEN p.step END AS "failed_step: str | None",
        coalesce((SELECT max(v.seq) FROM attempt v WHERE v.listed_file = f.seq), 0) AS "attempt: int"
 FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq

@@ -52,12 +52,13 @@ SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewe
 ) WHERE responses >= :least GROUP BY 1 ORDER BY 1;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
--- Return the values that a discovery learned about a source, as JSON by name, without windrow's own.
+-- Return a dict from name to value, as JSON: what a discovery learned about a source.
+-- The values that windrow itself stores are left out.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source
 AND name NOT IN ('windrow.address', 'windrow.listing');
 
 -- def learned_texts_as(collection: str, name: str) -> dict[str, str]
--- Return the value that was learned about each source under a name, as JSON by source.
+-- Return a dict from source to the value, as JSON, that was learned about it under a name.
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
 -- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]

@@ -42,7 +42,7 @@ FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :sessi
 SELECT seq FROM session WHERE number = :number;
 
 -- def numbers() -> dict[int, int]
--- Return the numbers that are shown to people, by session.
+-- Return a dict from the number of a session's first fact to the number that is shown to people.
 SELECT seq, number FROM session;
 
 -- name: session_next_number

@@ -132,7 +132,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.payload", digest)
 
     def promised(self) -> dict[str, int]:
-        """Return the minimum length of each file of the archive, by file: the end of its last record on the ledger.
+        """Return a dict from file of the archive to its minimum length: the end of its last record on the ledger.
 
         Erased records count too, unless they are in a file of responses that are not archived.
         """
@@ -209,7 +209,7 @@ class TypedCaptures(LedgerQueries):
         )
 
     def failed_by_source(self) -> dict[str, int]:
-        """Return the numbers of wanted index lines whose record could not be read, by source."""
+        """Return a dict from source to the number of its wanted index lines whose record could not be read."""
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:
@@ -232,7 +232,7 @@ class TypedCaptures(LedgerQueries):
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
         """Return the latest response that another collection kept from an address after the fact `since`, or None.
 
-        With the number of a session as `since`, two collections on one site can request each page once in the session.
+        If `since` is the number of a session, a collection can use the response that another one got in this session.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 

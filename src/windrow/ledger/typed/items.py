@@ -370,7 +370,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_due_row, "items.due", collection, step, status, after[0], after[1], limit)
 
     def count_due(self, collection: str) -> dict[str, int]:
-        """Count the items of a collection that wait for each step, by step."""
+        """Return a dict from step to the number of a collection's items that wait for it."""
         return dict(self._database.rows(tuple, "items.count_due", collection))
 
     def pending(self, item: int) -> PendingStep | None:
@@ -386,7 +386,10 @@ class TypedItems(LedgerQueries):
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
     def number(self, collection: str, key: str, attempt: int) -> int | None:
-        """Return the number of the item with a key that an attempt fetched, or None. For a file, `attempt` is 0."""
+        """Return the number of the member with a key that an attempt fetched, or None.
+
+        If `attempt` is 0, return that of the listed file or imported WARC file with this key.
+        """
         value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
@@ -403,7 +406,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the last decision (retried, cancelled) about each item of a collection between two facts, by item."""
+        """Return a dict from item of a collection to the last decision about it (retried, cancelled) between two facts."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
@@ -440,7 +443,7 @@ class TypedItems(LedgerQueries):
         return value
 
     def leaving_out(self, name: str) -> list[ItemKey]:
-        """Return the listed files with a finding, which begins with `name`, that a file in them was left out."""
+        """Return the listed files with a finding that the file `name` in them was left out or has an unsafe name."""
         return self._database.rows(ItemKey._make, "items.leaving_out", name)
 
     def readings(self, item: int) -> list[ReadingRow]:

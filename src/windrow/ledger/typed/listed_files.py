@@ -42,7 +42,7 @@ class TypedListedFiles(LedgerQueries):
     """The queries of listed_files.sql."""
 
     def known(self, collection: str, keys: Sequence[str]) -> dict[str, KnownFile]:
-        """Return the listed files of a collection with these keys, by key."""
+        """Return a dict from key to listed file, for those of these keys that a collection has."""
         rows = self._database.rows(KnownFile._make, "listed_files.known", collection, json.dumps([*keys]))
         return {row[0]: row for row in rows}
 

@@ -111,11 +111,14 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(DailyYield._make, "requests.daily_shares", source, before, spell(since), kind, least)
 
     def learned_texts(self, collection: str, source: str) -> dict[str, str]:
-        """Return the values that a discovery learned about a source, as JSON by name, without windrow's own."""
+        """Return a dict from name to value, as JSON: what a discovery learned about a source.
+
+        The values that windrow itself stores are left out.
+        """
         return dict(self._database.rows(tuple, "requests.learned_texts", collection, source))
 
     def learned_texts_as(self, collection: str, name: str) -> dict[str, str]:
-        """Return the value that was learned about each source under a name, as JSON by source."""
+        """Return a dict from source to the value, as JSON, that was learned about it under a name."""
         return dict(self._database.rows(tuple, "requests.learned_texts_as", collection, name))
 
     def answers(

@@ -171,7 +171,7 @@ class TypedSessions(LedgerQueries):
         return value
 
     def numbers(self) -> dict[int, int]:
-        """Return the numbers that are shown to people, by session."""
+        """Return a dict from the number of a session's first fact to the number that is shown to people."""
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
