@@ -288,7 +288,10 @@ class Session:
 
     @contextmanager
     def polite_stop(self) -> Iterator[None]:
-        """In the block, let one Ctrl-C or SIGTERM finish the items in progress; a second raises KeyboardInterrupt."""
+        """In the block, let the first Ctrl-C or SIGTERM end the run after the items in progress.
+
+        The second one raises KeyboardInterrupt.
+        """
 
         def count_stop(_number: int, _frame: FrameType | None) -> None:
             self.stops += 1

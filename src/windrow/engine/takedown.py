@@ -93,7 +93,7 @@ def take_down_targets(
 ) -> list[TakedownResult]:
     """Take down targets, and continue interrupted takedowns. Return a result for each takedown.
 
-    `stores` has the stores of each collection by name.
+    `stores` is a dict from collection to its stores.
     """
     ledger = session.ledger
     _record_tombstones(session, targets, reason)

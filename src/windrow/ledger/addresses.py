@@ -97,7 +97,7 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address that is known only from captures of others, and is not due, unless it is known already."""
+        """Record an address known only from captures of others, which is never due. A known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
@@ -120,7 +120,10 @@ class AddressWriter:
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
     def set_due(self, collection: str, digests: Iterable[int], due: int | None) -> None:
-        """Make addresses of a collection, at all its sources, due at a time; 1 means next, and None never again."""
+        """Set when the addresses with `digests` are due, at all sources of a collection.
+
+        `due` is a UNIX time, 1 for next, or None for never again.
+        """
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
 
@@ -136,7 +139,7 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Set the interval of the address of the attempt `recorded`, and make it due `interval` seconds after this.
+        """Set the interval of the address of an attempt, and make it due `interval` seconds after that attempt.
 
         Nothing is changed if the address has a later attempt, is failing, is never due, or is due before its old
         interval has passed.
@@ -145,7 +148,7 @@ class AddressWriter:
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make the address of the attempt `recorded` due at the UNIX time `until`, or leave it due before that.
+        """Make the address of an attempt due at the UNIX time `until`, unless it is due before that.
 
         Nothing is changed if the address is never due or has a later attempt.
         """

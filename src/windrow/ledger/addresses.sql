@@ -15,8 +15,8 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
--- Return the number of a source's host with this origin or, without one, of a captured host, or None.
--- A captured host is one of the same collection and origin that is known only from captures of others.
+-- Return the number of a source's host with this origin. If it has none, return a captured host's, or None.
+-- A captured host has the same collection and origin, and is known only from captures of others.
 SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
@@ -108,7 +108,7 @@ SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
 -- def is_known(collection: str, digest: int) -> bool
--- Return whether a collection has the address with this hash.
+-- Return whether a collection has the address with this digest.
 SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
 -- row: AddressRow

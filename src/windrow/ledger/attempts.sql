@@ -114,7 +114,7 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 -- The number of sessions with a failed attempt at a file, and when the last failed attempt ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
--- Return a dict from file to the number of sessions with a failed attempt at it, and when the last such attempt ended.
+-- Return a dict from file to the counts of the sessions with a failed attempt at it.
 -- Attempts that began before the last decision to retry the file do not count. A file without such a session is left
 -- out.
 SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
@@ -190,7 +190,8 @@ CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or "".
+-- The number of attempts at a host with the same status and reason.
+-- `latest` is the address of the last of them, or "" if all of them were for robots.txt.
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.

@@ -16,11 +16,11 @@ NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_f
 
 -- row: DueRow
 -- A listed file or a member that waits for a step or failed at it, and the capture that is, or contains, the item.
--- `capture` is the digest of the capture, `size` its size. Its fields are empty or None if there is no capture.
+-- `capture` is the digest of the capture, `size` its size. `capture`, `size` and `source` are empty or None without one.
 
 -- def due(collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]
--- Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
--- `after` is the rank and the number of the item after which they begin.
+-- Return at most `limit` items that have a status at a step, in the order of their ranks.
+-- `after` has the rank and the number of the item after which they begin.
 SELECT p.item, coalesce(m.kind, f.kind) AS "kind: str", coalesce(m.member_key, f.file_key) AS "key: str",
        p.rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
        coalesce(f.owner, '') AS "owner: str", p.reason, p.since, coalesce(v.digest, '') AS "capture: str", v.size,
@@ -89,7 +89,7 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return a dict from item of a collection to the last decision about it (retried, cancelled) between two facts.
+-- Return a dict from item to the last decision about it (retried, cancelled) between two facts.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 

@@ -17,7 +17,8 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not.
+-- The number of files whose attempts ended with the same `reason` (None: fetched).
+-- `compared` is true if the files were compared with a checksum file.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count the files with an attempt that ended between two facts, by reason and by `compared`.

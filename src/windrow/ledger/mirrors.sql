@@ -25,7 +25,7 @@ SELECT DISTINCT source FROM mirror ORDER BY source;
 -- The number of listing events of one kind at a source: listed, refused, changed or gone.
 
 -- def listed_between(facts: tuple[int, int]) -> list[ListingCount]
--- Count what listings showed of files between two facts, by source and event.
+-- Count by source and kind the events of files at sources between two facts, except comparisons.
 SELECT source, event, count(*) AS "number: int" FROM listing
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 
@@ -33,7 +33,7 @@ WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 -- The number of entries of a source that were refused for a reason.
 
 -- def refused_between(facts: tuple[int, int]) -> list[RefusalCount]
--- Count by source and reason the entries of listings, without listed files, that were refused between two facts.
+-- Count by source and reason the entries that were refused between two facts. Refused files do not count.
 SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1] GROUP BY source,
        reason;
 
@@ -90,10 +90,10 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
     WHERE k.source = o.source AND k.listed_file = o.listed_file) WHERE o.present <> (l.event <> 'gone');
 
 -- row: ListedChange
--- An event of a listing, with the file's key and the size in the source's event before.
+-- An event of a file at a source, with the file's key. `before` is the size in the file's event before, there.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
--- Yield what listings showed of a collection's files between two facts, in order.
+-- Yield the events of a collection's files at sources between two facts, in order, except comparisons.
 SELECT l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.listed_file = l.listed_file AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1) AS "before: int | None"

@@ -1,4 +1,4 @@
-"""Record the results of following responses (offers, values learned, complete listings), and asks of services."""
+"""Record the results of following responses (offers, learned values, complete listings), and requests to services."""
 
 from __future__ import annotations
 

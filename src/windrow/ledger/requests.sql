@@ -21,7 +21,7 @@ ORDER BY attempt DESC LIMIT :limit;
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
 -- Return for each day the fewest offers in an answer of a source's list.
--- Only answers since `since` and before the attempt `before` count, and none that drifted or was not used.
+-- Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq
 WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection
@@ -83,7 +83,7 @@ SELECT o.name FROM followed f JOIN offered o ON o.attempt = f.attempt
 WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
 
 -- def listed_addresses(collection: str, source: str, began: int) -> set[int]
--- Return the addresses of the answer `began` of a source, and of later ones, if they were followed.
+-- Return the digests of the addresses of the followed answers of a source, from the answer `began` on.
 SELECT v.address AS "address: int" FROM followed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
 

@@ -104,7 +104,7 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY
 ORDER BY t.session;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
--- Return the last fact that ended a task of a phase in each session before the session `before`, by session.
+-- Return a dict from each session before `before` to the last fact in it that ended a task of a phase.
 SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GROUP BY t.session ORDER BY t.session;
 

@@ -79,7 +79,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Take captures from the inputs of the sources, from where the last run stopped; then follow captures."""
+        """Take the wanted captures that earlier runs did not reach in the inputs of each source, then follow them."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:

@@ -121,9 +121,9 @@ class ForeignCapturing:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Retry failed records (`_retry_failed`); then read the lines of indexes that were not read before.
+        """Retry failed records (`_retry_failed`), then read the new lines of the indexes and copy the wanted records.
 
-        If the source has no indexes, the records of its WARC files that were not read before are read instead.
+        If the source has no indexes, the new records of its WARC files are read instead.
         """
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES, optional=bool(inputs.cdx))]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
@@ -141,7 +141,7 @@ class ForeignCapturing:
                 self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...], *, optional: bool = False) -> Iterator[Path]:
-        """Yield files, and the files below folders with these `endings`; unless `optional`, an empty folder fails."""
+        """Yield files, and those below folders with these `endings`. Unless `optional`, an empty folder is an error."""
         for path in sorted(paths):
             if path.is_dir():
                 files = files_below(path, endings, self._report_unread)

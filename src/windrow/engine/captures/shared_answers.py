@@ -41,7 +41,7 @@ class SharedAnswers:
             )
 
     def remaining_pause(self, source: Source, origin: str) -> float:
-        """Return the seconds that a source must still wait since another collection requested an origin, or 0."""
+        """Return how many seconds a source must wait because another collection requested an origin, or 0."""
         last_request = self.last_request(origin)
         if not last_request:
             return 0.0
@@ -68,7 +68,7 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return, by the digest of each address, the latest response that other collections received in this session.
+        """Return a dict from digest of an address to the latest response that other collections got in this session.
 
         `requests` has the stored requests of addresses, by the same digests. Addresses that are not requested by a
         plain GET are left out, and so are responses that this source may not use.

@@ -104,7 +104,7 @@ ReadingLimit = Callable[[int], AbstractContextManager[None]]
 
 
 def site_at(site: Site, origin: str) -> Site:
-    """Return an origin with the connection settings of a site. Only the site's own origin gets its login."""
+    """Return `site` with `origin` in place of its own origin. Only if both are equal, the result has its login."""
     address = parts(f"{origin}/")
     other_site = replace(site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
     return other_site if parts(site.address("/")).origin == origin else replace(other_site, username="", secret=None)
@@ -174,7 +174,7 @@ class ArchivingClient:
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive its response. The attempt has the errors of the transfer or of what is sent."""
+        """Make one request, and archive its response. Return a failed attempt if a document to send cannot be read."""
         request = job.request or GET
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()
@@ -272,9 +272,8 @@ class ArchivingClient:
             reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
-            message = (
-                "the response was not kept, since it may contain the secret, compressed although that was not requested"
-            )
+            message = "the response was not kept: it is compressed, although that was not requested, and may contain"
+            message += " the secret"
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:
@@ -349,7 +348,7 @@ class RedirectChains:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return the event of an attempt. If HOPS redirects in a row led to it, its own redirect is not followed."""
+        """Return an event, without the address that its attempt redirects to if HOPS redirects in a row led to it."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

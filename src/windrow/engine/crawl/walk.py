@@ -63,7 +63,10 @@ class OriginCrawler:
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules, with up to `parallel` requests at a time. A host or a service has one `queue`."""
+        """Walk by the crawl rules, with up to `parallel` requests at a time.
+
+        All origins of a host share one `queue`; a service has a queue of its own.
+        """
         self._walk = walk
         self._parallel = parallel
         self._end: BatchBroken | None = None  # why the walk ends

@@ -65,7 +65,7 @@ def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
 
 
 def _convert_entry(entry: ListingEntry, convert: Callable[[str], str]) -> ListingEntry:
-    """Return an entry with its names converted. A size that the ledger cannot store is one that is refused."""
+    """Return an entry with its names converted. A greater size than MAX_INTEGER becomes one that is refused later."""
     size = None if entry.size is None else min(entry.size, MAX_INTEGER + 1)
     return entry._replace(folder=convert(entry.folder), name=convert(entry.name), size=size)
 

@@ -235,7 +235,7 @@ class FetcherPool:
         return received
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the processes once they have finished their files, or after _CLOSE_SECONDS; if `at_once`, kill them."""
+        """End the processes. Kill those that have not ended after _CLOSE_SECONDS; if `at_once`, kill them all now."""
         deadline = time.monotonic() + (0.0 if at_once else _CLOSE_SECONDS)
         for member in self._members.values():
             member.send(None)

@@ -19,7 +19,7 @@ MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 class YieldWords(NamedTuple):
-    """The words of a message about a fall: the verb for what is given `now`, the verb for `before`, and the unit."""
+    """The words for a message of `describe_fall`: the verb for `now`, the verb for `before`, and the unit."""
 
     now: str
     before: str

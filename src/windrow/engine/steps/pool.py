@@ -46,7 +46,7 @@ END_SECONDS = 10.0
 START_SECONDS = 60.0
 """The lowest limit of CPU time for a worker that is not ready to read documents yet, in seconds."""
 MESSAGE_SECONDS = 60.0
-"""The time in which a worker must send the remainder of a message, in seconds. It is also a margin of its CPU time."""
+"""The time for sending the remainder of a message, in seconds. It is also added to the limit of a worker's CPU time."""
 MESSAGE_SHARE = 4
 """A worker's memory limit divided by this is the maximum length of its messages. Unpacked, a message takes more."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))

@@ -40,7 +40,7 @@ READ_AHEAD = 4096
 """The maximum number of attempts that are read before all of them are written to the store, which bounds memory."""
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
-"""The answers that attempts wait for, by the attempt's number and the name of the request in the step's result."""
+"""A dict from attempt to the answers that it waits for, each under the name of its request in the step's result."""
 
 
 class Settling:
@@ -279,7 +279,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return answers that only have a reason for attempts about whose records services must not be asked."""
+        """Return the reasons why services must not be asked about the records of a page, as answers without bytes."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
@@ -401,7 +401,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update the due times of addresses of a crawl with intervals, from content checks and the ends of validity."""
+        """If the crawl has intervals, update when addresses are due, from content checks and the ends of validity."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return

@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count what was read of the document at `url` but not kept: by cap if it is CAPPED, otherwise by reason."""
+        """Count what was read of the document at `url` but not kept. Skips with CAPPED are counted by cap."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)

@@ -171,9 +171,9 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def own_or_captured_host(self, origin: str, collection: str, source: str) -> int | None:
-        """Return the number of a source's host with this origin or, without one, of a captured host, or None.
+        """Return the number of a source's host with this origin. If it has none, return a captured host's, or None.
 
-        A captured host is one of the same collection and origin that is known only from captures of others.
+        A captured host has the same collection and origin, and is known only from captures of others.
         """
         value: int | None = self._database.value("addresses.own_or_captured_host", origin, collection, source)
         return value
@@ -234,7 +234,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.column("addresses.next_of_source", until, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
-        """Return whether a collection has the address with this hash."""
+        """Return whether a collection has the address with this digest."""
         return bool(self._database.value("addresses.is_known", collection, digest))
 
     def get(self, collection: str, digest: int) -> AddressRow | None:

@@ -116,7 +116,10 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or ""."""
+    """The number of attempts at a host with the same status and reason.
+
+    `latest` is the address of the last of them, or "" if all of them were for robots.txt.
+    """
 
     reason: Reason | None
     status: int | None
@@ -263,7 +266,7 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Return a dict from file to the number of sessions with a failed attempt at it, and when the last such attempt ended.
+        """Return a dict from file to the counts of the sessions with a failed attempt at it.
 
         Attempts that began before the last decision to retry the file do not count. A file without such a session is
         left out.

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class CaptureRow(NamedTuple):
-    """A capture for an index: the address, the record's date as the ledger writes it, and its place."""
+    """A capture to be listed in an index of the archive: its address, date (as the ledger writes it) and place."""
 
     address: str
     at: str
@@ -120,11 +120,11 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return the first place where the bytes of a listed file have this digest, or None."""
+        """Return the place of the first complete capture of a listed file with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the place of the first record with bytes of an address that have this digest, or None."""
+        """Return the place of the first record of an address that has bytes with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
@@ -150,7 +150,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
-        """Yield every capture whose record has its bytes, and is not that of another attempt, file by file.
+        """Yield every capture whose record has bytes and was written for its own attempt, file by file.
 
         Captures of failed attempts at listed files are left out.
         """
@@ -159,7 +159,7 @@ class TypedCaptures(LedgerQueries):
     def after(
         self, attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
     ) -> list[RecordedAttempt]:
-        """Return the archived responses after an attempt whose status is 2xx, or 304 if known bytes are kept, in order.
+        """Return the archived responses of attempts after `attempt`, in order, with status 2xx, or 304 for known bytes.
 
         `origins` has pairs of the collection and source whose responses are wanted; an empty source means any.
         Responses with a status in `statuses` are returned too. To continue, pass the last `seq` as `attempt`.
@@ -185,7 +185,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
     def left_out_by_source(self) -> list[LeftOutRow]:
-        """Return how many lines of indexes and records of WARC files were left out, by source and reason."""
+        """Count by source and reason the lines of indexes, and the records of WARC files, that were left out."""
         return self._database.rows(_make_left_out_row, "captures.left_out_by_source")
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
@@ -223,7 +223,7 @@ class TypedCaptures(LedgerQueries):
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return index lines about a digest whose records could not be read.
+        """Return at most `limit` index lines whose record could not be read, and that are about a digest.
 
         The digest is in the line, or in the message of the failure.
         """

@@ -17,7 +17,8 @@ from windrow.reasons import Reason
 class DueRow(NamedTuple):
     """A listed file or a member that waits for a step or failed at it, and the capture that is, or contains, the item.
 
-    `capture` is the digest of the capture, `size` its size. Its fields are empty or None if there is no capture.
+    `capture` is the digest of the capture, `size` its size. `capture`, `size` and `source` are empty or None without
+    one.
     """
 
     item: int
@@ -363,9 +364,9 @@ class TypedItems(LedgerQueries):
     """The queries of items.sql."""
 
     def due(self, collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]:
-        """Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
+        """Return at most `limit` items that have a status at a step, in the order of their ranks.
 
-        `after` is the rank and the number of the item after which they begin.
+        `after` has the rank and the number of the item after which they begin.
         """
         return self._database.rows(_make_due_row, "items.due", collection, step, status, after[0], after[1], limit)
 
@@ -406,7 +407,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return a dict from item of a collection to the last decision about it (retried, cancelled) between two facts."""
+        """Return a dict from item to the last decision about it (retried, cancelled) between two facts."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:

@@ -26,7 +26,10 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not."""
+    """The number of files whose attempts ended with the same `reason` (None: fetched).
+
+    `compared` is true if the files were compared with a checksum file.
+    """
 
     reason: Reason | None
     compared: bool

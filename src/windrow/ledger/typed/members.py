@@ -80,7 +80,7 @@ class TypedMembers(LedgerQueries):
     def loaded(self, step: str, collection: str) -> list[LoadedRow]:
         """Return the number of rows that a step loaded for each member whose last reading succeeded.
 
-        Readings before the last replay that succeeded began are left out.
+        Readings from before the beginning of the last successful replay are left out.
         """
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
 
@@ -106,5 +106,5 @@ class TypedMembers(LedgerQueries):
         return self._database.column("members.of_file", file)
 
     def ended(self, files: Sequence[int]) -> list[int]:
-        """Return the numbers of those members of files that an operator's order about the file ended, in order."""
+        """Return the numbers of members that ended because their file, one of `files`, was cancelled or retried."""
         return self._database.column("members.ended", json.dumps([*files]))

@@ -80,7 +80,7 @@ class InconsistentMirror(NamedTuple):
 
 
 class ListedChange(NamedTuple):
-    """An event of a listing, with the file's key and the size in the source's event before."""
+    """An event of a file at a source, with the file's key. `before` is the size in the file's event before, there."""
 
     at: datetime
     source: str
@@ -155,11 +155,11 @@ class TypedMirrors(LedgerQueries):
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
-        """Count what listings showed of files between two facts, by source and event."""
+        """Count by source and kind the events of files at sources between two facts, except comparisons."""
         return self._database.rows(ListingCount._make, "mirrors.listed_between", facts[0], facts[1])
 
     def refused_between(self, facts: tuple[int, int]) -> list[RefusalCount]:
-        """Count by source and reason the entries of listings, without listed files, that were refused between two facts."""
+        """Count by source and reason the entries that were refused between two facts. Refused files do not count."""
         return self._database.rows(_make_refusal_count, "mirrors.refused_between", facts[0], facts[1])
 
     def count(self) -> dict[str, int]:
@@ -193,7 +193,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
-        """Yield what listings showed of a collection's files between two facts, in order."""
+        """Yield the events of a collection's files at sources between two facts, in order, except comparisons."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:

@@ -87,7 +87,7 @@ class TypedRequests(LedgerQueries):
     ) -> list[DailyYield]:
         """Return for each day the fewest offers in an answer of a source's list.
 
-        Only answers since `since` and before the attempt `before` count, and none that drifted or was not used.
+        Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
         """
         return self._database.rows(
             DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
@@ -140,7 +140,7 @@ class TypedRequests(LedgerQueries):
         return {*self._database.column("requests.listed_keys", collection, source, began)}
 
     def listed_addresses(self, collection: str, source: str, began: int) -> set[int]:
-        """Return the addresses of the answer `began` of a source, and of later ones, if they were followed."""
+        """Return the digests of the addresses of the followed answers of a source, from the answer `began` on."""
         return {*self._database.column("requests.listed_addresses", collection, source, began)}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:

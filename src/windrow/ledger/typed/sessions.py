@@ -210,7 +210,7 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_source_session, "sessions.by_source")
 
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
-        """Return the last fact that ended a task of a phase in each session before the session `before`, by session."""
+        """Return a dict from each session before `before` to the last fact in it that ended a task of a phase."""
         return dict(self._database.rows(tuple, "sessions.ends_of_phase", collection, phase, before))
 
     def last_before(self, at: datetime) -> int:
