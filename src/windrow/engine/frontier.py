@@ -330,7 +330,7 @@ class AddressFrontier:
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Make the addresses of these sources that are due later due now. Return their number."""
+        """Make the addresses of these sources due now if they are due later. Return the number of these addresses."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:

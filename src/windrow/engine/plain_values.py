@@ -39,7 +39,7 @@ from windrow.errors import WindrowError
 
 _OWN_PACKAGE = "windrow"
 BYTES_PER_VALUE = 16
-"""The maximum length of a message, in bytes, divided by this is the maximum number of values in each of its packets.
+"""A packet may contain one value for each BYTES_PER_VALUE bytes of the maximum length of a message.
 
 Unpacked, a value takes about 100 bytes.
 """

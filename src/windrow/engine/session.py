@@ -70,7 +70,7 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Settle: settle_step,
     Derive: derive_step,
 }
-"""The functions that run steps, by the kind of step."""
+"""A dict from kind of step to the function that runs such steps."""
 
 
 def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
@@ -106,7 +106,7 @@ FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
     Requests: _request_addresses,
     Captures: _take_captures,
 }
-"""The functions that find and fetch documents, by the kind of discovery."""
+"""A dict from kind of discovery to the function that finds and fetches its documents."""
 
 
 @dataclass(frozen=True, slots=True)

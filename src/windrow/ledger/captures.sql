@@ -50,8 +50,8 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 -- A capture whose record has its bytes. `key` is the key of the captured file, or the captured address.
 
 -- def held() -> Iterator[HeldCapture]
--- Yield every capture whose record has bytes and was written for its own attempt, file by file.
--- Captures of failed attempts at listed files are left out.
+-- Yield the captures whose record has bytes, file by file.
+-- Captures of failed attempts at listed files are left out, and so are those that were taken from another attempt.
 SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
        coalesce(f.file_key, a.url, v.url) AS "key: str"
 FROM attempt v

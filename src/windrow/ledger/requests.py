@@ -84,7 +84,10 @@ class RequestWriter:
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
-        """Record that the bytes of answers are deleted. The attempts stay; later answers are not compared with them."""
+        """Record that the bytes of answers are deleted, so that later answers are not compared with them.
+
+        The attempts stay.
+        """
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])

@@ -20,7 +20,7 @@ ORDER BY attempt DESC LIMIT :limit;
 -- For `daily_shares`, `fewest` is a percentage of documents instead.
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
--- Return for each day the fewest offers in an answer of a source's list.
+-- Return for each day the fewest offers in an answer of the list at `address`.
 -- Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq

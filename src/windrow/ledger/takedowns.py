@@ -81,7 +81,7 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Delete what `attempts`, those at the target of a tombstone, led to, and clear their outcomes.
+        """Delete what the attempts of a takedown led to, and clear their outcomes.
 
         The outcomes of `attempts_to_keep` stay. If `host` is not 0, the stored requests of its addresses are deleted.
         """

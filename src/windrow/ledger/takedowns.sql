@@ -76,7 +76,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record is also that of another attempt, whose `collection` and `source` are given.
+-- An attempt that refers to the same record as another attempt, with the collection and source of the other.
 -- `same_address` is whether both are at the same address.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]

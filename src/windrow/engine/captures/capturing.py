@@ -221,4 +221,4 @@ def _refuse_wrong_indexes(result: Selection | Reading, count: int) -> Selection 
     """Return the result of running the rules on `count` lines, or a failed reading if it selects a line beyond them."""
     if isinstance(result, Reading) or all(0 <= index < count for index in result.wanted):
         return result
-    return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules returned a line that they did not get"),))
+    return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules selected a line that does not exist"),))

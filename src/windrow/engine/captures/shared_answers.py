@@ -49,7 +49,7 @@ class SharedAnswers:
         return max(0.0, last_request + delay - now().timestamp())
 
     def last_request(self, origin: str) -> float:
-        """Return the UNIX time of another collection's last request to an origin, or 0 if it got none."""
+        """Return the UNIX time of the last request of another collection to an origin, or 0 if there was none."""
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:

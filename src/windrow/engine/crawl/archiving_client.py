@@ -348,7 +348,7 @@ class RedirectChains:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return an event, without the address that its attempt redirects to if HOPS redirects in a row led to it."""
+        """Return `event`. If HOPS redirects in a row led to its address, a further redirect is moved to `left_out`."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

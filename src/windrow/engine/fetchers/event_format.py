@@ -1,4 +1,4 @@
-"""The format in which fetchers send events to the engine: MessagePack, read by the declarations of the events' classes.
+"""The format in which fetchers send events to the engine: MessagePack, decoded to the types that events declare.
 
 A fetcher process may have been taken over, so its messages can have any bytes. What is decoded is always an event whose
 fields have their declared types, numbers that the ledger can store, and (except names in listings) UTF-8 texts.

@@ -265,7 +265,7 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file if it is new or has changed. `known` is the last one, or None."""
+    """Record a source's offer of a known file if it is new or has changed. `known` is its last offer, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.

@@ -48,7 +48,7 @@ START_SECONDS = 60.0
 MESSAGE_SECONDS = 60.0
 """The time for sending the remainder of a message, in seconds. It is also added to the limit of a worker's CPU time."""
 MESSAGE_SHARE = 4
-"""A worker's memory limit divided by this is the maximum length of its messages. Unpacked, a message takes more."""
+"""A worker's message may be as long as its memory limit divided by this number. Unpacked, it takes more memory."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 

@@ -127,7 +127,7 @@ class Settling:
             store.set_reader_version(step.version)
         elif (old_version := store.reader_version()) and old_version != step.version:
             message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; to read"
-            message += f" the documents again that version {old_version} read: windrow replay"
+            message += f" again the documents that version {old_version} read: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
@@ -455,12 +455,12 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return why windrow failed to read a document, or None if it was read or is itself at fault."""
+        """Return why windrow failed to read a document, or None if the document was read or is itself at fault."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _why_unread(self, settled: SettledAttempt) -> Reason | None:
-        """Return why a document was not read completely, or None if it was or is itself at fault."""
+        """Return why a document was not read completely. Return None if it was, or if it is itself at fault."""
         return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
 
     def _read_again(self) -> None:

@@ -39,7 +39,7 @@ def next_try(document: UnreadDocument) -> datetime | None:
 
 
 def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
-    """Return whether a run reads a document again now. `version` is the version of its step in this run."""
+    """Return whether a run reads a document again now. `version` is the version of the step in this run."""
     due_at = next_try(document)
     return document.version != version or (due_at is not None and due_at <= now)
 

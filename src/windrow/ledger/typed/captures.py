@@ -1,4 +1,4 @@
-"""Written by `make queries` from captures.sql: change that, and run it again."""
+"""Written by `make queries` from captures.sql. To change it, edit that file and run `make queries`."""
 
 from __future__ import annotations
 
@@ -150,9 +150,9 @@ class TypedCaptures(LedgerQueries):
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
-        """Yield every capture whose record has bytes and was written for its own attempt, file by file.
+        """Yield the captures whose record has bytes, file by file.
 
-        Captures of failed attempts at listed files are left out.
+        Captures of failed attempts at listed files are left out, and so are those that were taken from another attempt.
         """
         return self._database.stream(HeldCapture._make, "captures.held")
 

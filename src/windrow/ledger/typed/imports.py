@@ -1,4 +1,4 @@
-"""Written by `make queries` from imports.sql: change that, and run it again."""
+"""Written by `make queries` from imports.sql. To change it, edit that file and run `make queries`."""
 
 from __future__ import annotations
 

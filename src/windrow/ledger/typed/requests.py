@@ -1,4 +1,4 @@
-"""Written by `make queries` from requests.sql: change that, and run it again."""
+"""Written by `make queries` from requests.sql. To change it, edit that file and run `make queries`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TypedRequests(LedgerQueries):
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
     ) -> list[DailyYield]:
-        """Return for each day the fewest offers in an answer of a source's list.
+        """Return for each day the fewest offers in an answer of the list at `address`.
 
         Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
         """

@@ -1,4 +1,4 @@
-"""Written by `make queries` from takedowns.sql: change that, and run it again."""
+"""Written by `make queries` from takedowns.sql. To change it, edit that file and run `make queries`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OpenTombstone(NamedTuple):
 
 
 class SharedRecord(NamedTuple):
-    """An attempt whose record is also that of another attempt, whose `collection` and `source` are given.
+    """An attempt that refers to the same record as another attempt, with the collection and source of the other.
 
     `same_address` is whether both are at the same address.
     """
