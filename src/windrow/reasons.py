@@ -18,7 +18,7 @@ class Reason(StrEnum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str = "") -> Self:
-        """Make a reason from its word, which is its value, and its meaning, a phrase for people."""
+        """Make a reason with the value `word`. `meaning` is a phrase that explains it to people."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.meaning = meaning

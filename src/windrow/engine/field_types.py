@@ -109,7 +109,7 @@ def result_type(job: type) -> Callable[[object], bool]:
 
 
 def _annotations_of(kind: type) -> dict[str, Any]:
-    """Return the annotations of a class and its bases, by field.
+    """Return a dict from each field of a class and its bases to its annotation.
 
     Those that cannot be evaluated become Any, for example if a class in them is imported for type checkers only.
     """

@@ -59,7 +59,7 @@ class MessageRefused(WindrowError):
 
 
 class NotValues(WindrowError):
-    """What a step returned cannot be sent, since it contains something that is not a value."""
+    """The result of a step cannot be sent, since it contains something that is not a value."""
 
 
 def step_modules(collection: Collection) -> set[str]:

@@ -158,7 +158,7 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """The result of a derivation: one line that says what it did, and its errors by source (empty: of no source).
+    """The result of a derivation: a line that says what it did, and a dict from source (empty: none) to its error.
 
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what is
     left out of the result, by source and rule; the source is empty for what belongs to no source.

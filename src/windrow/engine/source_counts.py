@@ -70,7 +70,7 @@ class OutcomeCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """The results of a session's attempts: counts by source, and for addresses also the outcomes and the reasons.
+    """The results of a session's attempts: counts for each source, and for addresses also the outcomes and reasons.
 
     The counts are named by the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason of a
     failure or refusal occurred at addresses (without sitemaps and the like), the most frequent first.

@@ -112,9 +112,9 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts that are due later due next, after the addresses that were never requested.
+        """Make those addresses of hosts due next that were requested before, except those that are never due.
 
-        Return how many addresses were changed. Addresses that are never due stay so.
+        Addresses that were never requested still come first. Return how many addresses were changed.
         """
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)

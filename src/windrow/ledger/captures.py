@@ -93,7 +93,7 @@ class ImportWriter:
         self._batch.row("intake_named", intake, name[:1024])
 
     def add_payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record that revisits with the digest `spelled` refer to the response `kept`. A recorded one is not replaced."""
+        """Record that revisits with the digest `spelled` refer to the response `kept`, unless this digest is known."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:

@@ -84,7 +84,7 @@ GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 -- `reason` is None for accepted items.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
--- Count the items of a collection that were first seen between two facts, by kind and reason.
+-- Count by kind and reason the items of a collection that were first seen between two facts.
 SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "number: int" FROM {items}
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 

@@ -19,7 +19,7 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
 -- refused or had failed at another step before. An empty step is the check of names and entries.
 
 -- def passed_between(collection: str, facts: tuple[int, int]) -> list[PassedCount]
--- Count the files of which members were found, or read by a step, between two facts, by step and result.
+-- Count by step and result the files whose members were found, or were read by a step, between two facts.
 SELECT k.step, CASE WHEN k.good = (SELECT count(*) FROM member o WHERE o.attempt = k.attempt)
        THEN 1 ELSE NOT EXISTS (SELECT 1 FROM member o WHERE o.attempt = k.attempt AND NOT EXISTS (
            SELECT 1 FROM reading g WHERE g.item = o.seq AND g.step = k.step AND g.reason IS NULL AND g.seq <= :facts[1])

@@ -174,7 +174,10 @@ class ArchivingClient:
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive its response. Return a failed attempt if a document to send cannot be read."""
+        """Make one request, and archive its response.
+
+        The attempt has failed if the transfer fails, or if a document to send cannot be read.
+        """
         request = job.request or GET
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()

@@ -117,7 +117,7 @@ class PacedConnection(Connection):
 
 
 class ConnectionPool:
-    """Idle connections by site, and the remaining jobs of each batch. Threads of several batches use it."""
+    """The idle connections to each site, and the remaining jobs of each batch. Threads of several batches use it."""
 
     def __init__(self) -> None:
         self._pacer = RequestPacer()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.ledger.typed.requests import DailyYield
 
 COMPARED_TIME = timedelta(days=60)
-"""The maximum age of what is compared with the present run: answers of a list, or captures or pages of a source."""
+"""The maximum age of the answers of a list, or the captures or pages of a source, with which a run is compared."""
 
 _MIN_DAYS = 5  # with earlier answers
 _MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them

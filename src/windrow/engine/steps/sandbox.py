@@ -1,4 +1,4 @@
-"""Restrict this process before it reads or receives what is not trusted: its privileges, files, network and programs.
+"""Restrict the privileges, files, network and programs of this process, before it reads or receives untrusted data.
 
 Three mechanisms of Linux are used, which do not need root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp
 filter (3.5). A mechanism that the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.

@@ -37,7 +37,7 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorde
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
-"""The maximum number of attempts that are read before all of them are written to the store, which bounds memory."""
+"""The maximum number of attempts that are read and not yet written to the store. It bounds memory."""
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
 """A dict from attempt to the answers that it waits for, each under the name of its request in the step's result."""

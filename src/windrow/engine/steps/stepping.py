@@ -141,7 +141,7 @@ PAGE_SIZE = 256
 LOAD_BATCH_SIZE = 8
 """The number of jobs of a Load or Judge step that are sent to a worker together."""
 READ_AHEAD = 4096
-"""The maximum number of items that are read from the ledger before all of them are recorded, which bounds memory."""
+"""The maximum number of items that were read from the ledger and have no recorded result yet. It bounds memory."""
 
 
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:

@@ -1,4 +1,4 @@
-"""Written by `make queries` from items.sql. To change it, edit that file and run `make queries`."""
+"""Written by `make queries` from items.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -403,7 +403,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_step_count, "items.read_between", facts[0], facts[1])
 
     def named_between(self, collection: str, facts: tuple[int, int]) -> list[NamedCount]:
-        """Count the items of a collection that were first seen between two facts, by kind and reason."""
+        """Count by kind and reason the items of a collection that were first seen between two facts."""
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:

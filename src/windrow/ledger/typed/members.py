@@ -1,4 +1,4 @@
-"""Written by `make queries` from members.sql. To change it, edit that file and run `make queries`."""
+"""Written by `make queries` from members.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TypedMembers(LedgerQueries):
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
 
     def passed_between(self, collection: str, facts: tuple[int, int]) -> list[PassedCount]:
-        """Count the files of which members were found, or read by a step, between two facts, by step and result."""
+        """Count by step and result the files whose members were found, or were read by a step, between two facts."""
         return self._database.rows(_make_passed_count, "members.passed_between", facts[1], facts[0], collection)
 
     def brought(self, attempt: int) -> list[BroughtMember]:

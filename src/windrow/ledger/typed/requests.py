@@ -1,4 +1,4 @@
-"""Written by `make queries` from requests.sql. To change it, edit that file and run `make queries`."""
+"""Written by `make queries` from requests.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
