@@ -16,7 +16,7 @@ SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL S
 -- The lease of a workspace: its holder, since when it is held, and when it expires unless it is renewed.
 
 -- def lease() -> LeaseRow | None
--- Return the lease, or None. A killed run leaves its lease behind.
+-- Return the lease, or None if there is none. A killed run leaves its lease behind.
 SELECT token, holder, since, expires, beat FROM lease WHERE name = 'workspace';
 
 -- name: lease_drop

@@ -104,7 +104,7 @@ ReadingLimit = Callable[[int], AbstractContextManager[None]]
 
 
 def site_at(site: Site, origin: str) -> Site:
-    """Return `site` with `origin` in place of its own origin. Only if both are equal, the result has its login."""
+    """Return `site` with `origin` in place of its own origin. If the two differ, the result has no login."""
     address = parts(f"{origin}/")
     other_site = replace(site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
     return other_site if parts(site.address("/")).origin == origin else replace(other_site, username="", secret=None)

@@ -263,7 +263,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step with answers. It fails if there are no bytes, or if it repeats only answered requests."""
+        """Repeat the step with answers. A step that gets no bytes, or only repeats answered requests, has failed."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)

@@ -158,7 +158,7 @@ class TypedSessions(LedgerQueries):
         return value
 
     def lease(self) -> LeaseRow | None:
-        """Return the lease, or None. A killed run leaves its lease behind."""
+        """Return the lease, or None if there is none. A killed run leaves its lease behind."""
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
