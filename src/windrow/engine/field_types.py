@@ -160,7 +160,6 @@ def _accepted_by_class(annotation: Any) -> _Accepted | None:
 
 
 def _container_of(origin: Any) -> type | None:
-    """Return the key of `_CONTAINERS` that a class stands for, such as tuple for Sequence, or None if there is none."""
     if origin in _CONTAINERS:
         return origin  # type: ignore[no-any-return]
     return {Sequence: tuple, Iterable: tuple, AbstractSet: frozenset}.get(origin)

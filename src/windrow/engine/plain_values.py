@@ -276,7 +276,6 @@ _MAKERS: list[_Maker] = [
 
 
 def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
-    """Return the function that makes values of a class; raise MessageRefused for any class that is not allowed."""
     module, _, class_name = name.partition(":")
     maker = _plain_makers.get(name)
     if maker is None and module.partition(".")[0] in packages:

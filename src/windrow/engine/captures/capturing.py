@@ -218,7 +218,6 @@ class Capturing:
 
 
 def _refuse_wrong_indexes(result: Selection | Reading, count: int) -> Selection | Reading:
-    """Return the result of running the rules on `count` lines, or a failed reading if it selects a line beyond them."""
     if isinstance(result, Reading) or all(0 <= index < count for index in result.wanted):
         return result
     return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules selected a line that does not exist"),))

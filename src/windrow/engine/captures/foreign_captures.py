@@ -178,7 +178,6 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        """Return the ledger's row for a file. Its identity, for `CaptureLedger.index_row`, is its size and time."""
         stat = path.stat()
         return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 

@@ -141,7 +141,6 @@ class IndexRules:
         return [line for line in lines if self.is_wanted(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
-        """Return why all lines of this line's kind are left out, or None if the rules must decide on each line."""
         if self._skip_kind is None:
             return None
         try:

@@ -290,7 +290,6 @@ class ArchivingClient:
         return CrawlResult(attempt, fields, body)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
-        """Return whether a compressed response contains a secret, or may contain one because it cannot be decoded."""
         assert self._secrets is not None
         limits = self._archive.limits
         try:

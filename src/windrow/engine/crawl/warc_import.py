@@ -142,7 +142,6 @@ class WarcImporter:
         run.progress.end()
 
     def _tally_of(self, source: str) -> _Tally:
-        """Return the counts of a source; open its task if it has none in this run."""
         if source not in self._tallies:
             self._tallies[source] = _Tally(self._run.open_task(self._phase, source))
         return self._tallies[source]

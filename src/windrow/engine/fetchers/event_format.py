@@ -54,7 +54,6 @@ def decode_events(message: bytes) -> list[Event]:
 
 
 def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
-    """Return an event with all names of files and folders converted. Events about attempts have none."""
     match event:
         case ListedEntries(batch, entries):
             return ListedEntries(batch, tuple(_convert_entry(entry, convert) for entry in entries))

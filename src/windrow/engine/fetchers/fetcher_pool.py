@@ -97,7 +97,6 @@ class _RunningFetcher:
         self._outbox.put(bytes(ForkingPickler.dumps(message)))
 
     def _send_queued(self) -> None:
-        """Send queued messages until the process is told to end or has died."""
         with suppress(OSError):
             message = b""
             while message != _END_MESSAGE:

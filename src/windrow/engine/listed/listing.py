@@ -200,7 +200,6 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 
 
 def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
-    """Count the entries that are neither the file nor the checksum file of an offer."""
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:

@@ -178,7 +178,6 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool, or a failed reading if the discovery cannot have returned this result."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)

@@ -152,7 +152,6 @@ class Settling:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        """Settle attempts that an earlier run could not read. Their documents are read one by one."""
         for start in range(0, len(attempts), PAGE_SIZE):
             # Attempts that this run has settled already are not in `_unread` any more.
             unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
@@ -455,7 +454,6 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return why windrow failed to read a document, or None if the document was read or is itself at fault."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
@@ -491,7 +489,6 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
 
 
 def _until_deferred(attempts: Iterable[RecordedAttempt], deferred: Sequence[object]) -> Iterator[RecordedAttempt]:
-    """Yield attempts until the caller has added a page to `deferred`."""
     for attempt in attempts:
         yield attempt
         if deferred:

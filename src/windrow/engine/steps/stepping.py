@@ -226,7 +226,6 @@ def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
 
 
 def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that are due again because earlier runs could not read them for a cause outside the items."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     now = run.clock()
