@@ -85,7 +85,7 @@ class ContentStore(VersionStore, Protocol):
     """A version store that remembers content, so that the same bytes are not read again."""
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the content of the bytes called `payload` (`Settle.name_payload`) at this address is known."""
+        """Return whether the store has the content of the bytes named `payload` (`Settle.name_payload`) at `url`."""
 
     def is_temporary(self, url: str, payload: str) -> bool:
         """Return whether the bytes with the digest `payload` at this address may have other content now."""

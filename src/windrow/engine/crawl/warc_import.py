@@ -253,7 +253,7 @@ class WarcImporter:
             verified_digest = verify_stated_digest(self._run.archive / file.warc, record, self._run.limits)
         except ArchiveError as error:
             reason = error.reason or Reason.DIGEST_MISMATCH
-            finding = Finding(reason.class_name, f"{error}; revisits do not get its bytes", Level.WARN)
+            finding = Finding(reason.class_name, f"{error}; its bytes are not used for revisits", Level.WARN)
             return imported._replace(payload="", finding=finding, wrong=reason)
         return imported._replace(payload=verified_digest)
 

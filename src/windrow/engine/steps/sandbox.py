@@ -227,7 +227,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
 }
 """A dict from the name of an act that a worker must not be able to do to a function that does it."""
 _FETCHER_ACTS = ("write a file", "run a program")
-"""The names of the acts that a fetcher must not be able to do either: it may not write outside the archive."""
+"""The names of those acts that a fetcher must not be able to do: it may not write outside the archive."""
 
 
 def _open_null() -> int:

@@ -200,7 +200,7 @@ class TypedCaptures(LedgerQueries):
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return at most `limit` of a source's index lines after the place `after` whose record could not be read.
+        """Return at most `limit` index lines of a source, after the place `after`, that failed: their record was not read.
 
         A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
         """
