@@ -450,10 +450,6 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Return the estimated time to fetch `count` files of `size` bytes in all, in seconds.
-
-    The result is 0 if there are no files, and otherwise None if the source has not sent anything yet.
-    """
     if not count:
         return 0.0
     if counts is None or not counts.received:

@@ -129,10 +129,7 @@ class _Packer:
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
     def _pack_tuple(self, values: tuple[Any, ...]) -> list[Any]:
-        """Pack a tuple. If it consists of tuples of one class whose fields are all of _ATOMS, it is packed as _ROWS.
-
-        The JSON encoder then converts the inner tuples, which is faster.
-        """
+        """Pack a tuple. Tuples of one class with simple fields are packed as _ROWS: the JSON encoder is faster then."""
         kind = type(values[0])
         if issubclass(kind, tuple) and set(map(type, values)) == {kind} and _are_atoms(values):
             return [_ROWS, _TUPLE if kind is tuple else self._number_of(kind), *values]

@@ -305,11 +305,7 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return what workers may read outside the archive: the captures of others, and the targets of links.
-
-    That is WARC files, folders of WARC files, folders with CDX files, and files to which links in them or the archive
-    lead.
-    """
+    """Return what workers may read outside the archive: the captures of others, and the targets of links."""
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

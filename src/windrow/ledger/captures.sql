@@ -150,8 +150,8 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return at most `limit` index lines of a source, after the place `after`, that failed: their record was not read.
--- A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
+-- Return at most `limit` failed index lines of a source, after the place `after`, in the order of places.
+-- They failed for one of `reasons`, or their address is due next (1).
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a

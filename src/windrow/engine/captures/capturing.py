@@ -103,10 +103,6 @@ class Capturing:
         run.progress.end()
 
     def _note_fall(self, tally: CaptureTally) -> None:
-        """If far fewer captures than usual were taken, note that in the tally.
-
-        A run that was stopped or has a limit is not compared.
-        """
         run, today = self._run, now()
         if run.limit is None and not run.stopping():
             since = today - COMPARED_TIME
@@ -169,10 +165,7 @@ class Capturing:
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines, and return a selection for each page.
-
-        A line at which the rules fail is left out.
-        """
+        """Run the rules in the pool on pages of lines. Return a selection for each page, without failing lines."""
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]

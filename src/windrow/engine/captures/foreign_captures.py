@@ -211,10 +211,7 @@ class ForeignCapturing:
             self._tally.errors.append(str(error))
 
     def _choose(self, job: BlockJob, chosen: ChosenLines | Reading) -> ChosenLines:
-        """Return the lines that a job chose.
-
-        If the job failed, it is run again on parts of its lines, so that only the lines at which it fails are left out.
-        """
+        """Return the lines that a job chose. A failed job is run again on parts of its lines, down to single lines."""
         if isinstance(chosen, ChosenLines):
             return chosen
         lines, wanted, left_out, count = job.content.split(b"\n"), list[CdxLine](), list[LeftOutLines](), 0
@@ -282,11 +279,7 @@ class ForeignCapturing:
     def _locate(
         self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
     ) -> _WantedRecord:
-        """Return the wanted record of a line of `index`, with its WARC file.
-
-        The file is `path` or, if `path` is None, the file that the line names. It is None if no file or more than one
-        may be meant.
-        """
+        """Return the wanted record of a line of `index`. Without `path`, it is in the WARC file that the line names."""
         index_path = Path(index.name)
         elsewhere = line.warc
         if self._remote is None:  # two indexes may mean two files by one name, and both be missing
@@ -387,10 +380,7 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines, and set their source paths and offsets.
-
-        Return a failed reading for each record that was not received. Does nothing if the source has no remote folder.
-        """
+        """Fetch records from remote folders, and set their source paths. Return failed readings for the others."""
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures

@@ -224,10 +224,7 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, and archive the response. A GET is conditional if the address has validators.
-
-        `upload` is the body of a request that sends documents; for other requests, it is None.
-        """
+        """Send a request, and archive the response. A GET is conditional if the address has validators."""
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}
@@ -251,10 +248,7 @@ class ArchivingClient:
     def _keep_reply(
         self, attempt: Attempt, sink: CaptureSink, reply: ClientResponse, bounds: ResponseLimits, job: FetchJob
     ) -> CrawlResult:
-        """Archive a response, unless it may repeat a secret.
-
-        The result has the decoded body if the status is a success and the body can be used.
-        """
+        """Archive a response, unless it may repeat a secret."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:

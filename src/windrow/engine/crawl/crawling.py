@@ -331,10 +331,7 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source with their new hosts, except those that are taken down, and apply their hints.
-
-        `via` is the address at which they were found, or 0 for seeds.
-        """
+        """Store addresses of a source with their new hosts, except those that are taken down, and apply their hints."""
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             if self._taken_down is not None and self._taken_down.has_found(url):

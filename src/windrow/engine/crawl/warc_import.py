@@ -218,10 +218,7 @@ class WarcImporter:
         return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
-        """Store and count the records of a batch as attempts, and return a finding for each faulty record.
-
-        Records of addresses that were taken down are erased in the file instead.
-        """
+        """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
         findings: list[Finding] = []
         batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
@@ -314,10 +311,7 @@ class WarcImporter:
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
-    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response.
-
-    Only a long sequence of requests without responses is divided.
-    """
+    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response."""
     batch: _Batch = []
     for record in records:
         batch.append(record)

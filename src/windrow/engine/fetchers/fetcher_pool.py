@@ -210,10 +210,7 @@ class FetcherPool:
         return events
 
     def _remove_dead(self, member: _RunningFetcher, problem: str = "") -> list[Event]:
-        """Remove a dead process, and return the end of each of its unfinished batches.
-
-        `problem` says why a message of the process was refused, and is empty if none was.
-        """
+        """Remove a dead process, and return the end of each of its unfinished batches."""
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)

@@ -64,10 +64,7 @@ _CLONE3 = (435, 435)
 
 
 def _conditional_calls(process: int) -> dict[str, tuple[tuple[int, int], tuple[_Condition, ...]]]:
-    """Return a dict from each call that is allowed under conditions to its numbers and its conditions.
-
-    All conditions of a call must be met. `process` is the process ID of the caller.
-    """
+    """Return a dict from each call that is allowed under conditions to its numbers and its conditions."""
     is_own = _Condition(_FIRST, _ALL_BITS, (process,))
     return {
         "fcntl": ((72, 25), (_Condition(_SECOND, _ALL_BITS, _FILE_COMMANDS),)),

@@ -208,10 +208,7 @@ class _Worker:
         self.process.kill()
 
     def _find_current_job(self) -> int:
-        """Return the number of the job that the worker shows, or the previous number if the new one cannot be true.
-
-        Only a number that is higher, and of a job that was sent, can be true.
-        """
+        """Return the number of the job that the worker shows, or the previous number if the new one cannot be true."""
         number = self._current_job.numbers[0]
         if self._shown_job < number < self._sent_jobs:
             self._shown_job = number

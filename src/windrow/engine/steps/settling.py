@@ -233,10 +233,7 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes.
-
-        Then the bytes of unarchived answers are deleted, unless an attempt waits for the answer.
-        """
+        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return

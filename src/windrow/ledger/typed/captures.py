@@ -200,9 +200,9 @@ class TypedCaptures(LedgerQueries):
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return at most `limit` index lines of a source, after the place `after`, that failed: their record was not read.
+        """Return at most `limit` failed index lines of a source, after the place `after`, in the order of places.
 
-        A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
+        They failed for one of `reasons`, or their address is due next (1).
         """
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
