@@ -269,8 +269,10 @@ class ArchivingClient:
             reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
-            message = "the response was not kept: it is compressed, although that was not requested, and may contain"
-            message += " the secret"
+            message = (
+                "the response was not kept: it is compressed, although that was not requested,"
+                " and may contain the secret"
+            )
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:
