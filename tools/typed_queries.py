@@ -288,7 +288,7 @@ class ModuleWriter:
         head = f"class Typed{stem.title().replace('_', '')}(LedgerQueries):"
         doc = f'    """The queries of {stem}.sql."""'
         code = "\n".join([*self._classes, *self._functions, "", head, doc, *self._methods, ""])
-        opening = f'"""Written by `make queries` from {stem}.sql: change that, and run it again."""'
+        opening = f'"""Written by `make queries` from {stem}.sql: edit that file, and run `make queries` again."""'
         return "\n".join(
             [opening, "", "from __future__ import annotations", "", *write_imports(code, self._hand), code]
         )

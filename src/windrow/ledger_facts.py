@@ -41,7 +41,7 @@ class SessionOpened(NamedTuple):
 
 
 class SessionClosed(NamedTuple):
-    """A session ended; `outcome` is its exit code."""
+    """A session ended; `outcome` is the exit code of its command."""
 
     seq: int
     at: datetime
@@ -104,7 +104,10 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began or ceased to list a file, or listed a changed version; or the file was refused or compared."""
+    """A source began or stopped to list a file, or listed it with changes; or its file was refused or compared.
+
+    `compared` means that the source's file was compared with the one that was fetched from another source.
+    """
 
     seq: int
     at: datetime
@@ -119,7 +122,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began; it is running or was interrupted if no end follows."""
+    """An attempt to get a listed file from a source began. Without an AttemptClosed, it runs or was interrupted."""
 
     seq: int
     at: datetime
@@ -160,10 +163,10 @@ class StepStarted(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """It was decided that a file is fetched again (`act` is RETRIED), or that an item ends (CANCELLED).
+    """It was decided to fetch a file again (`act` is RETRIED), or not to process an item any more (CANCELLED).
 
-    An operator decided so, or a listing or the configuration changed. RETRIED about a member means that the member
-    ends, because its file is fetched again.
+    An operator decided this, or a change of a listing or of the configuration led to it. RETRIED about a member means
+    that the member is not processed any more, because its file is fetched again.
     """
 
     seq: int
@@ -191,7 +194,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding was made in an item, in the phase with the number `phase`."""
+    """A finding about an item was made in the phase with the number `phase`. Other fields are as in `model.Finding`."""
 
     seq: int
     at: datetime

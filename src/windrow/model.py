@@ -25,7 +25,7 @@ class Status(IntEnum):
 
 
 State = tuple[int, Status]
-"""The number of a phase in its collection, from 1, and how far it got, as projections show it."""
+"""The number of a phase in its collection, from 1, and the status that projections show for this phase."""
 
 
 class Level(StrEnum):
@@ -64,7 +64,10 @@ class Secret:
 
 
 class Credential(NamedTuple):
-    """A secret that is sent after `prefix` in a `header` or, without one, as the parameter `query` of the address."""
+    """A secret of a source, and how it is sent: in the header `header`, after the text `prefix`, or in the address.
+
+    If `header` is empty, the secret is the value of the query parameter with the name `query`.
+    """
 
     secret: Secret
     header: str = ""
@@ -276,7 +279,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """An answer that another collection got before: its attempt with the number `seq`, and its place in the archive."""
+    """A response that another collection received before. `seq` is the number of `attempt`; `place` has the bytes."""
 
     seq: int
     attempt: Attempt
@@ -284,7 +287,7 @@ class HeldAnswer(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as its source lists it, and how it is transferred; `size` is in bytes. None: not stated."""
+    """A file as its source lists it, and how to transfer it. `size` (in bytes) and `modified` are None if unknown."""
 
     path: str
     size: int | None = None
@@ -383,7 +386,7 @@ class RecordedAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a step processes: a listed file, a member, an imported WARC file, or the answer of an attempt."""
+    """What a step processes: a listed file, a member, an imported WARC file, or the response of an attempt."""
 
     id: int
     collection: str
@@ -402,9 +405,10 @@ class Item:
 
 
 class StoreLookUp(NamedTuple):
-    """A question that a step leaves to the store: whether the store has `key` among the keys that `question` asks for.
+    """A look-up that a step leaves to the store, which answers whether it has `key`.
 
-    If the store does not have `key`, `finding` is added to the findings of the reading.
+    `question` says among which of its keys the store looks. If it does not have `key`, `finding` is added to the
+    findings of the reading.
     """
 
     question: str

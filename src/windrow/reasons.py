@@ -18,7 +18,7 @@ class Reason(StrEnum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str = "") -> Self:
-        """Make a reason from its word, which is its value, and its meaning, a phrase for people."""
+        """Make a reason with the value `word`. `meaning` is a phrase that explains it to people."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.meaning = meaning
@@ -162,14 +162,14 @@ class Reason(StrEnum):
     FORGOTTEN = "forgotten", "it was taken down: its content was removed, and it is not requested again"
     STOPPED = "stopped", "the run was stopped before it was done"
     RESTING = "resting", "it failed in several sessions in a row and is not requested for a while"
-    CLOCK_WENT_BACK = "clock_went_back", "the machine's clock was earlier than the last entry"
+    CLOCK_WENT_BACK = "clock_went_back", "the machine's clock went back"
 
 
 TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Temporary reasons why a reading fails: later runs read the document again, even if no operator asks for it."""
+"""Reasons of failed readings that may pass: later runs read the document again, even if no operator asks for it."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons why a reading fails through no fault of the bytes: the task fails, and the bytes are read again later.
@@ -182,14 +182,14 @@ SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT
 """Reasons that mean that a server sent another page than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""Reasons that mean that an answer is too large: it would be too large again if requested again."""
+"""Reasons that mean that a response is too large. If it was requested again, it would be too large again."""
 
 BY_RULE = frozenset({
     Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,
     Reason.EXPIRED, Reason.ALREADY_EXTRACTED, Reason.LISTED_TWICE, Reason.DUPLICATE_RECORD, Reason.PLACEHOLDER,
     Reason.ALREADY_LOADED, Reason.SUPERSEDED, Reason.CANCELLED, Reason.RETRIED, Reason.FORGOTTEN, Reason.STOPPED,
 })  # fmt: skip
-"""Reasons for which a rule, a person or the document itself leaves something out: nothing has failed."""
+"""Reasons that are not failures: a rule, a person or the document itself leaves something out."""
 
 _REASONS_BY_STATUS = {
     401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,

@@ -94,7 +94,7 @@ def test_a_clock_that_went_back_between_runs_is_shown(make_workspace, monkeypatc
     outcome = workspace.run()
     assert outcome.code == 0
     assert outcome.notes == (
-        f"the machine's clock was earlier than the last entry: an earlier session was under way at {ahead}, later than now",
+        f"the machine's clock went back: an earlier session was under way at {ahead}, later than now",
     )
     workspace.assert_complete(good, KEY, edit)
     clock_ends = workspace.query_ledger("SELECT e.failed, e.comment FROM task_end e WHERE e.reason = 'clock_went_back'")

@@ -88,7 +88,7 @@ def test_what_comes_compressed_unasked_with_the_secret_in_it_is_not_kept(tmp_pat
     Workshop(root, api, serve(answer_with_token), collection(send_parts), *secret).run()
     assert api.asked[1].fields["x-token"] == TOKEN
     assert TOKEN.encode() not in read_all_files(root)
-    assert b"compressed although that was not requested" in read_all_files(root)
+    assert b"compressed, although that was not requested" in read_all_files(root)
 
 
 def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp_path, serve):

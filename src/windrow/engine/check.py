@@ -1,4 +1,4 @@
-"""Check the archive, its CDXJ indexes and the ledger, and write these indexes."""
+"""Check the archive, its CDXJ indexes and the ledger, and write the indexes."""
 
 from __future__ import annotations
 

@@ -106,14 +106,14 @@ class FieldTypes:
 
 @cache
 def result_type(job: type) -> Callable[[object], bool]:
-    """Return a function that returns whether a value has the type that the method `run` of a class of jobs declares."""
+    """Return a function that checks whether a value has the type that the method `run` of `job` declares to return."""
     run = vars(job)["run"]
     accepts = _accepted_by(_evaluate(run.__annotations__["return"], run.__globals__))
     return lambda value: accepts is None or accepts(value)
 
 
 def _annotations_of(kind: type) -> dict[str, Any]:
-    """Return the annotations of a class and its bases, by field.
+    """Return a dict from each field of a class and its bases to its annotation.
 
     Those that cannot be evaluated become Any, for example if a class in them is imported for type checkers only.
     """
@@ -164,7 +164,6 @@ def _accepted_by_class(annotation: Any) -> _Accepted | None:
 
 
 def _container_of(origin: Any) -> type | None:
-    """Return the key of `_CONTAINERS` that a class stands for, such as tuple for Sequence, or None if there is none."""
     if origin in _CONTAINERS:
         return origin  # type: ignore[no-any-return]
     return {Sequence: tuple, Iterable: tuple, AbstractSet: frozenset}.get(origin)

@@ -120,7 +120,8 @@ class Chosen(NamedTuple):
     `number` is the number of the file or the digest of the address. `state` is the number of its phase and its status
     there. `children` are documents with their states: for a file, the members of its latest attempt that wait for a
     step; for an address, its attempts that a step could not read for a cause other than their bytes. An address chosen
-    only for these has the phase of the first step. `is_done`: a file and all members of its latest attempt are done.
+    only for these has the phase of the first step. `is_done` is true if a file and the members of its latest attempt
+    are all done.
     """
 
     number: int
@@ -154,10 +155,11 @@ class FileFrontier:
         return [self._choose(file) for file in files.values()]
 
     def find_undone(self, act: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[Chosen]:
-        """Return the files to which `act` (RETRY or CANCEL) can be applied, except those that only `excluded` list.
+        """Return the files to which `act` (RETRY or CANCEL) can be applied.
 
-        If `source` is not empty, only files that it lists or listed are returned. If `reason` is not empty, only files
-        that have this reason, or a document with it, are returned.
+        Files that only the sources `excluded` list or have listed are left out. If `source` is not empty, only files
+        that it lists or has listed are returned. If `reason` is not empty, only files that have this reason, or a
+        document with it, are returned.
         """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
@@ -180,7 +182,7 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Let files that these sources list, except refused and waiting ones, be fetched again. Return their number."""
+        """Let files of these sources be fetched again, except refused and waiting files. Return their number."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -209,7 +211,7 @@ class FileFrontier:
         return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return what was left out of a source, in each phase in the last session whose task did not fail there."""
+        """Return what rules left out of a source. For each phase, the last session whose task did not fail counts."""
         return self._ledger.sessions.left_out_in_last(source)
 
     def activity(self, phase: int) -> str:
@@ -328,7 +330,7 @@ class AddressFrontier:
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Make those addresses of these sources due now that are due later. Return their number."""
+        """Make the addresses of these sources due now if they are due later. Return the number of these addresses."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
@@ -423,7 +425,6 @@ class AddressFrontier:
         return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Return whether this source has an address on the ledger, and not only as the address of others' captures."""
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)
         return any(known.source == source.name and known.interval != ELSEWHERE for known in known_addresses)
 
@@ -449,10 +450,6 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Return the estimated time to fetch `count` files of `size` bytes in all, in seconds.
-
-    The result is 0 if there are no files, and otherwise None if the source has not sent anything yet.
-    """
     if not count:
         return 0.0
     if counts is None or not counts.received:

@@ -42,7 +42,7 @@ from windrow.errors import WindrowError
 
 _OWN_PACKAGE = "windrow"
 BYTES_PER_VALUE = 16
-"""The maximum length of a message, in bytes, divided by this is the maximum number of values in each of its packets.
+"""A packet may contain one value for each BYTES_PER_VALUE bytes of the maximum length of a message.
 
 Unpacked, a value takes about 100 bytes.
 """
@@ -65,7 +65,7 @@ class MessageRefused(WindrowError):
 
 
 class NotValues(WindrowError):
-    """What a step returned cannot be sent, since it contains something that is not a value."""
+    """The result of a step cannot be sent, since it contains something that is not a value."""
 
 
 def step_modules(collection: Collection) -> set[str]:
@@ -135,10 +135,7 @@ class _Packer:
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
     def _pack_sequence(self, container: int, values: Sequence[Any]) -> list[Any] | tuple[()]:
-        """Pack a tuple or a list. If it consists of tuples of one class whose fields are _ATOMS, pack it as _ROWS.
-
-        The JSON encoder then converts the inner tuples, which is faster.
-        """
+        """Pack a tuple or a list. If it has tuples of one class with simple fields, pack it as _ROWS, which is faster."""
         if not values:
             return () if container == _TUPLE else [_LIST]
         kind = type(values[0])
@@ -299,7 +296,6 @@ _MAKERS: list[_Maker] = [
 
 
 def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
-    """Return the function that makes values of a class; raise MessageRefused for any class that is not allowed."""
     module, _, class_name = name.partition(":")
     maker = _plain_makers.get(name)
     if maker is None and module.partition(".")[0] in packages:

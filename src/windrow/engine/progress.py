@@ -23,7 +23,7 @@ class Progress:
         self.begin("")
 
     def begin(self, phase: str, total: int | None = None) -> None:
-        """End the present phase, and count the items of a new one: `total` items, or None if that is not known."""
+        """End the present phase, and begin to count the items of another. It has `total` items (None: not known)."""
         self.end()
         self._phase = phase
         self._total = total

@@ -104,9 +104,9 @@ class RenumberingStore:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy.
 
-    `states` returns, by the item's number, the state that the collection's projection shows for each item of a ledger.
-    Yield the documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped
-    while captures are read, no reading is written there.
+    `states` returns, for a ledger, a dict from item to the state that the collection's projection shows. Yield the
+    documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped while
+    captures are read, no reading is written there.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):

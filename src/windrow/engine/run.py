@@ -1,4 +1,4 @@
-"""What the phases of a run share, the protocols of a harvest's stores, and functions that close several things."""
+"""The state that the phases of a run share, the protocols of stores, and functions that close several things."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class VersionStore(Protocol):
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
         """If the store has no session yet, record how far earlier sessions settled.
 
-        `read_last_attempts` returns a number by session: all attempts that a session settled have this or a lower
-        number.
+        `read_last_attempts` returns a dict from session to a number. The attempts that the session settled have this
+        number or lower ones.
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write entries that the Settle step made, and set the checkpoint.
 
-        The changes belong to `session`, or if it is 0, to the next session that writes.
+        The changes are recorded as those of `session` or, if it is 0, as those of the next session that writes.
         """
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
@@ -85,19 +85,22 @@ class ContentStore(VersionStore, Protocol):
     """A version store that remembers content, so that the same bytes are not read again."""
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the content of the bytes called `payload` (`Settle.name_payload`) at this address is known."""
+        """Return whether the store has the content of the bytes named `payload` (`Settle.name_payload`) at `url`."""
 
     def is_temporary(self, url: str, payload: str) -> bool:
         """Return whether the bytes with the digest `payload` at this address may have other content now."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return each address's content checks, oldest first. Attempts up to the first with content have no check."""
+        """Return a dict from address to its content checks, oldest first.
+
+        The first attempt with content, and the attempts before it, have no check.
+        """
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Write new readings of attempts. `readings` has them by number, and None if an attempt could not be read."""
+        """Write new readings. `readings` is a dict from attempt to its entry (None: it could not be read)."""
 
 
 @runtime_checkable
@@ -124,10 +127,9 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the latest values of records by key.
+        """Return a dict from key to the latest value of the record, or to None if the record is gone.
 
-        The value of a record that is gone is None, and an unknown key is left out. Attempts from `before` on are
-        ignored, unless `before` is 0.
+        Unknown keys are left out. Attempts from `before` on are ignored, unless `before` is 0.
         """
 
 
@@ -149,14 +151,14 @@ class Projection(Protocol):
         """Project every fact after the checkpoint."""
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Record how many bytes each transfer in progress has received, by the number of its attempt."""
+        """Record how many bytes transfers in progress have received. `sizes` is a dict from attempt to bytes."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class Derived(NamedTuple):
-    """The result of a derivation: one line that says what it did, and its errors by source (empty: of no source).
+    """The result of a derivation: a line that says what it did, and a dict from source (empty: none) to its error.
 
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what is
     left out of the result, by source and rule; the source is empty for what belongs to no source.

@@ -92,7 +92,7 @@ def rare_gc() -> Iterator[None]:
 
 
 def lower_limit(kind: int, limit: int) -> int:
-    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already. Return the present limit."""
+    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already. Return the new limit."""
     limits = resource.getrlimit(kind)
     allowed = min([limit, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (allowed, limits[1]))

@@ -70,7 +70,7 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Settle: settle_step,
     Derive: derive_step,
 }
-"""The functions that run steps, by the kind of step."""
+"""A dict from kind of step to the function that runs such steps."""
 
 
 def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
@@ -106,7 +106,7 @@ FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
     Requests: _request_addresses,
     Captures: _take_captures,
 }
-"""The functions that find and fetch documents, by the kind of discovery."""
+"""A dict from kind of discovery to the function that finds and fetches its documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,10 @@ class Session:
 
     @contextmanager
     def polite_stop(self) -> Iterator[None]:
-        """In the block, let one Ctrl-C or SIGTERM finish the items in progress; a second raises KeyboardInterrupt."""
+        """In the block, let the first Ctrl-C or SIGTERM end the run after the items in progress.
+
+        The second one raises KeyboardInterrupt.
+        """
 
         def count_stop(_number: int, _frame: FrameType | None) -> None:
             self.stops += 1
@@ -302,11 +305,7 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return what workers may read outside the archive: the captures of others, and the targets of links.
-
-    That is WARC files, folders of WARC files, folders with CDX files, and files to which links in them or the archive
-    lead.
-    """
+    """Return what workers may read outside the archive: the captures of others, and the targets of links."""
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

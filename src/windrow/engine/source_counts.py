@@ -47,7 +47,10 @@ class FrontierCount(NamedTuple):
     by_address: bool = False
 
     def unchanged(self, found_same: int, other: int) -> int:
-        """Return how many have not changed: `found_same` addresses, or all files of the source except `other` files."""
+        """Return how many addresses or files of the source have not changed.
+
+        For addresses, this is `found_same`. For files, it is the number of all files without `other`, but at least 0.
+        """
         return found_same if self.by_address else max(0, self.had - other)
 
     def next_request(self, next_run: datetime | None) -> datetime | None:
@@ -67,7 +70,7 @@ class OutcomeCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """The results of a session's attempts: counts by source, and for addresses also the outcomes and the reasons.
+    """The results of a session's attempts: counts for each source, and for addresses also the outcomes and reasons.
 
     The counts are named by the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason of a
     failure or refusal occurred at addresses (without sitemaps and the like), the most frequent first.

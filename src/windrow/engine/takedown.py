@@ -93,7 +93,7 @@ def take_down_targets(
 ) -> list[TakedownResult]:
     """Take down targets, and continue interrupted takedowns. Return a result for each takedown.
 
-    `stores` has the stores of each collection by name.
+    `stores` is a dict from collection to its stores.
     """
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
@@ -149,7 +149,6 @@ def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[Tar
 
 
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Record a tombstone for each target. The tombstone of a shared target (`TakedownTarget`) is lifted at once."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(

@@ -33,7 +33,8 @@ class AddressQueries(TypedAddresses):
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
         """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
 
-        Addresses that were never requested come first; they are left out if their order number is not below `below`.
+        Addresses that were never requested come first. Of these, only those with an order number below `below` are
+        returned.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
@@ -43,7 +44,7 @@ class AddressQueries(TypedAddresses):
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
-        """Return the stored requests of a host's addresses, by digest. The others are requested by a plain GET."""
+        """Return a dict from digest to request, for those addresses of a host that are not requested by a plain GET."""
         return {digest: row.request() for digest, row in self.request_rows(host, digests).items()}
 
 
@@ -96,7 +97,7 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address that is known only from captures of others, and is not due, unless it is known already."""
+        """Record an address known only from captures of others, which is never due. A known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
@@ -111,12 +112,18 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make those addresses of hosts due that are due later, but after new addresses. Return their number."""
+        """Make those addresses of hosts due next that were requested before, except those that are never due.
+
+        Addresses that were never requested still come first. Return how many addresses were changed.
+        """
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
     def set_due(self, collection: str, digests: Iterable[int], due: int | None) -> None:
-        """Make addresses of a collection, at all its sources, due at a time; 1 means next, and None never again."""
+        """Set when the addresses with `digests` are due, at all sources of a collection.
+
+        `due` is a UNIX time, 1 for next, or None for never again.
+        """
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
 
@@ -132,7 +139,7 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Set the interval of an address, and make it due `interval` seconds after its attempt `recorded`.
+        """Set the interval of the address of an attempt, and make it due `interval` seconds after that attempt.
 
         Nothing is changed if the address has a later attempt, is failing, is never due, or is due before its old
         interval has passed.
@@ -141,6 +148,9 @@ class AddressWriter:
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at `until` at the latest, unless it is never due or has an attempt after `recorded`."""
+        """Make the address of an attempt due at the UNIX time `until`, unless it is due before that.
+
+        Nothing is changed if the address is never due or has a later attempt.
+        """
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

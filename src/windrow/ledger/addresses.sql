@@ -15,8 +15,8 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
--- Return the number of a source's host with this origin or, without one, of a captured host, or None.
--- A captured host is one of the same collection and origin that is known only from captures of others.
+-- Return the number of a source's host with this origin. If it has none, return a captured host's, or None.
+-- A captured host has the same collection and origin, and is known only from captures of others.
 SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
@@ -53,7 +53,7 @@ WHERE digest = :digest AND host = :host AND due > 0
 AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host = :host) < :hint;
 
 -- def rests(now: int) -> dict[str, int]
--- Return the times after `now` until which origins asked not to be requested, by origin.
+-- Return a dict from origin to the time, after `now`, until which it asked not to be requested.
 SELECT origin, until FROM rest WHERE until > :now;
 
 -- row: FoundAddress
@@ -108,7 +108,7 @@ SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
 -- def is_known(collection: str, digest: int) -> bool
--- Return whether a collection has the address with this hash.
+-- Return whether a collection has the address with this digest.
 SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
 -- row: AddressRow
@@ -141,8 +141,8 @@ ORDER BY a.capture DESC, a.due IS NULL, a.host
 -- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).
 
 -- def host_states(source: str, host_name: str, now: int) -> list[HostState]
--- Return the hosts of a source, or the hosts with a host name and any port whose scheme is HTTP or HTTPS.
--- `source` or `host_name` may be empty, which means any. Addresses are counted as due or not at the time `now`.
+-- Return the hosts of `source` (empty: of all sources) whose host name is `host_name` (empty: all hosts).
+-- A host name means all of its ports, and the schemes HTTP and HTTPS. Addresses are counted as due or not at `now`.
 SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: int", coalesce(sum(a.capture > 0),
        0) AS "pages: int",
        coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :now), 0) AS "due: int",
@@ -202,8 +202,8 @@ AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (vi
         AND origin NOT IN (SELECT value FROM json_each(?5))));
 
 -- name: address_paced
--- Set the interval of an address after its last attempt, when its content is known, and make it due after that.
--- An address that is due before its old interval has passed, or that is failing, is not changed.
+-- Set the interval of the address of an attempt, and make it due when the interval has passed since the attempt.
+-- An address that is due before its old interval has passed, is failing, or has a later attempt, is not changed.
 UPDATE address SET due = ?1 + ?2, interval = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + interval - 1
@@ -236,7 +236,7 @@ WHERE (attempts = 0 AND due > 1) OR capture <> last;
 SELECT min(due) FROM address WHERE host = :host;
 
 -- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]
--- Return the stored requests of a host's addresses with these digests, by digest.
--- An address without a stored request is requested by a plain GET.
+-- Return a dict from digest to the stored request of the address of a host with this digest.
+-- An address that is not in the dict is requested by a plain GET.
 SELECT digest, method, headers, body, context, attachments, seconds FROM request
 WHERE host = :host AND digest IN (SELECT value FROM json_each(:digests));

@@ -41,11 +41,11 @@ class AttemptWriter:
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,
         schedule: tuple[int | None, int, int] | None = None, beside: int | None = None,
     ) -> int:  # fmt: skip
-        """Record an attempt as one fact, or the end of the attempt that `begin` recorded as the fact `begun`.
+        """Record an attempt as one fact. If `begun` is not 0, record the end of the attempt that has this number.
 
         Returns the number of the fact. `schedule` is (when the address is due next, its interval in seconds, its
-        failures in a row), or None if these do not change. If an address was requested as a file of the kind
-        `beside`, which is kept beside pages, and is a page now, it is due at once.
+        failures in a row), or None if these do not change. `beside` is the kind of files that are kept beside pages: if
+        the address was requested as such a file and has become a page meanwhile, it is due at once.
         """
         kept, target = attempt.kept, attempt.target
         outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)

@@ -67,7 +67,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 -- An attempt to fetch a listed file that is running or was interrupted.
 
 -- def open() -> list[OpenAttempt]
--- Return the attempts at listed files that have no end and that no other attempt at the file followed.
+-- Return the last attempt at each listed file whose last attempt has no end.
 SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;
@@ -93,7 +93,7 @@ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 -- The latest complete capture of a file: its digest, and the date and address of the record with the bytes.
 
 -- def latest_captures(files: Sequence[int]) -> dict[int, LatestCapture]
--- Return the latest complete capture of each file, by file. Files without one are left out.
+-- Return a dict from file to its latest complete capture. Files without one are left out.
 SELECT v.listed_file AS "file: int", v.digest, k.started AS at, k.url AS address FROM attempt v
 JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
     WHERE o.digest = v.digest AND o.listed_file = v.listed_file AND o.revisit = 0 AND o.reason IS NULL
@@ -101,7 +101,7 @@ JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
 
 -- def by_source() -> dict[str, SourceCounts]
--- Return counts of the ended attempts at listed files, by source.
+-- Return a dict from source to the counts of its ended attempts at listed files.
 SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures: int",
        sum(v.received) AS "received: int", sum(v.seconds) AS "seconds: float" FROM (
     SELECT host, count(*) AS number, sum(reason IS NOT NULL) AS failures,
@@ -114,7 +114,9 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 -- The number of sessions with a failed attempt at a file, and when the last failed attempt ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
--- Count the sessions with a failed attempt that began after the last decision to retry its file, by file.
+-- Return a dict from file to the counts of the sessions with a failed attempt at it.
+-- Attempts that began before the last decision to retry the file do not count. A file without such a session is left
+-- out.
 SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
@@ -176,7 +178,7 @@ SELECT source, origin, status, reason, message FROM (
 ORDER BY last;
 
 -- def seconds_by_origin(collection: str) -> dict[str, float]
--- Return the average response time of each origin to a collection in seconds, by origin.
+-- Return a dict from origin to the average time, in seconds, of its responses to a collection.
 SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h ON h.seq = v.host
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
@@ -188,7 +190,8 @@ CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or "".
+-- The number of attempts at a host with the same status and reason.
+-- `latest` is the address of the last of them, or "" if all of them were for robots.txt.
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.

@@ -95,7 +95,7 @@ class LedgerBatch:
         self._at_time, self._at_text = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Collect a fact with these columns, and return its number. Its time is `at`, or that of the transaction."""
+        """Collect a fact for a table with these values, and return its number. Its time is `at` (None: `self.at`)."""
         self._seq += 1
         self._rows_by_statement[table].append((self._seq, spell(at) if at else self._at_text, *values))
         return self._seq

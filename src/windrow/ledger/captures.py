@@ -18,7 +18,10 @@ class CaptureQueries(TypedCaptures):
     """Queries on captures."""
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return where an attempt's bytes (of a revisit: those of its original, if known) are, or None if none are."""
+        """Return where the bytes of an attempt are in the archive, or None if the attempt kept nothing.
+
+        For a revisit, this is the place of the record with the bytes or, if that is not known, of the revisit itself.
+        """
         response = attempt.kept
         if response is None or not response.revisit:
             return response.place if response else None
@@ -39,7 +42,7 @@ class CaptureWriter:
         self.forget_counts(index.id)
 
     def forget_counts(self, index: int) -> None:
-        """Forget how many lines of an index rules left out."""
+        """Delete the counts of the lines of an index that rules left out."""
         self._batch.database.execute("capture_index_forget_counts", index)
 
     def record_progress(self, index: int, position: int, seen: int) -> None:
@@ -90,7 +93,7 @@ class ImportWriter:
         self._batch.row("intake_named", intake, name[:1024])
 
     def add_payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the response `kept` to which revisits refer by the digest `spelled`, unless one is recorded."""
+        """Record that revisits with the digest `spelled` refer to the response `kept`, unless this digest is known."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:

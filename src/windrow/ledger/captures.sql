@@ -1,12 +1,12 @@
 -- Queries on captures: where kept bytes are in the archive. Attempts, addresses and sessions are given by numbers.
 
 -- def of_digest(digest: str) -> ArchivePlace | None
--- Return the first place where the bytes of a listed file have this digest, or None.
+-- Return the place of the first complete capture of a listed file with this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return the place of the first record with bytes of an address that have this digest, or None.
+-- Return the place of the first record of an address that has bytes with this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
@@ -15,7 +15,7 @@ WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORD
 SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
 -- def promised() -> dict[str, int]
--- Return the minimum length of each file of the archive, by file: the end of its last record on the ledger.
+-- Return a dict from file of the archive to its minimum length: the end of its last record on the ledger.
 -- Erased records count too, unless they are in a file of responses that are not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
@@ -31,7 +31,7 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
     AND v.end_seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.end_seq + 1)) ORDER BY s.seq;
 
 -- row: CaptureRow
--- A capture for an index: the address, the record's date as the ledger writes it, and its place.
+-- A capture to be listed in an index of the archive: its address, date (as the ledger writes it) and place.
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
 -- Yield the captures that were recorded from the beginning of a session to that of the next one.
@@ -50,8 +50,8 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 -- A capture whose record has its bytes. `key` is the key of the captured file, or the captured address.
 
 -- def held() -> Iterator[HeldCapture]
--- Yield every capture whose record has its bytes, and is not that of another attempt, file by file.
--- Captures of failed attempts at listed files are left out.
+-- Yield the captures whose record has bytes, file by file.
+-- Captures of failed attempts at listed files are left out, and so are those that were taken from another attempt.
 SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
        coalesce(f.file_key, a.url, v.url) AS "key: str"
 FROM attempt v
@@ -61,7 +61,7 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 
 -- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
--- Return the archived responses after an attempt whose status is 2xx, or 304 if known bytes are kept, in order.
+-- Return the archived responses of attempts after `attempt`, in order, with status 2xx, or 304 for known bytes.
 -- `origins` has pairs of the collection and source whose responses are wanted; an empty source means any. Responses
 -- with a status in `statuses` are returned too. To continue, pass the last `seq` as `attempt`.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
@@ -128,7 +128,7 @@ SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :ind
 -- The number of lines of a source's indexes that were left out for one reason.
 
 -- def left_out_by_source() -> list[LeftOutRow]
--- Return how many lines of indexes and records of WARC files were left out, by source and reason.
+-- Count by source and reason the lines of indexes, and the records of WARC files, that were left out.
 SELECT i.collection, i.source, l.reason, sum(l.lines) AS "lines: int"
 FROM capture_left_out l JOIN capture_index i ON i.id = l.capture_index GROUP BY i.collection, i.source, l.reason;
 
@@ -150,8 +150,8 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return at most `limit` of a source's index lines after the place `after` whose record could not be read.
--- A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
+-- Return at most `limit` failed index lines of a source, after the place `after`, in the order of places.
+-- They failed for one of `reasons`, or their address is due next (1).
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -159,7 +159,7 @@ AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FRO
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]
--- Return the numbers of wanted index lines whose record could not be read, by source.
+-- Return a dict from source to the number of its wanted index lines whose record could not be read.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
@@ -176,7 +176,7 @@ SELECT coalesce((SELECT line FROM capture_failed
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return index lines about a digest whose records could not be read.
+-- Return at most `limit` index lines whose record could not be read, and that are about a digest.
 -- The digest is in the line, or in the message of the failure.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
@@ -187,7 +187,7 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest response that another collection kept from an address after the fact `since`, or None.
--- With the number of a session as `since`, two collections on one site can request each page once in the session.
+-- If `since` is the number of a session, a collection can use the response that another one got in this session.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL

@@ -27,7 +27,7 @@ from windrow.stores.sqlite import (
 
 @cache
 def queries() -> dict[str, str]:
-    """Return the SQL of every statement by its name, which is FILE.METHOD for the queries that are methods in `typed`.
+    """Return a dict from names to SQL statements. The name of a query that is a method in `typed` is FILE.METHOD.
 
     >>> queries()["last_seq"].startswith("SELECT value")
     True
@@ -123,7 +123,7 @@ class LedgerDatabase:
             return self.connection.execute(queries()[name], values).rowcount
 
     def execute_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement that writes once for each row of values, in an open transaction."""
+        """Run a statement that writes, once with the values of each of `rows`, in an open transaction."""
         with self.guarded():
             self.connection.executemany(queries()[name], rows)
 
@@ -142,7 +142,7 @@ class LedgerDatabase:
             return [*find_wrong_values(self.connection)]
 
     def overwrite_what_is_deleted(self) -> None:
-        """Let SQLite overwrite data with zeros from now on when it is deleted or changed."""
+        """From now on, let SQLite overwrite data that is deleted or changed with zeros."""
         with self.guarded():
             self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
@@ -162,9 +162,10 @@ class LedgerDatabase:
 
     @contextmanager
     def guarded(self, query: str = "") -> Iterator[None]:
-        """Raise LedgerError or DiskFull instead of errors of SQLite and of the disk.
+        """In the block, raise LedgerError or DiskFull in place of errors of SQLite and of the disk.
 
-        With the name of a query, raise LedgerError also if its result has a value that windrow cannot have written.
+        If `query` is the name of a query, a ValueError or TypeError becomes a LedgerError too: the result of the query
+        has a value that windrow cannot have written.
         """
         try:
             yield

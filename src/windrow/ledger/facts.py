@@ -133,7 +133,6 @@ def last_number(ledger: Ledger) -> int:
 
 
 def _read_windows(ledger: Ledger, after: int, last: int, max_facts: int) -> Iterator[list[ledger_facts.Fact]]:
-    """Yield the facts above `after` and up to `last`: a list for each range of `max_facts` numbers that has facts."""
     while after < last:
         window_end = min(last, after + max_facts)
         window = [fact for kind in _FACT_KINDS for fact in _read_kind(ledger, kind, after, window_end)]

@@ -49,20 +49,26 @@ class ItemWriter:
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends before its pending step: an operator cancelled it, or retried its file."""
+        """Record the decision that no further step processes an item. Return the number of the fact.
+
+        `reason` is CANCELLED, or RETRIED if the item is a member of a file that is fetched again.
+        """
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for its first step since the fact `since`, or finish the file if `step` is empty."""
+        """Record that the file `item`, which `attempt` fetched, waits for `step`, or is done if `step` is empty.
+
+        `since` is the number of the fact that says so.
+        """
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:
             self._batch.row("item_through", item)
 
     def fail(self, item: int, step: str, reason: Reason, since: int) -> None:
-        """Record that an item failed at `step` for a reason, as the fact with the number `since` shows."""
+        """Record that an item failed at `step` for a reason. `since` is the number of the fact that says so."""
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
     def add_findings(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:

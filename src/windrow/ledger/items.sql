@@ -16,11 +16,11 @@ NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_f
 
 -- row: DueRow
 -- A listed file or a member that waits for a step or failed at it, and the capture that is, or contains, the item.
--- `capture` is the digest of the capture, `size` its size. Its fields are empty or None if there is no capture.
+-- `capture` is the digest of the capture, `size` its size. `capture`, `size` and `source` are empty or None without one.
 
 -- def due(collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]
--- Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
--- `after` is the rank and the number of the item after which they begin.
+-- Return at most `limit` items that have a status at a step, in the order of their ranks.
+-- `after` has the rank and the number of the item after which they begin.
 SELECT p.item, coalesce(m.kind, f.kind) AS "kind: str", coalesce(m.member_key, f.file_key) AS "key: str",
        p.rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
        coalesce(f.owner, '') AS "owner: str", p.reason, p.since, coalesce(v.digest, '') AS "capture: str", v.size,
@@ -32,7 +32,7 @@ AND (p.rank, p.item) > (:after[0], :after[1])
 ORDER BY p.rank, p.item LIMIT :limit;
 
 -- def count_due(collection: str) -> dict[str, int]
--- Count the items of a collection that wait for each step, by step.
+-- Return a dict from step to the number of a collection's items that wait for it.
 SELECT step, count(*) FROM pending_step WHERE collection = :collection AND status = 1 GROUP BY step;
 
 -- row: PendingStep
@@ -55,7 +55,8 @@ WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMI
 SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
 -- def number(collection: str, key: str, attempt: int) -> int | None
--- Return the number of the item with a key that an attempt fetched, or None. For a file, `attempt` is 0.
+-- Return the number of the member with a key that an attempt fetched, or None.
+-- If `attempt` is 0, return that of the listed file or imported WARC file with this key.
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
@@ -83,12 +84,12 @@ GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 -- `reason` is None for accepted items.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
--- Count the items of a collection that were first seen between two facts, by kind and reason.
+-- Count by kind and reason the items of a collection that were first seen between two facts.
 SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "number: int" FROM {items}
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the last decision (retried, cancelled) about each item of a collection between two facts, by item.
+-- Return a dict from item to the last decision about it (retried, cancelled) between two facts.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -149,7 +150,7 @@ SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:own
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
 -- def leaving_out(name: str) -> list[ItemKey]
--- Return the listed files with a finding, which begins with `name`, that a file in them was left out.
+-- Return the listed files with a finding that the file `name` in them was left out or has an unsafe name.
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq;
 

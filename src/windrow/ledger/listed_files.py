@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record a refused entry of a listing, unless it is known for its source, `digest` (of `path`) and reason."""
+        """Record a refused entry, unless one with the same source, `digest` (of `path`) and reason is recorded."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

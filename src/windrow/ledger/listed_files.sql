@@ -6,7 +6,7 @@
 -- its last attempt, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
--- Return the listed files of a collection with these keys, by key.
+-- Return a dict from key to listed file, for those of these keys that a collection has.
 SELECT f.file_key AS key, f.seq AS file, CASE WHEN p.status = 5 THEN p.step END AS "failed_step: str | None",
        coalesce((SELECT max(v.seq) FROM attempt v WHERE v.listed_file = f.seq), 0) AS "attempt: int"
 FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq
@@ -17,10 +17,11 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not.
+-- The number of files whose attempts ended with the same `reason` (None: fetched).
+-- `compared` is true if the files were compared with a checksum file.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
--- Count the files with an attempt that ended between two facts, by reason and by `compared`.
+-- Count by reason and `compared` the files with an attempt that ended between two facts.
 SELECT v.reason, v.checksum <> '' AS "compared: bool", count(DISTINCT v.listed_file) AS "number: int" FROM attempt v
 JOIN listed_file f ON f.seq = v.listed_file WHERE v.end_seq BETWEEN :facts[0] AND :facts[1]
 AND f.collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
@@ -43,7 +44,7 @@ SELECT f.seq AS item, f.file_key AS key FROM listed_file f WHERE f.seq IN (
 
 -- def keys_by_status(collection: str, statuses: tuple[Status, Status], source: str, reason: str,
 --     excluded: Sequence[str] = ()) -> list[str]
--- Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
+-- Return the keys of the files that have one of two statuses, a source (empty: any) and a reason (empty: any).
 -- Files that only the sources `excluded` list, or have listed, are left out. A file without a pending step has the
 -- statuses and reasons of the members that its latest attempt fetched.
 SELECT DISTINCT f.file_key FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq

@@ -6,7 +6,7 @@
 
 -- def loaded(step: str, collection: str) -> list[LoadedRow]
 -- Return the number of rows that a step loaded for each member whose last reading succeeded.
--- Readings before the last replay that succeeded began are left out.
+-- Readings from before the beginning of the last successful replay are left out.
 SELECT r.item AS member, m.member_key AS key, r.number FROM reading r JOIN member m ON m.seq = r.item
 WHERE r.step = :step AND m.collection = :collection AND r.reason IS NULL AND r.seq = (SELECT max(k.seq) FROM reading k
     WHERE k.item = r.item AND k.step = r.step)
@@ -19,7 +19,7 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
 -- refused or had failed at another step before. An empty step is the check of names and entries.
 
 -- def passed_between(collection: str, facts: tuple[int, int]) -> list[PassedCount]
--- Count the files of which members were found, or read by a step, between two facts, by step and result.
+-- Count by step and result the files whose members were found, or were read by a step, between two facts.
 SELECT k.step, CASE WHEN k.good = (SELECT count(*) FROM member o WHERE o.attempt = k.attempt)
        THEN 1 ELSE NOT EXISTS (SELECT 1 FROM member o WHERE o.attempt = k.attempt AND NOT EXISTS (
            SELECT 1 FROM reading g WHERE g.item = o.seq AND g.step = k.step AND g.reason IS NULL AND g.seq <= :facts[1])
@@ -63,6 +63,6 @@ WHERE v.listed_file IN (SELECT value FROM json_each(:files)) GROUP BY 1, 2, 3, 4
 SELECT m.seq FROM attempt v JOIN member m ON m.attempt = v.seq WHERE v.listed_file = :file ORDER BY m.seq;
 
 -- def ended(files: Sequence[int]) -> list[int]
--- Return the numbers of those members of files that an operator's order about the file ended, in order.
+-- Return the numbers of members that ended because their file, one of `files`, was cancelled or retried.
 SELECT p.item FROM attempt v JOIN member m ON m.attempt = v.seq JOIN pending_step p ON p.item = m.seq
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND p.status = 4 ORDER BY p.item;

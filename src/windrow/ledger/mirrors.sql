@@ -25,7 +25,7 @@ SELECT DISTINCT source FROM mirror ORDER BY source;
 -- The number of listing events of one kind at a source: listed, refused, changed or gone.
 
 -- def listed_between(facts: tuple[int, int]) -> list[ListingCount]
--- Count what listings showed of files between two facts, by source and event.
+-- Count by source and kind the events of files at sources between two facts, except comparisons.
 SELECT source, event, count(*) AS "number: int" FROM listing
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 
@@ -33,16 +33,17 @@ WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 -- The number of entries of a source that were refused for a reason.
 
 -- def refused_between(facts: tuple[int, int]) -> list[RefusalCount]
--- Count the entries, but not the files, that were refused between two facts, by source and reason.
+-- Count by source and reason the entries that were refused between two facts. Refused files do not count.
 SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1] GROUP BY source,
        reason;
 
 -- def count() -> dict[str, int]
--- Count the files that each source lists now, by source.
+-- Return a dict from source to the number of files that it lists now.
 SELECT source, count(*) AS "number: int" FROM mirror WHERE present = 1 GROUP BY source;
 
 -- def count_failing() -> dict[str, int]
--- Count the files that each source lists now and that failed, or are done with a failed member, by source.
+-- Return a dict from source to the number of failed files among those that it lists now.
+-- A file that is done counts too, if a member that its latest attempt fetched has failed.
 WITH failed (file) AS (
     SELECT p.item FROM pending_step p WHERE p.status = 5
     UNION SELECT v.listed_file FROM pending_step p JOIN member m ON m.seq = p.item JOIN attempt v ON v.seq = m.attempt
@@ -89,10 +90,10 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
     WHERE k.source = o.source AND k.listed_file = o.listed_file) WHERE o.present <> (l.event <> 'gone');
 
 -- row: ListedChange
--- An event of a listing, with the file's key and the size in the source's event before.
+-- An event of a file at a source, with the file's key. `before` is the size in the file's event before, there.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
--- Yield what listings showed of a collection's files between two facts, in order.
+-- Yield the events of a collection's files at sources between two facts, in order, except comparisons.
 SELECT l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.listed_file = l.listed_file AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1) AS "before: int | None"
@@ -103,9 +104,9 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 -- A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
--- Return mirrors of fetched files at other sources that must still be compared, ordered by source.
--- They list the size of the fetched file, or none, and were not compared since the file was fetched and since the last
--- other event of the mirror.
+-- Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
+-- These mirrors list the size of the fetched file, or no size. They were not compared since the file was fetched and
+-- since the last other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

@@ -1,4 +1,4 @@
-"""Record the results of following responses (offers, values learned, complete listings), and asks of services."""
+"""Record the results of following responses (offers, learned values, complete listings), and requests to services."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class RequestQueries(TypedRequests):
     """Queries on responses that were followed, and on values learned about sources."""
 
     def learned(self, collection: str, source: str) -> dict[str, Any]:
-        """Return the values that a discovery learned about a source, by name."""
+        """Return a dict from name to value: what a discovery learned about a source."""
         return {name: json.loads(text) for name, text in self.learned_texts(collection, source).items()}
 
     def learned_as(self, collection: str, name: str) -> dict[str, Any]:
-        """Return the values learned under a name, by source, also for sources that are not configured any more."""
+        """Return a dict from source to the value learned under `name`. It has sources that are not configured, too."""
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:
-        """Return the address at which a source was last requested (`begin_at`), or None if none was recorded."""
+        """Return the address of a source that `begin_at` recorded last, or None if it recorded none."""
         address: str | None = self.learned_as(collection, _ADDRESS_NAME).get(source)
         return address
 
     def listing_begun(self, collection: str, source: str) -> int:
-        """Return the attempt with which a source's present complete listing began, or 0 if no listing is under way."""
+        """Return the first attempt of the complete listing of a source that is under way, or 0 if none is."""
         return int(self.learned_as(collection, _LISTING_NAME).get(source) or 0)
 
     def of_attempt(self, attempt: int) -> HttpRequest | None:
@@ -52,7 +52,7 @@ class RequestWriter:
         self._batch = batch
 
     def record_followed(self, collection: str, source: str, followed: Followed) -> None:
-        """Record the result of following the response of an attempt. The source is followed up to this attempt."""
+        """Record the result of following the response of an attempt, so that the next run follows only later ones."""
         self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
@@ -61,19 +61,19 @@ class RequestWriter:
             self._batch.row("learned", collection, source, name, json.dumps(learned_value), attempt)
 
     def begin_listing(self, collection: str, source: str, attempt: int) -> None:
-        """Record the attempt with which a complete listing of a source begins; 0 if it has ended or is broken off."""
+        """Record the attempt with which a complete listing of a source begins, or 0 if no listing is under way."""
         self.learn(collection, source, {_LISTING_NAME: attempt}, attempt)
 
     def end_listing(self, listing: WholeListingRow) -> None:
-        """Record a complete listing that has ended."""
+        """Record that a complete listing of a source has ended."""
         self._batch.row("whole_listing", *listing)
 
     def begin_at(self, collection: str, source: str, address: str) -> None:
-        """Record the address at which a source is requested now."""
+        """Record the address of a source in the present configuration."""
         self.learn(collection, source, {_ADDRESS_NAME: address}, 0)
 
     def offer(self, collection: str, source: str, attempt: int, offers: Iterable[Offering]) -> None:
-        """Record the offers in the response of an attempt, and their keys as known."""
+        """Record the offers in the response of an attempt, and that the source has offered their keys."""
         for number, offering in enumerate(offers):
             offset, length = offering.part or (0, -1)
             self._batch.row("offered", attempt, number, offering.key, offset, length, offering.url)
@@ -84,7 +84,10 @@ class RequestWriter:
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
-        """Record that the bytes of answers are deleted. The attempts stay; later answers are not compared with them."""
+        """Record that the bytes of answers are deleted, so that later answers are not compared with them.
+
+        The attempts stay.
+        """
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])

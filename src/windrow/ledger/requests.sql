@@ -20,8 +20,8 @@ ORDER BY attempt DESC LIMIT :limit;
 -- For `daily_shares`, `fewest` is a percentage of documents instead.
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
--- Return for each day the fewest offers in an answer of a source's list.
--- Only answers since `since` and before the attempt `before` count, and none that drifted or was not used.
+-- Return for each day the fewest offers in an answer of the list at `address`.
+-- Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq
 WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection
@@ -52,12 +52,13 @@ SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewe
 ) WHERE responses >= :least GROUP BY 1 ORDER BY 1;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
--- Return the values that a discovery learned about a source, as JSON by name, without windrow's own.
+-- Return a dict from name to value, as JSON: what a discovery learned about a source.
+-- The values that windrow itself stores are left out.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source
 AND name NOT IN ('windrow.address', 'windrow.listing');
 
 -- def learned_texts_as(collection: str, name: str) -> dict[str, str]
--- Return the value that was learned about each source under a name, as JSON by source.
+-- Return a dict from source to the value, as JSON, that was learned about it under a name.
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
 -- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
@@ -82,7 +83,7 @@ SELECT o.name FROM followed f JOIN offered o ON o.attempt = f.attempt
 WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
 
 -- def listed_addresses(collection: str, source: str, began: int) -> set[int]
--- Return the addresses of the answer `began` of a source, and of later ones, if they were followed.
+-- Return the digests of the addresses of the followed answers of a source, from the answer `began` on.
 SELECT v.address AS "address: int" FROM followed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND f.source = :source AND f.attempt >= :began;
 

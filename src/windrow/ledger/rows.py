@@ -75,14 +75,14 @@ class RequestRow(NamedTuple):
 
 
 class LoggedAttempt(NamedTuple):
-    """An attempt, and the holder of its session."""
+    """An attempt, and the process that ran its session, as `SessionOpened.holder` names it."""
 
     recorded: RecordedAttempt
     holder: str
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Return a logged attempt from the columns of the part `recorded` in attempts.sql. The last is the holder."""
+    """Return a logged attempt from the columns of the part `recorded` in attempts.sql."""
     return LoggedAttempt(recorded(row), row[-1])
 
 
@@ -99,9 +99,9 @@ def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
 
 
 class CapturedRow(NamedTuple):
-    """A capture that an attempt took from the attempt `original`, or if that is 0, from another program.
+    """A capture that `attempt` took from another attempt, `original`, or (`original` is 0) from another program.
 
-    `collection` and `source` made the original, and are empty if it is 0. `found_in` names the index in which the
+    `collection` and `source` are those of `original`, and empty if it is 0. `found_in` names the index in which the
     capture was found, and is empty if the capture was used instead of a request. `line` is the index line of another
     program's capture, made from the record if there is no index. `line` is None for captures of this workspace, for
     those that were taken down, and in rows of old versions.
@@ -137,7 +137,7 @@ class ItemKey(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """The result of following the response of an attempt: numbers of requests, offers and new (`fresh`) offers.
+    """The result of following the response of `attempt`: the numbers of requests, offers and new offers (`fresh`).
 
     `reason` is why the response could not be followed or was not used (None also if the attempt had failed). `ending`
     is the message of the discovery, or "". `findings` are JSON. `seconds` is how long following took.
@@ -185,7 +185,7 @@ class SessionRow(NamedTuple):
 
 
 class TargetCapture(NamedTuple):
-    """The capture of an attempt at a target of a takedown. `borrowed` is true if another attempt made the capture."""
+    """The capture of an attempt that a takedown removes. `borrowed` is true if another attempt made the capture."""
 
     attempt: int
     session: int

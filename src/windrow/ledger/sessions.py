@@ -1,4 +1,4 @@
-"""Record sessions and their tasks, and what rules left out; tell which facts a session reports."""
+"""Record sessions and their tasks, read what rules left out, and find the facts that a session reports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
     def reported_facts(self, session: int) -> tuple[int, int]:
-        """Return the (first, last) number of the facts that a session reports. If it reports none, last < first.
+        """Return the numbers (first, last) of the facts that the summary of a session covers. If none, last < first.
 
         A session reports its own changes, and those after the last session that ended and had a task. A killed session
         that is followed by another reports nothing, and neither does a session without a task, such as for a decision.
@@ -69,7 +69,7 @@ class SessionQueries(TypedSessions):
         ]
 
     def left_out_in_last(self, source: str) -> list[RuleCount]:
-        """Return what rules left out of a source: for each phase, in the last session with a task that did not fail."""
+        """Return what rules left out of a source. For each phase, the last session whose task did not fail counts."""
         last_sessions = {task.phase: task.session for task in self.tasks_of_source(source) if task.failed is False}
         counts = self.rule_counts(source)
         return [count for task, count in counts if task.failed is False and task.session == last_sessions[task.phase]]

@@ -16,7 +16,7 @@ SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL S
 -- The lease of a workspace: its holder, since when it is held, and when it expires unless it is renewed.
 
 -- def lease() -> LeaseRow | None
--- Return the lease, or None. A killed run leaves its lease behind.
+-- Return the lease, or None if there is none. A killed run leaves its lease behind.
 SELECT token, holder, since, expires, beat FROM lease WHERE name = 'workspace';
 
 -- name: lease_drop
@@ -42,7 +42,7 @@ FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :sessi
 SELECT seq FROM session WHERE number = :number;
 
 -- def numbers() -> dict[int, int]
--- Return the numbers that are shown to people, by session.
+-- Return a dict from the number of a session's first fact to the number that is shown to people.
 SELECT seq, number FROM session;
 
 -- name: session_next_number
@@ -104,7 +104,7 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY
 ORDER BY t.session;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
--- Return the last fact that ended a task of a phase in each session before the session `before`, by session.
+-- Return a dict from each session before `before` to the last fact in it that ended a task of a phase.
 SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GROUP BY t.session ORDER BY t.session;
 

@@ -28,7 +28,7 @@ class SqlBlock(NamedTuple):
 
 
 def read_blocks(files: Mapping[str, str]) -> list[SqlBlock]:
-    r"""Return the blocks of .sql files. `files` has the content of each file, by its stem.
+    r"""Return the blocks of .sql files. `files` is a dict from the stem of each file to its content.
 
     SQL that several statements share begins with `-- part: NAME`, and replaces `{NAME}` in a statement. A value has a
     name in the file and a number in the returned SQL, because SQLite binds tuples faster than dictionaries.

@@ -28,7 +28,10 @@ class TakenDownAddresses:
         return bool(self._addresses or self._origins)
 
     def contains(self, uri: str) -> bool:
-        """Return whether a valid address is taken down, by itself or with its origin. Its spelling does not matter."""
+        """Return whether an address, in any spelling, is taken down, by itself or with its origin.
+
+        An address that is not valid is not taken down.
+        """
         url = normalise(uri).url
         return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
 
@@ -62,9 +65,9 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `process` takes down a target (name, address, host), and make its addresses never due.
+        """Record that `process` takes down a target (name, address, host). Return the number of the tombstone.
 
-        They do not refer to captures any more. Returns the number of the tombstone.
+        The addresses of the target are never due from now on, and do not refer to captures any more.
         """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
@@ -78,7 +81,10 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Delete the host's requests, what `attempts` led to, and the outcomes of those not in `attempts_to_keep`."""
+        """Delete what the attempts of a takedown led to, and clear their outcomes.
+
+        The outcomes of `attempts_to_keep` stay. If `host` is not 0, the stored requests of its addresses are deleted.
+        """
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)
@@ -100,7 +106,7 @@ class TakedownWriter:
         execute("takedown_clear_lines", cleared_json)
 
     def _clear_services(self, attempts: Sequence[int]) -> None:
-        """Delete the requests to services for `attempts` only; assign shared ones to the first other attempt."""
+        """Delete the requests to services that only `attempts` made; assign the others to their first other attempt."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
         for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)

@@ -16,7 +16,7 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
 -- row: OpenTombstone
--- A takedown that has begun and is not done. A `shared` address is due again when the takedown is done.
+-- A takedown that has begun and is not done. `shared` is true if its address is due again when it is done.
 
 -- def open() -> list[OpenTombstone]
 -- Return the takedowns that have begun and are not done, for example because a run was killed.
@@ -67,9 +67,8 @@ FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return the digests of these attempts' bytes to which other attempts refer.
--- Those other attempts have no bytes of their own. Attempts in `gone` do not count, neither as those that refer nor as
--- those with bytes.
+-- Return the digests of those bytes of these attempts that other attempts, without bytes of their own, need.
+-- Attempts in `gone` need nothing. Bytes that an attempt at the same address, not in `gone`, also has are not needed.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
 AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)
 AND v.seq NOT IN (SELECT value FROM json_each(:gone))
@@ -77,7 +76,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record is also that of another attempt, whose `collection` and `source` are given.
+-- An attempt that refers to the same record as another attempt, with the collection and source of the other.
 -- `same_address` is whether both are at the same address.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]

@@ -14,7 +14,7 @@ class UnreadQueries(TypedUnread):
     """Queries on unread attempts and items."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
-        """Return the items that a step failed to read for a cause other than their bytes."""
+        """Return the items that a step failed to read for one of OWN_FAULTS."""
         return self.items_failed(collection, step, OWN_FAULTS)
 
 

@@ -1,7 +1,7 @@
 -- Queries on attempts and items that could not be read for a cause other than their bytes, and must be read again.
 
 -- row: UnreadDocument
--- An attempt or an item that a version of a step failed to read: why, how often in a row, and when last.
+-- An attempt or an item that `version` of a step failed to read: the reason, how often in a row, and when last.
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
@@ -29,8 +29,9 @@ AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]
--- Return the attempts that must be read again, of a source, for a reason and at some addresses.
--- An empty text, or None for `among`, means any.
+-- Return the attempts of a source that must be read again because reading them failed for a reason.
+-- An empty text means any source or any reason. `among` has digests of addresses: only attempts at these are returned,
+-- unless it is None.
 SELECT u.attempt, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
 FROM unread u JOIN attempt v ON v.seq = u.attempt
 LEFT JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host

@@ -145,7 +145,7 @@ class CaptureLedger:
         tally.seen += progress.lines
 
     def forget_missing(self, source: Source) -> None:
-        """Delete the counts of left-out lines of files that were removed from their folders, if the folders exist."""
+        """Delete the counts of lines left out of files that were removed from their folders, if the folders exist."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
             path = Path(row.name)
             if path.is_absolute() and path.parent.is_dir() and not path.exists():
@@ -153,7 +153,10 @@ class CaptureLedger:
                     writer.captures.forget_counts(row.id)
 
     def note_unusable(self, index: IndexRow, tally: CaptureTally) -> None:
-        """Note an error in `tally` if an index, read to its end, has lines and all were left out, but not by rules."""
+        """Note an error in `tally` if all lines of an index, which was read to its end, were left out as faulty.
+
+        An index without lines is not an error.
+        """
         captures = self.run.ledger.captures
         row = captures.index(index.collection, index.source, index.name)
         if row is None or row.taken or not row.seen:

@@ -79,7 +79,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Take captures from the inputs of the sources, from where the last run stopped; then follow captures."""
+        """Take the wanted captures that earlier runs did not reach in the inputs of each source, then follow them."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:
@@ -103,10 +103,6 @@ class Capturing:
         run.progress.end()
 
     def _note_fall(self, tally: CaptureTally) -> None:
-        """If far fewer captures than usual were taken, note that in the tally.
-
-        A run that was stopped or has a limit is not compared.
-        """
         run, today = self._run, now()
         if run.limit is None and not run.stopping():
             since = today - COMPARED_TIME
@@ -169,10 +165,7 @@ class Capturing:
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines, and return a selection for each page.
-
-        A line at which the rules fail is left out.
-        """
+        """Run the rules in the pool on pages of lines. Return a selection for each page, without failing lines."""
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
@@ -218,7 +211,6 @@ class Capturing:
 
 
 def _refuse_wrong_indexes(result: Selection | Reading, count: int) -> Selection | Reading:
-    """Return the result of running the rules on `count` lines, or a failed reading if it selects a line beyond them."""
     if isinstance(result, Reading) or all(0 <= index < count for index in result.wanted):
         return result
-    return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules returned a line that they did not get"),))
+    return Reading(Reason.STEP_FAILED, (Finding("WrongLine", "the rules selected a line that does not exist"),))

@@ -121,9 +121,9 @@ class ForeignCapturing:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Retry failed records (`_retry_failed`); then read the lines of indexes that were not read before.
+        """Retry failed records (`_retry_failed`), then read the new lines of the indexes and copy the wanted records.
 
-        If the source has no indexes, the records of its WARC files that were not read before are read instead.
+        If the source has no indexes, the new records of its WARC files are read instead.
         """
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES, optional=bool(inputs.cdx))]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
@@ -141,7 +141,7 @@ class ForeignCapturing:
                 self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...], *, optional: bool = False) -> Iterator[Path]:
-        """Yield files, and the files below folders with these `endings`; unless `optional`, an empty folder fails."""
+        """Yield files, and those below folders with these `endings`. Unless `optional`, an empty folder is an error."""
         for path in sorted(paths):
             if path.is_dir():
                 files = files_below(path, endings, self._report_unread)
@@ -178,7 +178,6 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        """Return the ledger's row for a file. Its identity, for `CaptureLedger.index_row`, is its size and time."""
         stat = path.stat()
         return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
@@ -212,10 +211,7 @@ class ForeignCapturing:
             self._tally.errors.append(str(error))
 
     def _choose(self, job: BlockJob, chosen: ChosenLines | Reading) -> ChosenLines:
-        """Return the lines that a job chose.
-
-        If the job failed, it is run again on parts of its lines, so that only the lines at which it fails are left out.
-        """
+        """Return the lines that a job chose. A failed job is run again on parts of its lines, down to single lines."""
         if isinstance(chosen, ChosenLines):
             return chosen
         lines, wanted, left_out, count = job.content.split(b"\n"), list[CdxLine](), list[LeftOutLines](), 0
@@ -283,11 +279,7 @@ class ForeignCapturing:
     def _locate(
         self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
     ) -> _WantedRecord:
-        """Return the wanted record of a line of `index`, with its WARC file.
-
-        The file is `path` or, if `path` is None, the file that the line names. It is None if no file or more than one
-        may be meant.
-        """
+        """Return the wanted record of a line of `index`. Without `path`, it is in the WARC file that the line names."""
         index_path = Path(index.name)
         elsewhere = line.warc
         if self._remote is None:  # two indexes may mean two files by one name, and both be missing
@@ -388,10 +380,7 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines, and set their source paths and offsets.
-
-        Return a failed reading for each record that was not received. Does nothing if the source has no remote folder.
-        """
+        """Fetch records from remote folders, and set their source paths. Return failed readings for the others."""
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures

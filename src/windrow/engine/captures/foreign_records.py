@@ -33,9 +33,9 @@ class ImportedRecord(NamedTuple):
     """A record as windrow interprets it: `interpret_record` sets exactly one of `attempt`, `skipped` and `wrong`.
 
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
-    be imported; `finding` explains it. An import sets both for an attempt too, if its bytes do not have their stated
-    digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record states
-    them. `refers` is true for a revisit whose bytes are in another record.
+    be imported; `finding` explains it. `WarcImporter` sets both for an attempt too, if its bytes do not have their
+    stated digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record
+    states them. `refers` is true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -282,7 +282,7 @@ class RecordJob(NamedTuple):
         """Read a record, and compare it with its index line.
 
         Raises ArchiveError if the record is missing, broken, too large or cannot be verified, or if it contradicts its
-        index line or its own digest. Unless it is a revisit, the digest `payload` of the result was verified.
+        index line or its own digest. Unless the record is a revisit, the digest `payload` in the result was verified.
         """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest

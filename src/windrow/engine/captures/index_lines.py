@@ -36,9 +36,9 @@ def explain_all(
 ) -> list[ExplainedCapture | IndexedCapture]:
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
-    They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
-    the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. Indexes are
-    read until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
+    The rules are run on the captures of this ledger that are in the source's inputs, and on the first _MAX_LINES lines
+    about the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. Indexes
+    are read until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
         *explain_captures(ledger, collection, source, options, hash64(url))
@@ -53,7 +53,7 @@ def explain_all(
 
 
 def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> list[RuleRow]:
-    """Return how many records in the WARC files of a source were left out, by reason and rule.
+    """Count by reason and rule the records in the WARC files of a source that were left out.
 
     Records that are not captures are not counted. Return [] if the source has indexes, or no WARC files.
     """

@@ -128,7 +128,10 @@ LONGEST_WAIT = 60.0
 """The longest pause, in seconds. If the server asks for a longer one, only the next run requests the record again."""
 
 MAX_FAILURES = 16
-"""After so many failures in a row, the run requests no more of the source. Missing and short files do not count."""
+"""The number of failures in a row after which a run requests no more records of a source.
+
+Files that are missing or too short do not count.
+"""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
 """The bytes of the first part of a record of unknown length, and the factor by which each next part is larger."""

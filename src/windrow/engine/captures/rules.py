@@ -68,10 +68,11 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield `outcome`, the result for `lines`, or, if it is a failed reading, the outcomes of running rules on parts.
+    """Yield `outcome`, the result of the rules for `lines`. If it is a failed reading, yield the results for parts.
 
-    `run` takes a list of parts and returns an outcome for each. A part whose outcome is a failed reading is divided
-    again, down to single lines. Each outcome is yielded with the index of its first line in `lines`.
+    `run` runs the rules: it takes a list of parts of `lines` and returns a result for each. A part whose result is a
+    failed reading is divided again, down to single lines. Each result is yielded with the index of its first line in
+    `lines`.
     """
     if len(lines) == 1 or not isinstance(outcome, Reading):
         yield 0, outcome
@@ -140,7 +141,6 @@ class IndexRules:
         return [line for line in lines if self.is_wanted(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
-        """Return why all lines of this line's kind are left out, or None if the rules must decide on each line."""
         if self._skip_kind is None:
             return None
         try:
@@ -198,9 +198,9 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on captures of an address, and return the results.
+    """Run a source's rules again on those captures of an address that are in its inputs, and return the results.
 
-    These are the captures that are in the source's inputs. `address` is the digest of the address.
+    `address` is the digest of the address.
     """
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:

@@ -41,7 +41,7 @@ class SharedAnswers:
             )
 
     def remaining_pause(self, source: Source, origin: str) -> float:
-        """Return the seconds that a source must still wait since another collection requested an origin, or 0."""
+        """Return how many seconds a source must wait because another collection requested an origin, or 0."""
         last_request = self.last_request(origin)
         if not last_request:
             return 0.0
@@ -49,7 +49,7 @@ class SharedAnswers:
         return max(0.0, last_request + delay - now().timestamp())
 
     def last_request(self, origin: str) -> float:
-        """Return the UNIX time of another collection's last request to an origin, or 0 if it got none."""
+        """Return the UNIX time of the last request of another collection to an origin, or 0 if there was none."""
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
@@ -68,7 +68,7 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return, by the digest of each address, the latest response that other collections received in this session.
+        """Return a dict from digest of an address to the latest response that other collections got in this session.
 
         `requests` has the stored requests of addresses, by the same digests. Addresses that are not requested by a
         plain GET are left out, and so are responses that this source may not use.

@@ -104,7 +104,7 @@ ReadingLimit = Callable[[int], AbstractContextManager[None]]
 
 
 def site_at(site: Site, origin: str) -> Site:
-    """Return an origin with the connection settings of a site. Only the site's own origin gets its login."""
+    """Return `site` with `origin` in place of its own origin. If the two differ, the result has no login."""
     address = parts(f"{origin}/")
     other_site = replace(site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
     return other_site if parts(site.address("/")).origin == origin else replace(other_site, username="", secret=None)
@@ -174,7 +174,10 @@ class ArchivingClient:
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive its response. The attempt has the errors of the transfer or of what is sent."""
+        """Make one request, and archive its response.
+
+        The attempt has failed if the transfer fails, or if a document to send cannot be read.
+        """
         request = job.request or GET
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()
@@ -221,10 +224,7 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, and archive the response. A GET is conditional if the address has validators.
-
-        `upload` is the body of a request that sends documents; for other requests, it is None.
-        """
+        """Send a request, and archive the response. A GET is conditional if the address has validators."""
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}
@@ -248,10 +248,7 @@ class ArchivingClient:
     def _keep_reply(
         self, attempt: Attempt, sink: CaptureSink, reply: ClientResponse, bounds: ResponseLimits, job: FetchJob
     ) -> CrawlResult:
-        """Archive a response, unless it may repeat a secret.
-
-        The result has the decoded body if the status is a success and the body can be used.
-        """
+        """Archive a response, unless it may repeat a secret."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
@@ -273,7 +270,8 @@ class ArchivingClient:
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
             message = (
-                "the response was not kept, since it may contain the secret, compressed although that was not requested"
+                "the response was not kept: it is compressed, although that was not requested,"
+                " and may contain the secret"
             )
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
@@ -288,7 +286,6 @@ class ArchivingClient:
         return CrawlResult(attempt, fields, body)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
-        """Return whether a compressed response contains a secret, or may contain one because it cannot be decoded."""
         assert self._secrets is not None
         limits = self._archive.limits
         try:
@@ -349,7 +346,7 @@ class RedirectChains:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return the event of an attempt. If HOPS redirects in a row led to it, its own redirect is not followed."""
+        """Return `event`. If HOPS redirects in a row led to its address, a further redirect is moved to `left_out`."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

@@ -40,7 +40,10 @@ MIN_PER_HOST = 8
 """The lowest number to which MAX_PER_HOST is reduced, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time that a run waits for a busy service, in seconds. Later requests are left to the next run."""
+"""The longest time that a run waits until a request to a service is due, in seconds.
+
+Requests that are due later are left to the next run.
+"""
 
 _NEVER_CAPTURED = KnownCapture()
 
@@ -233,7 +236,7 @@ class CrawlDispatcher:
         tally.handed_out += len(addresses)
 
     def _requests_at(self, host: _Host, addresses: Sequence[DueAddress]) -> dict[int, HttpRequest]:
-        """Return the stored requests of addresses, by digest, with the places of the documents that they send."""
+        """Return a dict from digest of an address to its stored request, with the places of the documents it sends."""
         if self._follower is None and service_of(host.source) is None:
             return {}
         run = self._run
@@ -328,10 +331,7 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source with their new hosts, except those that are taken down, and apply their hints.
-
-        `via` is the address at which they were found, or 0 for seeds.
-        """
+        """Store addresses of a source with their new hosts, except those that are taken down, and apply their hints."""
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             if self._taken_down is not None and self._taken_down.has_found(url):

@@ -63,7 +63,10 @@ class OriginCrawler:
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules, with up to `parallel` requests at a time. A host or a service has one `queue`."""
+        """Walk by the crawl rules, with up to `parallel` requests at a time.
+
+        All origins of a host share one `queue`; a service has a queue of its own.
+        """
         self._walk = walk
         self._parallel = parallel
         self._end: BatchBroken | None = None  # why the walk ends
@@ -186,10 +189,7 @@ class OriginCrawler:
         return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request after the pause of the host, unless the walk ends in the pause.
-
-        Without parallel requests, the origins of the host take turns.
-        """
+        """Make one request after the pause of the host, unless the walk ends in the pause."""
         async with self._queue.lock:
             wait = self._queue.remaining()
             if wait and (end := await self._pause(wait)):
@@ -352,9 +352,5 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with `pause` as its `wait`, or without a `wait` if `pause` is short.
-
-    If `pause` is None, the `wait` stays.
-    """
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)

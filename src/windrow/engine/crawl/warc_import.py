@@ -142,7 +142,6 @@ class WarcImporter:
         run.progress.end()
 
     def _tally_of(self, source: str) -> _Tally:
-        """Return the counts of a source; open its task if it has none in this run."""
         if source not in self._tallies:
             self._tallies[source] = _Tally(self._run.open_task(self._phase, source))
         return self._tallies[source]
@@ -219,10 +218,7 @@ class WarcImporter:
         return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
-        """Store and count the records of a batch as attempts, and return a finding for each faulty record.
-
-        Records of addresses that were taken down are erased in the file instead.
-        """
+        """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
         findings: list[Finding] = []
         batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
@@ -254,7 +250,7 @@ class WarcImporter:
             verified_digest = verify_stated_digest(self._run.archive / file.warc, record, self._run.limits)
         except ArchiveError as error:
             reason = error.reason or Reason.DIGEST_MISMATCH
-            finding = Finding(reason.class_name, f"{error}; revisits do not get its bytes", Level.WARN)
+            finding = Finding(reason.class_name, f"{error}; its bytes are not used for revisits", Level.WARN)
             return imported._replace(payload="", finding=finding, wrong=reason)
         return imported._replace(payload=verified_digest)
 
@@ -315,10 +311,7 @@ class WarcImporter:
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
-    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response.
-
-    Only a long sequence of requests without responses is divided.
-    """
+    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response."""
     batch: _Batch = []
     for record in records:
         batch.append(record)

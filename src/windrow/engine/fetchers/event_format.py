@@ -1,4 +1,4 @@
-"""The format in which fetchers send events to the engine: MessagePack, read by the declarations of the events' classes.
+"""The format in which fetchers send events to the engine: MessagePack, decoded to the types that events declare.
 
 A fetcher process may have been taken over, so its messages can have any bytes. What is decoded is always an event whose
 fields have their declared types, numbers that the ledger can store, and (except names in listings) UTF-8 texts.
@@ -54,7 +54,6 @@ def decode_events(message: bytes) -> list[Event]:
 
 
 def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
-    """Return an event with all names of files and folders converted. Events about attempts have none."""
     match event:
         case ListedEntries(batch, entries):
             return ListedEntries(batch, tuple(_convert_entry(entry, convert) for entry in entries))
@@ -65,7 +64,7 @@ def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
 
 
 def _convert_entry(entry: ListingEntry, convert: Callable[[str], str]) -> ListingEntry:
-    """Return an entry with its names converted. A size that the ledger cannot store is one that is refused."""
+    """Return an entry with its names converted. A greater size than MAX_INTEGER becomes one that is refused later."""
     size = None if entry.size is None else min(entry.size, MAX_INTEGER + 1)
     return entry._replace(folder=convert(entry.folder), name=convert(entry.name), size=size)
 

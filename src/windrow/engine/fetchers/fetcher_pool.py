@@ -97,7 +97,6 @@ class _RunningFetcher:
         self._outbox.put(bytes(ForkingPickler.dumps(message)))
 
     def _send_queued(self) -> None:
-        """Send queued messages until the process is told to end or has died."""
         with suppress(OSError):
             message = b""
             while message != _END_MESSAGE:
@@ -211,10 +210,7 @@ class FetcherPool:
         return events
 
     def _remove_dead(self, member: _RunningFetcher, problem: str = "") -> list[Event]:
-        """Remove a dead process, and return the end of each of its unfinished batches.
-
-        `problem` says why a message of the process was refused, and is empty if none was.
-        """
+        """Remove a dead process, and return the end of each of its unfinished batches."""
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)
@@ -235,7 +231,7 @@ class FetcherPool:
         return received
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the processes once they have finished their files, or after _CLOSE_SECONDS; if `at_once`, kill them."""
+        """End the processes. Kill those that have not ended after _CLOSE_SECONDS; if `at_once`, kill them all now."""
         deadline = time.monotonic() + (0.0 if at_once else _CLOSE_SECONDS)
         for member in self._members.values():
             member.send(None)

@@ -74,7 +74,7 @@ class TransferProgress(NamedTuple):
 
 
 class ListedEntries(NamedTuple):
-    """Entries of a site's folders."""
+    """Some of the entries of the folders that a batch lists."""
 
     batch: int
     entries: tuple[ListingEntry, ...]

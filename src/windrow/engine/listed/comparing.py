@@ -146,7 +146,6 @@ class _Comparison:
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
-        """Return the digest of the end of the archived file, or "" if it cannot be read."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:

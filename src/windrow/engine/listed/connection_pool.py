@@ -117,7 +117,7 @@ class PacedConnection(Connection):
 
 
 class ConnectionPool:
-    """Idle connections by site, and the remaining jobs of each batch. Threads of several batches use it."""
+    """The idle connections to each site, and the remaining jobs of each batch. Threads of several batches use it."""
 
     def __init__(self) -> None:
         self._pacer = RequestPacer()
@@ -153,7 +153,7 @@ class ConnectionPool:
                 jobs.halted = True
 
     def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
-        """Return the connection, limited to the pace of the batch. If the batch has no pace, it is unchanged."""
+        """Return `connection`, limited to the pace of the batch, or unchanged if the batch has no pace."""
         return PacedConnection(connection, self._pacer, host_name(batch.site), batch.pace) if batch.pace else connection
 
     def give_back(self, site: Site, connection: Connection) -> None:

@@ -268,7 +268,6 @@ class Fetching:
             self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
     def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
-        """Record that the attempt under way at a file failed, with the reason and the message of `broken`."""
         run, file = self._run, wanted_file.due.item.id
         job = wanted_file.source_jobs[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
@@ -293,7 +292,6 @@ class Fetching:
             self._leave_source(writer, state, broken)
 
     def _leave_source(self, writer: LedgerWriter, state: _SourceState, broken: BatchBroken) -> None:
-        """Stop requesting a source in this run, and queue its waiting files for the next sources that list them."""
         self._close_source(state, broken, writer)
         for file in self._queue.remove_source(state.source.name):
             if file.attempt:

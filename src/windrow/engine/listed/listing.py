@@ -200,7 +200,6 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 
 
 def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
-    """Count the entries that are neither the file nor the checksum file of an offer."""
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:
@@ -265,7 +264,7 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file if it is new or has changed. `known` is the last one, or None."""
+    """Record a source's offer of a known file if it is new or has changed. `known` is its last offer, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.

@@ -29,7 +29,7 @@ PAGE_SIZE = 500
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The maximum number of files in a batch, and the minimum, unless fewer wait or MAX_BATCH_BYTES is reached.
+"""The maximum and the minimum number of files in a batch. If MAX_BATCH_BYTES is reached or few wait, it has fewer.
 
 A connection is idle between two batches.
 """

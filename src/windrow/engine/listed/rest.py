@@ -100,7 +100,7 @@ class OriginPauses:
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def record_pause(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
-        """Record a pause of `seconds` that a site's server asked for, unless it is None or too short to be recorded."""
+        """Record that a site's server asked for a pause of `seconds`. None, and short pauses, are not recorded."""
         if not seconds or seconds < MIN_RECORDED_PAUSE_SECONDS:
             return
         origin = _origin(site)

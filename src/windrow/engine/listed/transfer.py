@@ -93,10 +93,7 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List folders, fetch files, and return the connection's state.
-
-    Raises a TransportError if a folder cannot be listed, and TerminalFailure if all folders are missing.
-    """
+    """List folders, fetch files, and return the connection's state."""
     missing_folders = 0
     for folder in batch.folders:
         try:

@@ -303,10 +303,7 @@ def follow(
 
 
 def _checked_offers(offers: Sequence[Offering]) -> tuple[Offering, ...]:
-    """Return offers with keys and addresses that databases can store.
-
-    Raises StepError if a key is empty or too long.
-    """
+    """Return offers with keys and addresses that databases can store."""
     for offer in offers:
         if not offer.key or len(offer.key) > _MAX_KEY_LENGTH:
             raise StepError(
@@ -319,10 +316,6 @@ def _checked_offers(offers: Sequence[Offering]) -> tuple[Offering, ...]:
 
 
 def _count_unrequested(other_origins: Sequence[str], invalid_count: int, url: str) -> Iterator[LeftOutCount]:
-    """Yield a count of the requests to other origins, and a count of the invalid requests, unless these are 0.
-
-    `url` is the address of the answer that names the requests.
-    """
     if other_origins:
         yield LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(other_origins), other_origins[0])
     if invalid_count:

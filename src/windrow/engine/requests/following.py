@@ -55,7 +55,7 @@ AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 
 
 class FollowOutcome(NamedTuple):
-    """The result of following a response of a source from `url`.
+    """The result of following the response that `source` received from `url`.
 
     `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
     `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
@@ -93,7 +93,7 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue where the last run stopped, and repeat what earlier runs could not follow if it is due again."""
+        """Continue where the last run stopped, and follow again what earlier runs could not follow and is due now."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -178,7 +178,6 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool, or a failed reading if the discovery cannot have returned this result."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.ledger.typed.requests import DailyYield
 
 COMPARED_TIME = timedelta(days=60)
-"""The maximum age of what is compared with the present run: answers of a list, or captures or pages of a source."""
+"""The maximum age of the answers of a list, or the captures or pages of a source, with which a run is compared."""
 
 _MIN_DAYS = 5  # with earlier answers
 _MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
@@ -19,7 +19,7 @@ MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 class YieldWords(NamedTuple):
-    """The words of a message about a fall: the verb for what is given `now`, the verb for `before`, and the unit."""
+    """The words for a message of `describe_fall`: the verb for `now`, the verb for `before`, and the unit."""
 
     now: str
     before: str

@@ -23,7 +23,7 @@ MAX_UNANSWERED = 8
 """The number of requests in a row without an answer after which a service is given up for the run."""
 
 LAST_ATTEMPTS = 50
-"""The number of latest attempts at a request among which its answer is searched for."""
+"""The maximum number of attempts at a request that are searched for its answer, from the latest one back."""
 
 _MINUTE, _DAY = 60, 86_400
 _REFUSAL_SECONDS = 90  # the pause before a refused request is repeated: longer than a run waits for a service
@@ -164,10 +164,10 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Count the latest attempts at a request that failed for a final reason, one after another.
+    """Count how many attempts at a request in a row, from the latest one back, failed for a final reason.
 
-    `reasons` has the reasons of its attempts, the newest first, and None for an attempt that did not fail.
-    SITE_GIVEN_UP neither counts nor ends the row, since the request was not made.
+    `reasons` has the reasons of the attempts, the latest first, and None for an attempt that did not fail. An attempt
+    with SITE_GIVEN_UP is skipped, since the request was not made.
     """
     count = 0
     for reason in reasons:
@@ -239,6 +239,6 @@ REQUEST_CRAWL = Crawl(
 def crawl_of(collection: Collection) -> Crawl | None:
     """Return how a collection's addresses are requested: its own crawl or REQUEST_CRAWL.
 
-    It is None if files are listed.
+    Return None if the collection lists files.
     """
     return None if isinstance(collection.discovery, Listing) else collection.crawl or REQUEST_CRAWL

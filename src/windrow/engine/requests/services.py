@@ -115,9 +115,10 @@ class ServiceRequests:
                 writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
-        """Return the answers that an attempt waits for, by the names of its requests, or None if one is missing.
+        """Return a dict from the name of each request in `waits` to its answer, or None if an answer is missing.
 
-        If a service had no address and has one now, the step must ask it; then the answers that exist are returned.
+        If a service of `waits` had no address and has one now, the step must run again to ask it. Then the answers that
+        exist are returned.
         """
         unsent = {wait.name for wait in waits if not wait.address}  # names of services
         latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""The numbers of architectures in seccomp, by `platform.machine()`."""
+"""A dict from a value of `platform.machine()` to the number of this architecture in seccomp."""
 
 _CALLS = {
     # reading and writing of open files
@@ -64,10 +64,7 @@ _CLONE3 = (435, 435)
 
 
 def _conditional_calls(process: int) -> dict[str, tuple[tuple[int, int], tuple[_Condition, ...]]]:
-    """Return by name the calls that are allowed under conditions, each with its numbers and its conditions.
-
-    All conditions of a call must be met. `process` is the process ID of the caller.
-    """
+    """Return a dict from each call that is allowed under conditions to its numbers and its conditions."""
     is_own = _Condition(_FIRST, _ALL_BITS, (process,))
     return {
         "fcntl": ((72, 25), (_Condition(_SECOND, _ALL_BITS, _FILE_COMMANDS),)),

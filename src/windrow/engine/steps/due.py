@@ -35,7 +35,10 @@ class Due(NamedTuple):
 
 
 def due(ledger: Ledger, collection: Collection, step: str, status: Status = Status.PENDING) -> Iterator[Due]:
-    """Yield the items with a status at a step, by rank. Items that change meanwhile may be missed or repeated."""
+    """Yield the items that have a status at a step, in the order of their ranks.
+
+    Items that change meanwhile may be missed or repeated.
+    """
     last_rank, last_item = "", 0
     while True:
         due_rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE_SIZE)

@@ -46,9 +46,9 @@ END_SECONDS = 10.0
 START_SECONDS = 60.0
 """The lowest limit of CPU time for a worker that is not ready to read documents yet, in seconds."""
 MESSAGE_SECONDS = 60.0
-"""The time in which a worker must send the remainder of a message, in seconds. It is also a margin of its CPU time."""
+"""The time for sending the remainder of a message, in seconds. It is also added to the limit of a worker's CPU time."""
 MESSAGE_SHARE = 4
-"""A worker's memory limit divided by this is the maximum length of its messages. Unpacked, a message takes more."""
+"""A worker's message may be as long as its memory limit divided by this number. Unpacked, it takes more memory."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
@@ -208,10 +208,7 @@ class _Worker:
         self.process.kill()
 
     def _find_current_job(self) -> int:
-        """Return the number of the job that the worker shows, or the previous number if the new one cannot be true.
-
-        Only a number that is higher, and of a job that was sent, can be true.
-        """
+        """Return the number of the job that the worker shows, or the previous number if the new one cannot be true."""
         number = self._current_job.numbers[0]
         if self._shown_job < number < self._sent_jobs:
             self._shown_job = number

@@ -1,4 +1,4 @@
-"""Restrict this process before it reads or receives what is not trusted: its privileges, files, network and programs.
+"""Restrict the privileges, files, network and programs of this process, before it reads or receives untrusted data.
 
 Three mechanisms of Linux are used, which do not need root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp
 filter (3.5). A mechanism that the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.
@@ -36,7 +36,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # calls of Landlock,
 _PATH_BENEATH, _GET_VERSION = 1, 1  # the type of a rule, and a flag of _CREATE_RULESET
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""The rights over files that Landlock knows, as bits, by the first version that knows them."""
+"""A dict from a version of Landlock to the rights over files that it knows, as bits."""
 _NET_VERSION, _SCOPE_VERSION = 4, 6  # the first versions of Landlock with _NET_RIGHTS and with _SCOPES
 _NET_RIGHTS, _SCOPES = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals to processes outside
 _RENAME_VERSION = 2  # before it, Landlock refuses all renames from one folder to another
@@ -225,9 +225,9 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "share memory with other programs": lambda _folder: _call("shmget", 0, 0, 0),
     "make a namespace": lambda _folder: _call("unshare", _NEW_USER_SPACE),
 }
-"""Functions that do what a worker must not be able to do, by the name of the act."""
+"""A dict from the name of an act that a worker must not be able to do to a function that does it."""
 _FETCHER_ACTS = ("write a file", "run a program")
-"""The names of the acts that a fetcher must not be able to do either: it may not write outside the archive."""
+"""The names of those acts that a fetcher must not be able to do: it may not write outside the archive."""
 
 
 def _open_null() -> int:

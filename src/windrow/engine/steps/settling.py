@@ -37,10 +37,10 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorde
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
-"""The maximum number of attempts that are read before all of them are written to the store, which bounds memory."""
+"""The maximum number of attempts that are read and not yet written to the store. It bounds memory."""
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
-"""The answers that attempts wait for, by the attempt's number and the name of the request in the step's result."""
+"""A dict from attempt to the answers that it waits for, each under the name of its request in the step's result."""
 
 
 class Settling:
@@ -127,7 +127,7 @@ class Settling:
             store.set_reader_version(step.version)
         elif (old_version := store.reader_version()) and old_version != step.version:
             message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; to read"
-            message += f" the documents again that version {old_version} read: windrow replay"
+            message += f" again the documents that version {old_version} read: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
@@ -152,7 +152,6 @@ class Settling:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        """Settle attempts that an earlier run could not read. Their documents are read one by one."""
         for start in range(0, len(attempts), PAGE_SIZE):
             # Attempts that this run has settled already are not in `_unread` any more.
             unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
@@ -234,10 +233,7 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes.
-
-        Then the bytes of unarchived answers are deleted, unless an attempt waits for the answer.
-        """
+        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
@@ -263,7 +259,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step with answers. It fails if there are no bytes, or if it repeats only answered requests."""
+        """Repeat the step with answers. A step that gets no bytes, or only repeats answered requests, has failed."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)
@@ -279,7 +275,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return answers that only have a reason for attempts about whose records services must not be asked."""
+        """Return the reasons why services must not be asked about the records of a page, as answers without bytes."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
@@ -401,7 +397,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update the due times of addresses of a crawl with intervals, from content checks and the ends of validity."""
+        """If the crawl has intervals, update when addresses are due, from content checks and the ends of validity."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
@@ -455,12 +451,11 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return why windrow failed to read a document, or None if it was read or is itself at fault."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _why_unread(self, settled: SettledAttempt) -> Reason | None:
-        """Return why a document was not read completely, or None if it was or is itself at fault."""
+        """Return why a document was not read completely. Return None if it was, or if it is itself at fault."""
         return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
 
     def _read_again(self) -> None:
@@ -491,7 +486,6 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
 
 
 def _until_deferred(attempts: Iterable[RecordedAttempt], deferred: Sequence[object]) -> Iterator[RecordedAttempt]:
-    """Yield attempts until the caller has added a page to `deferred`."""
     for attempt in attempts:
         yield attempt
         if deferred:

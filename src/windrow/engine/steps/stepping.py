@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count what was read of the document at `url` but not kept: by cap if it is CAPPED, otherwise by reason."""
+        """Count what was read of the document at `url` but not kept. Skips with CAPPED are counted by cap."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
@@ -141,7 +141,7 @@ PAGE_SIZE = 256
 LOAD_BATCH_SIZE = 8
 """The number of jobs of a Load or Judge step that are sent to a worker together."""
 READ_AHEAD = 4096
-"""The maximum number of items that are read from the ledger before all of them are recorded, which bounds memory."""
+"""The maximum number of items that were read from the ledger and have no recorded result yet. It bounds memory."""
 
 
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:
@@ -226,7 +226,6 @@ def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
 
 
 def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that are due again because earlier runs could not read them for a cause outside the items."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     now = run.clock()

@@ -39,7 +39,7 @@ def next_try(document: UnreadDocument) -> datetime | None:
 
 
 def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
-    """Return whether a run reads a document again now. `version` is the version of its step in this run."""
+    """Return whether a run reads a document again now. `version` is the version of the step in this run."""
     due_at = next_try(document)
     return document.version != version or (due_at is not None and due_at <= now)
 
@@ -82,7 +82,7 @@ class UnreadAttempts:
     """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the attempts that earlier runs could not read in a phase. `version` is that of its step in this run."""
+        """Load the attempts that earlier runs could not read in a phase. `version` is that of the step in this run."""
         self._collection = collection
         self._phase = phase
         self._version = version

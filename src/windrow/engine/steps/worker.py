@@ -116,10 +116,6 @@ class JobRunner:
         return result
 
     def _finding_of(self, error: Exception) -> Finding:
-        """Return a finding that describes an error.
-
-        If the sandbox may have caused it, the message names the setting `run.sandbox`.
-        """
         finding = _finding_of(error)
         is_refusal = isinstance(error, OSError) or isinstance(error.__cause__, PermissionError)
         return replace(finding, message=f"{finding.message}; {REFUSED_RIGHT}") if is_refusal else finding

@@ -1,4 +1,4 @@
-"""Written by `make queries` from addresses.sql: change that, and run it again."""
+"""Written by `make queries` from addresses.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -171,9 +171,9 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def own_or_captured_host(self, origin: str, collection: str, source: str) -> int | None:
-        """Return the number of a source's host with this origin or, without one, of a captured host, or None.
+        """Return the number of a source's host with this origin. If it has none, return a captured host's, or None.
 
-        A captured host is one of the same collection and origin that is known only from captures of others.
+        A captured host has the same collection and origin, and is known only from captures of others.
         """
         value: int | None = self._database.value("addresses.own_or_captured_host", origin, collection, source)
         return value
@@ -193,7 +193,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 
     def rests(self, now: int) -> dict[str, int]:
-        """Return the times after `now` until which origins asked not to be requested, by origin."""
+        """Return a dict from origin to the time, after `now`, until which it asked not to be requested."""
         return dict(self._database.rows(tuple, "addresses.rests", now))
 
     def found_after(self, collection: str, after: int, limit: int) -> list[FoundAddress]:
@@ -234,7 +234,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.column("addresses.next_of_source", until, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
-        """Return whether a collection has the address with this hash."""
+        """Return whether a collection has the address with this digest."""
         return bool(self._database.value("addresses.is_known", collection, digest))
 
     def get(self, collection: str, digest: int) -> AddressRow | None:
@@ -252,9 +252,10 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 
     def host_states(self, source: str, host_name: str, now: int) -> list[HostState]:
-        """Return the hosts of a source, or the hosts with a host name and any port whose scheme is HTTP or HTTPS.
+        """Return the hosts of `source` (empty: of all sources) whose host name is `host_name` (empty: all hosts).
 
-        `source` or `host_name` may be empty, which means any. Addresses are counted as due or not at the time `now`.
+        A host name means all of its ports, and the schemes HTTP and HTTPS. Addresses are counted as due or not at
+        `now`.
         """
         return self._database.rows(_make_host_state, "addresses.host_states", now, source, host_name)
 
@@ -294,9 +295,9 @@ class TypedAddresses(LedgerQueries):
         return value
 
     def request_rows(self, host: int, digests: Sequence[int]) -> dict[int, RequestRow]:
-        """Return the stored requests of a host's addresses with these digests, by digest.
+        """Return a dict from digest to the stored request of the address of a host with this digest.
 
-        An address without a stored request is requested by a plain GET.
+        An address that is not in the dict is requested by a plain GET.
         """
         rows = self._database.rows(RequestRow._make, "addresses.request_rows", host, json.dumps([*digests]))
         return {row[0]: row for row in rows}

@@ -1,4 +1,4 @@
-"""Written by `make queries` from attempts.sql: change that, and run it again."""
+"""Written by `make queries` from attempts.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -116,7 +116,10 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with the same status and reason, and the `latest` of their addresses, or ""."""
+    """The number of attempts at a host with the same status and reason.
+
+    `latest` is the address of the last of them, or "" if all of them were for robots.txt.
+    """
 
     reason: Reason | None
     status: int | None
@@ -245,7 +248,7 @@ class TypedAttempts(LedgerQueries):
         return self._database.first(_make_attempt_row, "attempts.get", attempt)
 
     def open(self) -> list[OpenAttempt]:
-        """Return the attempts at listed files that have no end and that no other attempt at the file followed."""
+        """Return the last attempt at each listed file whose last attempt has no end."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
 
     def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
@@ -253,17 +256,21 @@ class TypedAttempts(LedgerQueries):
         return self._database.rows(_make_attempt_count, "attempts.ended_between", facts[0], facts[1])
 
     def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
-        """Return the latest complete capture of each file, by file. Files without one are left out."""
+        """Return a dict from file to its latest complete capture. Files without one are left out."""
         rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def by_source(self) -> dict[str, SourceCounts]:
-        """Return counts of the ended attempts at listed files, by source."""
+        """Return a dict from source to the counts of its ended attempts at listed files."""
         rows = self._database.rows(SourceCounts._make, "attempts.by_source")
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Count the sessions with a failed attempt that began after the last decision to retry its file, by file."""
+        """Return a dict from file to the counts of the sessions with a failed attempt at it.
+
+        Attempts that began before the last decision to retry the file do not count. A file without such a session is
+        left out.
+        """
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
@@ -312,7 +319,7 @@ class TypedAttempts(LedgerQueries):
         )
 
     def seconds_by_origin(self, collection: str) -> dict[str, float]:
-        """Return the average response time of each origin to a collection in seconds, by origin."""
+        """Return a dict from origin to the average time, in seconds, of its responses to a collection."""
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:

@@ -1,4 +1,4 @@
-"""Written by `make queries` from captures.sql: change that, and run it again."""
+"""Written by `make queries` from captures.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class CaptureRow(NamedTuple):
-    """A capture for an index: the address, the record's date as the ledger writes it, and its place."""
+    """A capture to be listed in an index of the archive: its address, date (as the ledger writes it) and place."""
 
     address: str
     at: str
@@ -120,11 +120,11 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return the first place where the bytes of a listed file have this digest, or None."""
+        """Return the place of the first complete capture of a listed file with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the place of the first record with bytes of an address that have this digest, or None."""
+        """Return the place of the first record of an address that has bytes with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
@@ -132,7 +132,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.payload", digest)
 
     def promised(self) -> dict[str, int]:
-        """Return the minimum length of each file of the archive, by file: the end of its last record on the ledger.
+        """Return a dict from file of the archive to its minimum length: the end of its last record on the ledger.
 
         Erased records count too, unless they are in a file of responses that are not archived.
         """
@@ -150,16 +150,16 @@ class TypedCaptures(LedgerQueries):
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
-        """Yield every capture whose record has its bytes, and is not that of another attempt, file by file.
+        """Yield the captures whose record has bytes, file by file.
 
-        Captures of failed attempts at listed files are left out.
+        Captures of failed attempts at listed files are left out, and so are those that were taken from another attempt.
         """
         return self._database.stream(HeldCapture._make, "captures.held")
 
     def after(
         self, attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
     ) -> list[RecordedAttempt]:
-        """Return the archived responses after an attempt whose status is 2xx, or 304 if known bytes are kept, in order.
+        """Return the archived responses of attempts after `attempt`, in order, with status 2xx, or 304 for known bytes.
 
         `origins` has pairs of the collection and source whose responses are wanted; an empty source means any.
         Responses with a status in `statuses` are returned too. To continue, pass the last `seq` as `attempt`.
@@ -185,7 +185,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
     def left_out_by_source(self) -> list[LeftOutRow]:
-        """Return how many lines of indexes and records of WARC files were left out, by source and reason."""
+        """Count by source and reason the lines of indexes, and the records of WARC files, that were left out."""
         return self._database.rows(_make_left_out_row, "captures.left_out_by_source")
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
@@ -200,16 +200,16 @@ class TypedCaptures(LedgerQueries):
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return at most `limit` of a source's index lines after the place `after` whose record could not be read.
+        """Return at most `limit` failed index lines of a source, after the place `after`, in the order of places.
 
-        A line is returned if reading failed for one of `reasons`, or if its address is due next (1).
+        They failed for one of `reasons`, or their address is due next (1).
         """
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
         )
 
     def failed_by_source(self) -> dict[str, int]:
-        """Return the numbers of wanted index lines whose record could not be read, by source."""
+        """Return a dict from source to the number of its wanted index lines whose record could not be read."""
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:
@@ -223,7 +223,7 @@ class TypedCaptures(LedgerQueries):
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return index lines about a digest whose records could not be read.
+        """Return at most `limit` index lines whose record could not be read, and that are about a digest.
 
         The digest is in the line, or in the message of the failure.
         """
@@ -232,7 +232,7 @@ class TypedCaptures(LedgerQueries):
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
         """Return the latest response that another collection kept from an address after the fact `since`, or None.
 
-        With the number of a session as `since`, two collections on one site can request each page once in the session.
+        If `since` is the number of a session, a collection can use the response that another one got in this session.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 

@@ -1,4 +1,4 @@
-"""Written by `make queries` from imports.sql: change that, and run it again."""
+"""Written by `make queries` from imports.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 

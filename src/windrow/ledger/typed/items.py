@@ -1,4 +1,4 @@
-"""Written by `make queries` from items.sql: change that, and run it again."""
+"""Written by `make queries` from items.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from windrow.reasons import Reason
 class DueRow(NamedTuple):
     """A listed file or a member that waits for a step or failed at it, and the capture that is, or contains, the item.
 
-    `capture` is the digest of the capture, `size` its size. Its fields are empty or None if there is no capture.
+    `capture` is the digest of the capture, `size` its size. `capture`, `size` and `source` are empty or None without
+    one.
     """
 
     item: int
@@ -363,14 +364,14 @@ class TypedItems(LedgerQueries):
     """The queries of items.sql."""
 
     def due(self, collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]:
-        """Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
+        """Return at most `limit` items that have a status at a step, in the order of their ranks.
 
-        `after` is the rank and the number of the item after which they begin.
+        `after` has the rank and the number of the item after which they begin.
         """
         return self._database.rows(_make_due_row, "items.due", collection, step, status, after[0], after[1], limit)
 
     def count_due(self, collection: str) -> dict[str, int]:
-        """Count the items of a collection that wait for each step, by step."""
+        """Return a dict from step to the number of a collection's items that wait for it."""
         return dict(self._database.rows(tuple, "items.count_due", collection))
 
     def pending(self, item: int) -> PendingStep | None:
@@ -386,7 +387,10 @@ class TypedItems(LedgerQueries):
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
     def number(self, collection: str, key: str, attempt: int) -> int | None:
-        """Return the number of the item with a key that an attempt fetched, or None. For a file, `attempt` is 0."""
+        """Return the number of the member with a key that an attempt fetched, or None.
+
+        If `attempt` is 0, return that of the listed file or imported WARC file with this key.
+        """
         value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
@@ -399,11 +403,11 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_step_count, "items.read_between", facts[0], facts[1])
 
     def named_between(self, collection: str, facts: tuple[int, int]) -> list[NamedCount]:
-        """Count the items of a collection that were first seen between two facts, by kind and reason."""
+        """Count by kind and reason the items of a collection that were first seen between two facts."""
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the last decision (retried, cancelled) about each item of a collection between two facts, by item."""
+        """Return a dict from item to the last decision about it (retried, cancelled) between two facts."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
@@ -440,7 +444,7 @@ class TypedItems(LedgerQueries):
         return value
 
     def leaving_out(self, name: str) -> list[ItemKey]:
-        """Return the listed files with a finding, which begins with `name`, that a file in them was left out."""
+        """Return the listed files with a finding that the file `name` in them was left out or has an unsafe name."""
         return self._database.rows(ItemKey._make, "items.leaving_out", name)
 
     def readings(self, item: int) -> list[ReadingRow]:

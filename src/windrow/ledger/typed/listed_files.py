@@ -1,4 +1,4 @@
-"""Written by `make queries` from listed_files.sql: change that, and run it again."""
+"""Written by `make queries` from listed_files.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason, `compared` with a checksum file or not."""
+    """The number of files whose attempts ended with the same `reason` (None: fetched).
+
+    `compared` is true if the files were compared with a checksum file.
+    """
 
     reason: Reason | None
     compared: bool
@@ -42,7 +45,7 @@ class TypedListedFiles(LedgerQueries):
     """The queries of listed_files.sql."""
 
     def known(self, collection: str, keys: Sequence[str]) -> dict[str, KnownFile]:
-        """Return the listed files of a collection with these keys, by key."""
+        """Return a dict from key to listed file, for those of these keys that a collection has."""
         rows = self._database.rows(KnownFile._make, "listed_files.known", collection, json.dumps([*keys]))
         return {row[0]: row for row in rows}
 
@@ -51,7 +54,7 @@ class TypedListedFiles(LedgerQueries):
         return self._database.column("listed_files.numbers", collection)
 
     def fetched_between(self, collection: str, facts: tuple[int, int]) -> list[ArrivalCount]:
-        """Count the files with an attempt that ended between two facts, by reason and by `compared`."""
+        """Count by reason and `compared` the files with an attempt that ended between two facts."""
         return self._database.rows(_make_arrival_count, "listed_files.fetched_between", facts[0], facts[1], collection)
 
     def by_address(self, address: str) -> list[ItemKey]:
@@ -69,7 +72,7 @@ class TypedListedFiles(LedgerQueries):
     def keys_by_status(
         self, collection: str, statuses: tuple[Status, Status], source: str, reason: str, excluded: Sequence[str] = ()
     ) -> list[str]:
-        """Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
+        """Return the keys of the files that have one of two statuses, a source (empty: any) and a reason (empty: any).
 
         Files that only the sources `excluded` list, or have listed, are left out. A file without a pending step has the
         statuses and reasons of the members that its latest attempt fetched.

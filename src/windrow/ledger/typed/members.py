@@ -1,4 +1,4 @@
-"""Written by `make queries` from members.sql: change that, and run it again."""
+"""Written by `make queries` from members.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class TypedMembers(LedgerQueries):
     def loaded(self, step: str, collection: str) -> list[LoadedRow]:
         """Return the number of rows that a step loaded for each member whose last reading succeeded.
 
-        Readings before the last replay that succeeded began are left out.
+        Readings from before the beginning of the last successful replay are left out.
         """
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
 
     def passed_between(self, collection: str, facts: tuple[int, int]) -> list[PassedCount]:
-        """Count the files of which members were found, or read by a step, between two facts, by step and result."""
+        """Count by step and result the files whose members were found, or were read by a step, between two facts."""
         return self._database.rows(_make_passed_count, "members.passed_between", facts[1], facts[0], collection)
 
     def brought(self, attempt: int) -> list[BroughtMember]:
@@ -106,5 +106,5 @@ class TypedMembers(LedgerQueries):
         return self._database.column("members.of_file", file)
 
     def ended(self, files: Sequence[int]) -> list[int]:
-        """Return the numbers of those members of files that an operator's order about the file ended, in order."""
+        """Return the numbers of members that ended because their file, one of `files`, was cancelled or retried."""
         return self._database.column("members.ended", json.dumps([*files]))

@@ -1,4 +1,4 @@
-"""Written by `make queries` from mirrors.sql: change that, and run it again."""
+"""Written by `make queries` from mirrors.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class InconsistentMirror(NamedTuple):
 
 
 class ListedChange(NamedTuple):
-    """An event of a listing, with the file's key and the size in the source's event before."""
+    """An event of a file at a source, with the file's key. `before` is the size in the file's event before, there."""
 
     at: datetime
     source: str
@@ -155,19 +155,22 @@ class TypedMirrors(LedgerQueries):
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
-        """Count what listings showed of files between two facts, by source and event."""
+        """Count by source and kind the events of files at sources between two facts, except comparisons."""
         return self._database.rows(ListingCount._make, "mirrors.listed_between", facts[0], facts[1])
 
     def refused_between(self, facts: tuple[int, int]) -> list[RefusalCount]:
-        """Count the entries, but not the files, that were refused between two facts, by source and reason."""
+        """Count by source and reason the entries that were refused between two facts. Refused files do not count."""
         return self._database.rows(_make_refusal_count, "mirrors.refused_between", facts[0], facts[1])
 
     def count(self) -> dict[str, int]:
-        """Count the files that each source lists now, by source."""
+        """Return a dict from source to the number of files that it lists now."""
         return dict(self._database.rows(tuple, "mirrors.count"))
 
     def count_failing(self) -> dict[str, int]:
-        """Count the files that each source lists now and that failed, or are done with a failed member, by source."""
+        """Return a dict from source to the number of failed files among those that it lists now.
+
+        A file that is done counts too, if a member that its latest attempt fetched has failed.
+        """
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
 
     def refused(self, name: str) -> list[RefusalRow]:
@@ -190,13 +193,13 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
-        """Yield what listings showed of a collection's files between two facts, in order."""
+        """Yield the events of a collection's files at sources between two facts, in order, except comparisons."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return mirrors of fetched files at other sources that must still be compared, ordered by source.
+        """Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
 
-        They list the size of the fetched file, or none, and were not compared since the file was fetched and since the
-        last other event of the mirror.
+        These mirrors list the size of the fetched file, or no size. They were not compared since the file was fetched
+        and since the last other event of the mirror.
         """
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

@@ -1,4 +1,4 @@
-"""Written by `make queries` from requests.sql: change that, and run it again."""
+"""Written by `make queries` from requests.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class TypedRequests(LedgerQueries):
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
     ) -> list[DailyYield]:
-        """Return for each day the fewest offers in an answer of a source's list.
+        """Return for each day the fewest offers in an answer of the list at `address`.
 
-        Only answers since `since` and before the attempt `before` count, and none that drifted or was not used.
+        Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
         """
         return self._database.rows(
             DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
@@ -111,11 +111,14 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(DailyYield._make, "requests.daily_shares", source, before, spell(since), kind, least)
 
     def learned_texts(self, collection: str, source: str) -> dict[str, str]:
-        """Return the values that a discovery learned about a source, as JSON by name, without windrow's own."""
+        """Return a dict from name to value, as JSON: what a discovery learned about a source.
+
+        The values that windrow itself stores are left out.
+        """
         return dict(self._database.rows(tuple, "requests.learned_texts", collection, source))
 
     def learned_texts_as(self, collection: str, name: str) -> dict[str, str]:
-        """Return the value that was learned about each source under a name, as JSON by source."""
+        """Return a dict from source to the value, as JSON, that was learned about it under a name."""
         return dict(self._database.rows(tuple, "requests.learned_texts_as", collection, name))
 
     def answers(
@@ -137,7 +140,7 @@ class TypedRequests(LedgerQueries):
         return {*self._database.column("requests.listed_keys", collection, source, began)}
 
     def listed_addresses(self, collection: str, source: str, began: int) -> set[int]:
-        """Return the addresses of the answer `began` of a source, and of later ones, if they were followed."""
+        """Return the digests of the addresses of the followed answers of a source, from the answer `began` on."""
         return {*self._database.column("requests.listed_addresses", collection, source, began)}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:

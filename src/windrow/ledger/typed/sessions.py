@@ -1,4 +1,4 @@
-"""Written by `make queries` from sessions.sql: change that, and run it again."""
+"""Written by `make queries` from sessions.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class TypedSessions(LedgerQueries):
         return value
 
     def lease(self) -> LeaseRow | None:
-        """Return the lease, or None. A killed run leaves its lease behind."""
+        """Return the lease, or None if there is none. A killed run leaves its lease behind."""
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
@@ -171,7 +171,7 @@ class TypedSessions(LedgerQueries):
         return value
 
     def numbers(self) -> dict[int, int]:
-        """Return the numbers that are shown to people, by session."""
+        """Return a dict from the number of a session's first fact to the number that is shown to people."""
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
@@ -210,7 +210,7 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_source_session, "sessions.by_source")
 
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
-        """Return the last fact that ended a task of a phase in each session before the session `before`, by session."""
+        """Return a dict from each session before `before` to the last fact in it that ended a task of a phase."""
         return dict(self._database.rows(tuple, "sessions.ends_of_phase", collection, phase, before))
 
     def last_before(self, at: datetime) -> int:

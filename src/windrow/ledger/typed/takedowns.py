@@ -1,4 +1,4 @@
-"""Written by `make queries` from takedowns.sql: change that, and run it again."""
+"""Written by `make queries` from takedowns.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TombstoneRow(NamedTuple):
 
 
 class OpenTombstone(NamedTuple):
-    """A takedown that has begun and is not done. A `shared` address is due again when the takedown is done."""
+    """A takedown that has begun and is not done. `shared` is true if its address is due again when it is done."""
 
     seq: int
     collection: str
@@ -41,7 +41,7 @@ class OpenTombstone(NamedTuple):
 
 
 class SharedRecord(NamedTuple):
-    """An attempt whose record is also that of another attempt, whose `collection` and `source` are given.
+    """An attempt that refers to the same record as another attempt, with the collection and source of the other.
 
     `same_address` is whether both are at the same address.
     """
@@ -156,10 +156,10 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
     def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return the digests of these attempts' bytes to which other attempts refer.
+        """Return the digests of those bytes of these attempts that other attempts, without bytes of their own, need.
 
-        Those other attempts have no bytes of their own. Attempts in `gone` do not count, neither as those that refer
-        nor as those with bytes.
+        Attempts in `gone` need nothing. Bytes that an attempt at the same address, not in `gone`, also has are not
+        needed.
         """
         return {*self._database.column("takedowns.lent", json.dumps([*attempts]), json.dumps([*gone]))}
 

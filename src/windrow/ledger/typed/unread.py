@@ -1,4 +1,4 @@
-"""Written by `make queries` from unread.sql: change that, and run it again."""
+"""Written by `make queries` from unread.sql: edit that file, and run `make queries` again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class UnreadDocument(NamedTuple):
-    """An attempt or an item that a version of a step failed to read: why, how often in a row, and when last."""
+    """An attempt or an item that `version` of a step failed to read: the reason, how often in a row, and when last."""
 
     number: int
     version: str
@@ -59,9 +59,10 @@ class TypedUnread(LedgerQueries):
     def addresses(
         self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
     ) -> list[UnreadAddress]:
-        """Return the attempts that must be read again, of a source, for a reason and at some addresses.
+        """Return the attempts of a source that must be read again because reading them failed for a reason.
 
-        An empty text, or None for `among`, means any.
+        An empty text means any source or any reason. `among` has digests of addresses: only attempts at these are
+        returned, unless it is None.
         """
         return self._database.rows(
             UnreadAddress._make,
