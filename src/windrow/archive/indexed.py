@@ -27,7 +27,7 @@ _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Lines of an index file, in one text. `first` is the number of the first line in the file, counted from 1.
+    """Lines of an index file, in one text. The first of them is the line `first` of the file, counted from 1.
 
     `legend` is the last layout that the file declares before these lines, or None.
     """
@@ -40,8 +40,8 @@ class LineBlock(NamedTuple):
 def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
     """Yield the lines after line `after_line` of a CDX or CDXJ file, plain or gzip, in blocks of about a megabyte.
 
-    A line that is too long may be cut, but stays too long. Raises ArchiveError if the file cannot be read or, after the
-    lines before the damage, if it cannot be inflated.
+    A line of more than `MAX_LINE_BYTES` bytes may be cut to one byte more than that. Raises ArchiveError if the file
+    cannot be read or, after the lines before the damage, if it cannot be inflated.
     """
     first_number, legend = 1, None
     lines: list[bytes] = []

@@ -84,9 +84,9 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     """Truncate each WARC file in the folder after its last capture on the ledger, and return messages.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again. Sessions' files without a recorded capture are removed,
-    except that of a large transfer: it becomes a part file again, or is renamed if it is broken. There is a message for
-    each file that was changed, is too short or is missing, but not for removed files of unarchived responses.
+    written but not recorded, so they will be fetched again. A session's file without a recorded capture is removed or,
+    if it is of a large transfer, becomes a part file again; it is renamed if it is broken. There is a message for each
+    file that was changed, is too short or is missing, but not for removed files of unarchived responses.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):

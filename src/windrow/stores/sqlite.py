@@ -102,7 +102,7 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
     """Open a file in autocommit mode with the first of `modes` (`mode=rw`, `mode=ro`) in which it can be read.
 
     If all modes fail because files beside it cannot be written, it is opened as immutable: changes by other processes
-    are then not noticed. If a crash left a log, StoreError is raised instead.
+    are then not noticed. If a crash left a log beside it, StoreError is raised instead.
     """
     for mode in (*modes, "immutable=1"):
         connection = sqlite3.connect(
@@ -145,7 +145,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Create a folder for `databases`, after removing what a killed run left of it, as `remove_scratch` does."""
+    """Create an empty folder for `databases`; remove what a killed run left of it first, as `remove_scratch` does."""
     remove_scratch(folder, databases)
     folder.mkdir(parents=True)
 

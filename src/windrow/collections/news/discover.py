@@ -71,7 +71,7 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run: those for the kind of the site, or one for its front page if it is unknown.
+    """Return the first requests of a run: those for the site's kind or, if that is unknown, one for the front page.
 
     A source without an address has no requests.
     """

@@ -64,9 +64,9 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
-    Once all rows were read, later runs end at a page without a new row. If a search ends before its total, or reaches
-    _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a page of rows is
-    refused.
+    Once all rows were read, later runs end at a page without a new row. If a search ends before the total that it
+    states, or reaches _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a
+    page of rows is refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):

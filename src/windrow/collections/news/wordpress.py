@@ -41,7 +41,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """How far a list was read: that of all posts, or that of a window. The ledger stores it with each request."""
+    """How far a list of all posts, or of the posts of a window, was read. The ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -113,7 +113,7 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address, with the number `tries` added if it is above 0: then it is new, and is requested again."""
+    """Return `api`, with the number `tries` of `learned` added if it is above 0, so that the address is new."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 

@@ -144,7 +144,7 @@ def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence
 def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
     """Return a request for the requested numbers that are not among the `posts` of a response that was cut.
 
-    Return () if `posts` has none of the requested posts. `now`, in seconds since 1970, makes its address new.
+    Return () if `posts` has none of the requested posts. `now`, in seconds since 1970, makes the request's address new.
     """
     existing = numbers_of(posts)
     remaining = [number for number in requested_numbers(request) if number not in existing]
@@ -154,7 +154,7 @@ def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[R
 
 
 def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> Iterator[Observation]:
-    """Yield an observation for each requested post that is absent from a response: it is gone.
+    """Yield an observation that a post is gone, for each requested post that is absent from a response.
 
     Yield nothing if the response was cut.
     """

@@ -1,4 +1,4 @@
-"""Use media type, status, digest and address to select captures that may be papers; refuse unusable index lines."""
+"""Select captures that may be papers by media type, status, digest and address; refuse unusable index lines."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
 """Match papers with the works of a catalogue, by identifiers, slugs of titles, authors, year and journal.
 
-A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are: exact: an identifier
-is the same, and the titles are alike or at least half of the authors are the same. strong: the slugs are the same or
-nearly the same, and so are at least half of the authors. weak: the slugs are the same or nearly the same, but too
-little else is known; or only an identifier is the same. ambiguous: several works match equally well, or many have the
-same slug. different: there is no candidate, or the titles, the authors or the years differ too much.
+A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
+
+- exact: an identifier is the same, and the titles are alike or at least half of the authors are the same;
+- strong: the slugs are the same or nearly the same, and at least half of the authors are the same;
+- weak: the slugs are the same or nearly the same, but too little else is known, or only an identifier is the same;
+- ambiguous: several works match equally well, or many have the same slug;
+- different: there is no candidate, or the titles, the authors or the years differ too much.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles, made plain: 1000 - 1000 * their edit distance / the longer length.
+    """Return the similarity of two titles, made plain, from 0 to 1000.
+
+    It is 1000 - 1000 * (their edit distance) / (the length of the longer one), rounded down.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)

@@ -21,13 +21,13 @@ from windrow.reasons import Reason
 
 
 class DeletedWork(NamedTuple):
-    """The name of a work that the catalogue has deleted since it published it."""
+    """The name of a work that a catalogue published and later deleted."""
 
     name: str
 
 
 RawWork = bytes | Mapping[str, Any] | DeletedWork
-"""A record (a parsed object, or bytes that may not be a JSON object), or a work that the catalogue has deleted."""
+"""The record of a work (a parsed object, or bytes that may not be a JSON object), or the name of a deleted work."""
 
 _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
 _MAX_DOCUMENT_SIZE = CATALOGUE_BYTES.number
@@ -131,7 +131,7 @@ def _records_of(document: Any) -> Iterator[RawWork]:
 
 
 def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and its deleted works."""
+    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and the deleted works."""
     options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
     for _, element in etree.iterparse(file, tag=(*_PUBMED_READERS, *_PUBMED_DELETIONS), **options):
         if element.tag in _PUBMED_DELETIONS:

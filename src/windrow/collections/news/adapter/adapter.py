@@ -44,7 +44,7 @@ class NewsAdapter(RecordAdapter):
         self.EXPORTS = (Export("news", forms, help_text, self._export_form, "articles", None, self._count_left_out),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with the function that writes the tree."""
+        """Return what `RecordAdapter.harvest` returns, with a `Publisher` as the function of the step `publish`."""
         base = super().harvest(workspace)
         kinds = {source.name: str(source.options["kind"]) for source in workspace.of(self._collection.name)}
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
@@ -152,7 +152,7 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the target's articles from records, tree and raw responses; return how many observations it had."""
+        """Remove the target's articles from records, tree and raw responses; return how many observations they had."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):

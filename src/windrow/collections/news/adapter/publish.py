@@ -319,7 +319,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions in a file's metadata up to the one that a killed run added, with `content_hash`, or None."""
+    """Return `revisions` and the one with `content_hash` that a killed run added in the file; None if there is none."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)

@@ -93,8 +93,8 @@ class RawRun:
     ) -> None:
         """Add a successful response to the file of its site or to the manifest.
 
-        The first error of a site's lists is stored for the summary. If `is_article`, it is the page of an article.
-        `followed` is None if the response was not followed.
+        The first error of a site's lists is stored for the summary. `is_article` is whether the response is the page of
+        an article. `followed` is None if the response was not followed.
         """
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
@@ -118,7 +118,7 @@ class RawRun:
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Store the error of a site where nothing was requested because its robots.txt failed, if it has none yet."""
+        """Store the failure of a request for robots.txt as the error of its site, unless the site has one already."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         problem = attempt.message or attempt.reason or f"the status is {attempt.status}"

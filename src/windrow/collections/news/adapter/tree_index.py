@@ -67,13 +67,13 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction, such as for one run. In it, `is_first` does not know names from earlier transactions."""
+        """Write in one transaction until the block ends. `is_first` forgets the names of earlier transactions."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Remember a name, and return whether it occurs for the first time in the current run."""
+        """Remember a name, and return whether it occurs for the first time in the current transaction."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )
