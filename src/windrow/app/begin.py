@@ -189,7 +189,7 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    As written, it harvests an API or, if `kept` names a collection, makes records from the captures of that collection.
+    The package harvests an API or, if `kept` names a collection, makes records of the captures of that collection.
     Raise UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed. Raise
     ConfigError if the package cannot be written.
     """
@@ -259,7 +259,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each `.txt` file below a folder; to its path, `prefix` is added and `.txt` is removed."""
+    """Return (path, text) of each `.txt` file below a folder; the path begins with `prefix` and lacks the `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

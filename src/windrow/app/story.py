@@ -282,8 +282,8 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning], limit: int) -> list[Event]:
     """Return events for findings in a zip's failed documents, at most `limit` documents.
 
-    Each message begins with the document's name. The last one of a document says how many of its findings are left out,
-    and the last one of all also says how many documents are.
+    Each message begins with the document's name. The last message about a document says how many of its findings are
+    left out, and the last message of all also says how many documents are left out.
     """
     events: list[Event] = []
     failed = [member for member in members if member.status == "failed"]

@@ -274,7 +274,7 @@ def _count_sources(
 def _count_by_content(
     session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the session's counts by source; those of a source with counts by content are corrected with these.
+    """Return the session's counts by source, corrected for each source that `visited` or `written` has.
 
     `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """

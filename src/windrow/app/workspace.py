@@ -375,12 +375,12 @@ class Windrow:
     def retry(
         self, names: Names = (), *, source: str = "", reason: str = "", service: str = "", dry_run: bool = False
     ) -> list[Chosen]:
-        """Put failed or cancelled items back, and return them.
+        """Let the next run fetch or read failed or cancelled items again, and return these items.
 
-        The next run fetches them again, or reads them if a reader failed. Without names, all failed or cancelled items
-        with this source and reason are put back, except those of sources that are not declared any more. With a
-        service, the next run asks it again about the records with these names, or about all; a reason selects records
-        by their last answer. With `dry_run`, items or records are returned and nothing is changed.
+        Without names, all failed or cancelled items with this source and reason are chosen, except those of sources
+        that are not declared any more. With a service, the next run asks it again about the records with these names,
+        or about all; a reason selects records by their last answer. With `dry_run`, items or records are returned and
+        nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again

@@ -107,7 +107,7 @@ class FoundEntries(NamedTuple):
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return the current state of the record with the id `record`, with this `score`; None if it is gone or missing."""
+    """Return the current state of the record with the id `record`, with `score`; None if the record is gone."""
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
