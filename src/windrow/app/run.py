@@ -377,7 +377,7 @@ def _open_harvest(config: Workspace, collection_name: str, source_names: Abstrac
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:
-    """Return the harvest that imports the named WARC files, by its collection, or {} if no WARC file is named.
+    """Return {collection: harvest} for the import of the named WARC files, or {} if no WARC file is named.
 
     The WARC files in WACZ files are unpacked into `folder`. Raise UsageError for arguments that are only for fetching.
     """

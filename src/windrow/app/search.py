@@ -54,12 +54,10 @@ def search(
 ) -> SearchAnswer:
     """Search `collections` or, if it is empty, the collections that have or had sources, or else all.
 
-    Any text is a valid query.
-
-    Each collection orders its own results. Results of several collections are merged by how well the words match title,
-    snippet and address. If one collection has results with all the words, results of others with only some words are
-    left out. A note names each collection whose search failed, unless it has no records yet. Raises UsageError for a
-    collection that has no search, and WindrowError if every search failed.
+    Any text is a valid query. Each collection orders its own results. Results of several collections are merged by how
+    well the words match title, snippet and address. If one collection has results with all the words, results of others
+    with only some words are left out. A note names each collection whose search failed, unless it has no records yet.
+    Raises UsageError for a collection that has no search, and WindrowError if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
     errors: dict[str, WindrowError] = {}

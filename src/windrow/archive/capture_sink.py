@@ -56,7 +56,7 @@ class ArchiveWriter:
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
-        """Lock the archive `folder`, and write files whose names begin with `prefix`, which no other process may use.
+        """Lock the archive `folder` as a writer. File names begin with `prefix`, which no other process may use.
 
         A file that has `rotate` bytes or more is followed by another one. `agent` is the user agent for the warcinfo
         record. If `archived` is false, `UNARCHIVED_PREFIX` precedes `prefix`.
@@ -83,7 +83,7 @@ class ArchiveWriter:
         return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise DiskFull if writing `size` bytes would leave less than about `limits.free_space` bytes of the disk."""
+        """Raise DiskFull if writing `size` bytes would leave fewer than about `limits.free_space` bytes free."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -145,7 +145,7 @@ class CaptureSink:
     """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, started: datetime) -> None:
-        """Prepare for a transfer that begins at `started`; unless the file is small, it continues a part file."""
+        """Prepare for a transfer that begins at `started`. If the file is not small, its part file is continued."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -298,8 +298,8 @@ class CaptureSink:
         """Check the size, archive the body, and return the archived response.
 
         A body with the digest of the last capture is archived as a revisit. If the response is `unchanged` (status
-        304), nothing is checked, and only its head is written, as a metadata record.
-        Replay tools would show a revisit record of such a response as an empty page.
+        304), nothing is checked, and only its head is written, as a metadata record. Replay tools would show a revisit
+        record of such a response as an empty page.
         """
         if unchanged:
             # Indexers would take a metadata record with the page's own address for a version of the page.

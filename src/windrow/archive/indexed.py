@@ -99,7 +99,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
-    """Read the record that begins at `offset` in a WARC or ARC file, compare its payload with a digest, and return it.
+    """Read the record at `offset` in a WARC or ARC file, compare its payload with `digest`, and return the record.
 
     `digest` is written as in WARC files, with its algorithm, or as in CDX files, where it is SHA-1 in base 32. Nothing
     is compared if the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a

@@ -88,7 +88,7 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[str, str]) -> Iterator[UnpackedWarc]:
-    """Yield a problem for each WARC file that is missing, each digest of an unknown kind, and each file left packed."""
+    """Yield a problem for each missing WARC file, each digest of an unknown kind, and each file that is left out."""
     names = {member.name for member in members}
     for name, digest in digests.items():
         if _is_warc_name(name) and name not in names:

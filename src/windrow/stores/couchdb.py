@@ -273,7 +273,7 @@ class CouchDocuments:
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in the order of the view."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
         declared = self._databases[database].view(name)
         return islice(self._view_rows(database, declared, bounds), bounds.skip, bounds.skip + bounds.limit)
 

@@ -22,7 +22,7 @@ DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mar
 """The extra that installs the driver of a backend, by the backend's name in SQLAlchemy."""
 
 READ_ONLY = {"windrow_reads": True}
-"""Execution options of a connection that only reads. It does not wait for writers of an SQLite file."""
+"""Execution options of a connection that only reads. Such a connection does not wait for writers of an SQLite file."""
 
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -33,7 +33,7 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The key in a connection's `info` under which the error is stored that prevents writing its SQLite file."""
+"""The key in a connection's `info` of the error that prevents writing its SQLite file, or of None."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
@@ -177,7 +177,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with `database` as the name of the database, if it has no name yet and is not an SQLite URL.
+    """Return `url` with the database name `database`, if `url` has no such name and is not an SQLite URL.
 
     Raises ConfigError for an invalid URL.
 

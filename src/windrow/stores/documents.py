@@ -32,11 +32,11 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """The declaration of a database. In SQLite, equal texts of the field `once` are stored only once.
+    """The declaration of a database.
 
-    SQLite searches the fields `texts`.
-    In search results, documents with all words in the first of `texts` precede the others. In both groups, documents
-    with the latest time in the field `newest` are first. An empty text or tuple means that there is no such field.
+    SQLite stores equal texts of the field `once` only once, and searches the fields `texts`. In search results,
+    documents with all words in the first of `texts` precede the others. In both groups, documents with the latest time
+    in the field `newest` are first. An empty text or tuple means that there is no such field.
     """
 
     name: str
@@ -95,7 +95,7 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in the order of the view."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
         ...
 
     def count(self, database: str) -> int:
@@ -272,7 +272,7 @@ class SqliteDocuments(SqliteStore):
         self._drop_text(database, text_digest)
 
     def _drop_text(self, database: DocumentDatabase, text_digest: str) -> None:
-        """Remove a long text, unless a document still refers to it; do nothing for an empty digest."""
+        """Remove a text of the field `once`, unless a document still refers to it; do nothing for an empty digest."""
         if text_digest:
             self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'
@@ -291,7 +291,7 @@ class SqliteDocuments(SqliteStore):
         return documents
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in the order of the view."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
         conditions, parameters = _range_conditions(declared, bounds)
@@ -405,7 +405,7 @@ _TABLE_SUFFIXES = ("", "_text", "_search")  # suffixes of the names of a databas
 
 
 def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Return the last document with each id, in the order of the row numbers that they will have.
+    """Return the last document with each id, sorted by the row numbers that the documents will have.
 
     FTS5 flushes its buffer whenever a row number is lower than the one before it.
     """
@@ -416,7 +416,7 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number of the documents with this time, to the second; missing digits count as zeros.
+    """Return the lowest row number for documents with this time, to the second; missing digits count as zeros.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True

@@ -79,9 +79,9 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the records of which observations of late `attempts` were added or removed.
+        """Return the keys of the records whose observations by late `attempts` were added or removed.
 
-        The dict maps the key of each record to the values of the removed observations; the list may be empty.
+        Each key has the list of the values of its removed observations, which may be empty.
         """
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
@@ -92,7 +92,7 @@ class LateAttemptStore(RecordStore):
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
         """Return the late `attempts`, and the attempts whose numbers of new records may change because of them.
 
-        For each record of the late attempts, that is the first attempt that observed it and is not late.
+        The latter are, for each record of the late attempts, the first attempt that observed it and is not late.
         """
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]

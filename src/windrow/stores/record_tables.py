@@ -81,7 +81,7 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 def set_names(
     connection: sqlite3.Connection, names: Sequence[str], record: int, entry: AttemptObservations
 ) -> set[int]:
-    """Assign to a record the names that an attempt gives it; return the ids of the records that had them, now gone.
+    """Assign `names` to a record; return the ids of other records that had one of them, and are gone now.
 
     If the latest observation of the record is by the same source and has a value, a name that another record has
     belongs to two things: it stays with the other record, which is not gone, and no id is returned. The same holds if a

@@ -146,7 +146,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Write to the table `completed` what an attempt observes now and not, or with another value, in `before`."""
+    """Write to the table `completed` each value of an attempt that differs from `before`, or is not in `before`."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
@@ -156,7 +156,7 @@ def note_completed(connection: sqlite3.Connection, attempt: int, session: int, b
 
 
 def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
-    """Copy the rows of `completed` for copied observations from the store that this one replaces; do not commit."""
+    """Copy from the replaced store the rows of `completed` whose observations were copied; do not commit."""
     rows = old_connection.execute(
         "SELECT c.attempt, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )

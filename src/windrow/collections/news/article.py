@@ -183,7 +183,7 @@ _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 MAX_STUB_SIZE = 20_000
-"""The maximum size in bytes of a page that may only redirect to another page."""
+"""The maximum size in bytes of a page that can be taken for a mere redirect to another page."""
 _MAX_STUB_CHARACTERS = 600  # of its text
 _SOON = re.compile(r"\s*(?:\d|10)(?:\.\d*)?\s*[;,]")
 """Matches the beginning of the content of a `meta` refresh that redirects after at most ten seconds."""

@@ -312,7 +312,10 @@ def _post_version(post: Mapping[str, Any]) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an observation or a skip for each post or requested post that is gone; nothing for a list of numbers."""
+    """Yield an observation or a skip for each post, and an observation for each requested post that is gone.
+
+    Yield nothing for a list of numbers.
+    """
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:

@@ -41,7 +41,7 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name for a post that does not change when its address does. `url` is an address of the site's API."""
+    """Return a name for a post that stays when the post's address changes. `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 
@@ -117,7 +117,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
 
 
 def _posts_request(api: str, numbers: list[int], now: str) -> Request:
-    """Return the request for the posts with the given numbers. `now`, in seconds since 1970, makes its address new."""
+    """Return the request for the posts with the given numbers. `now`, in seconds since 1970, makes the address new."""
     separator = "&" if "?" in api else "?"
     included = ",".join(map(str, numbers))
     url = f"{api}{separator}include={included}&per_page={_POSTS_PER_PAGE}&orderby=id&order=asc&count={now}"

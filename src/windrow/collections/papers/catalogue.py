@@ -179,7 +179,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _name(prefix: str, id_: str) -> str:
-    """Return a name made of a work's id, or an empty text: works without an id must not have the same name."""
+    """Return a name made of a work's id; empty if it has no id, since works without an id must not share a name."""
     return f"{prefix}{id_}" if id_ else ""
 
 
@@ -204,7 +204,7 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
 
 
 def doi_of(text: str) -> str:
-    """Return the first DOI in a text (its first 500 characters), in lower case; empty if there is none.
+    """Return the first DOI in the first 500 characters of a text, in lower case; empty if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'

@@ -290,10 +290,9 @@ def extract(task: Task) -> Results:
     """Return the record of a paper, with a Skip for each thing that was left out of it.
 
     If GROBID must answer first, return an incomplete record and the requests. If the source does not want files of this
-    type, return only a Skip. Left out are what exceeds a cap, text that could not be read, and the answer of GROBID if
-    its failure is final. There is also a Skip if the step was stopped for this paper in earlier runs: after one stop
-    the PDF library is not used, after two the TEI is not parsed either. Raise StepError if the file is empty or too
-    large.
+    type, return only a Skip. A Skip is for what exceeds a cap, for text that could not be read, and for a final failure
+    of GROBID. There is also a Skip if the step was stopped for this paper in earlier runs: after one stop the PDF
+    library is not used, after two the TEI is not parsed either. Raise StepError if the file is empty or too large.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"

@@ -124,7 +124,7 @@ def edit_distance(first: str, second: str) -> int:
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""The statuses of a match from which the paper gets the DOI of the work."""
+"""The statuses of verdicts with which a paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
 """If more works than this have the slug of a paper, none of them is accepted by its title."""
@@ -317,7 +317,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether the words of a name include `family_name`, and its given names agree with those in `name`.
+    """Return whether the name in `words` includes `family_name`, and has given names that agree with those in `name`.
 
     If one of the two has no given names, the family name is enough.
     """

@@ -108,7 +108,7 @@ def _parse_json(content: bytes) -> Any:
 
 
 def _is_start_of_document(first_line: bytes) -> bool:
-    """Return whether a line that is not valid JSON is the first of a document, rather than a broken record.
+    """Return whether a line that is not valid JSON is the first line of a document, rather than a broken record.
 
     >>> _is_start_of_document(b'{"items": ['), _is_start_of_document(b'{"title": "A ti')
     (True, False)
@@ -158,7 +158,7 @@ def _read_article(article: Any) -> Mapping[str, Any]:
 
 
 def _read_book(article: Any) -> Mapping[str, Any]:
-    """Return the record of a chapter, whose journal is the title of its book, or of a book if no chapter is named."""
+    """Return the record of a chapter or, if none is named, of a book. The journal of a chapter is the book's title."""
     book = article.find("BookDocument")
     book_title, chapter = _title_text(book.find("Book/BookTitle")), _title_text(book.find("ArticleTitle"))
     authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))

@@ -117,7 +117,7 @@ def _is_note(path: Path) -> bool:
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Remove an old index from a folder, and prepare it for a new one; return the folder in it for Tantivy's files.
+    """Remove an old index from `folder`, and prepare the folder for a new one; return the folder for Tantivy's files.
 
     An index that is opened before `write_note` was called is unfinished, and is built again.
     """
@@ -158,9 +158,8 @@ def remove_index(folder: Path) -> None:
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
     """Lock a folder until the block ends, so that only this process writes the index in it.
 
-    The folder is created if it is missing.
-    While another process has the lock, `wait` is called ten times a second; when it returns False, StoreUnreachable is
-    raised.
+    The folder is created if it is missing. While another process has the lock, `wait` is called ten times a second;
+    when `wait` returns False, StoreUnreachable is raised.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -188,7 +188,7 @@ class FullTextIndex:
             return int(searcher.search(self._translate.query(clause, searcher), 1, count=True).count or 0)
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have `word` in a field; if it is several words, that of the rarest."""
+        """Return the number of documents that have `word` in a field; for several words, the number for the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
@@ -292,7 +292,7 @@ MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
-"""The maximum number of values of a facet that are counted one by one. They are the most frequent ones."""
+"""The maximum number of values of a facet that are counted one by one. The most frequent values are counted so."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
 _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}
@@ -365,8 +365,7 @@ def fill_index(
 ) -> Filled:  # fmt: skip
     """Lock and open the index in a folder, call `fill` with it, and return the result of `fill`.
 
-    If the index is damaged, `fill` is called with an empty index in its place.
-    For `wait` see `lock_folder`.
+    If the index is damaged, `fill` is called with an empty index in its place. For `wait` see `lock_folder`.
     """
     try:
         with open_for_writing(folder, fields, version, wait=wait) as index:

@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address, or else the article at another spelling of it; return None if there is neither."""
+        """Explain an address or, if it is not known, the article at another spelling; None if both are unknown."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
@@ -152,7 +152,7 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the target's articles from records, tree and raw responses; return how many observations they had."""
+        """Remove the target's articles from records, tree and raw responses; return the number of removed observations."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):

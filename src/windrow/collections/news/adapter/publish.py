@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number up to which all attempts were read; requests for robots.txt are never read and do not count."""
+    """Return the number of the attempt up to which all attempts were read, not counting requests for robots.txt."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -107,7 +107,7 @@ class _RunWriter:
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
-        """Return the first error of each source that had a list which failed, and none that could be used."""
+        """Return, by source, the first error of each source that had a failed list and no list that could be used."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     @published_files()
@@ -213,7 +213,7 @@ class _RunWriter:
     def _write_article(
         self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, may_revise: bool = True
     ) -> tuple[str, ...]:
-        """Write the file of an article that is new or, if `may_revise` and the configuration allows it, changed.
+        """Write the file of a new article, or of a changed one if `may_revise` is true and the configuration allows it.
 
         The index gets the article and its aliases. Return (outcome, *details) for `RawRun.count`; an observation
         without an article has an outcome, too.
@@ -261,7 +261,7 @@ class _RunWriter:
         return ("articles_new" if is_new else "articles_skipped", *filter(None, details))
 
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
-        """Rewrite the file of an article if its content changed or the file is missing; return whether this was done.
+        """Rewrite an article's file if the content changed or the file is missing; return whether it was rewritten.
 
         `observed` was read in the session that began at `seen_at` (seconds since 1970), from a site of `kind` with the
         domain `site`. Nothing changes if `site` is neither the article's own site nor the site from which the file was
@@ -319,7 +319,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return `revisions` and the one with `content_hash` that a killed run added in the file; None if there is none."""
+    """Return `revisions` and the revision with `content_hash` that a killed run added; None if there is no such one."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)

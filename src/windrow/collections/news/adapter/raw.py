@@ -134,7 +134,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to its site's file if it is JSON. One response is unchanged; several become a list of rows."""
+        """Add a response to its site's file if it is JSON. A single response is unchanged; several become one list."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:

@@ -20,7 +20,7 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """Clauses for messages: what an update of the index changed, and which problems it found. Both may be empty.
+    """The result of an update of the index. `changes` and `problems` are clauses for messages, and may be empty.
 
     `refused` counts, by reason, the records and files that were refused, so that the index does not have them.
     """

@@ -65,7 +65,7 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path, COLLECTION.columns)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if a setting, or a rule of a source, is not valid, such as a media type that is not known."""
+        """Raise an error if a setting or a rule of a source is not valid, for example if a media type is not known."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             select(source, {})
@@ -183,11 +183,11 @@ class PaperAdapter(RecordAdapter):
                 yield DocumentFinding(address, "extract", Level.WARN, str(observation.reason), observation.message)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the takedown targets that `name` means; it may also be the digest of a paper in any spelling."""
+        """Yield the takedown targets for `name`, which may also be the digest of a paper in any spelling."""
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update the rows, and erase removed rows and records; return a message for each file that still has some."""
+        """Update the rows; erase removed rows and records; return a message for each file that still has removed data."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:
