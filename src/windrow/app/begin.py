@@ -107,7 +107,7 @@ def add_source(root: Path, new: NewSource) -> Path:
     collection, preset = _find_preset(new)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
-            "an address may not contain a password: `secret` names its place", hint="windrow new source --help"
+            "an address may not contain a password: set the source's `secret`", hint="windrow new source --help"
         )
     path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
@@ -165,7 +165,7 @@ def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
     settings = {"url": new.url, "collection": collection, **preset.settings, **new.settings}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     if preset.text:
-        lines += ["", f"# {preset.url}", "# The preset has these settings. One that is set here, also a whole table,"]
+        lines += ["", f"# {preset.url}", "# The preset has these settings. A setting of this file, also a whole table,"]
         lines += ["# replaces that of the preset:", *(f"# {line}".rstrip() for line in preset.text.splitlines())]
     return "\n".join(lines) + "\n"
 

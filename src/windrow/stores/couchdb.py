@@ -64,7 +64,8 @@ class CouchDocuments:
                 hint="store user:password elsewhere, and set events.documents_secret to env:NAME or file:PATH",
             )
         if not is_valid:
-            raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")
+            hint = "set events.documents to an address such as http://127.0.0.1:5984/"
+            raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint=hint)
         self._url = url
         self._host_port, self._secure = (parts.hostname or "", port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")

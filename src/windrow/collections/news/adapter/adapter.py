@@ -81,7 +81,7 @@ class NewsAdapter(RecordAdapter):
             if path.is_dir() or path.name.startswith("_"):
                 continue
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
-                yield Fault(name, "is not the file of an article, which is DOMAIN/MD5.json")
+                yield Fault(name, "is not the file of an article: the path of such a file is DOMAIN/MD5.json")
                 continue
             yield from _check_file(path, name)
 
@@ -152,7 +152,10 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the target's articles from records, tree and raw responses; return the number of removed observations."""
+        """Remove the target's articles from records, tree and raw responses.
+
+        Return how many observations were removed.
+        """
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):

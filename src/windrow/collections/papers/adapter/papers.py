@@ -187,7 +187,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update the rows; erase removed rows and records; return a message for each file that still has removed data."""
+        """Update the rows; erase removed rows and records; return a message for each file that still has such data."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:

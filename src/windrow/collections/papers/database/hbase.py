@@ -276,7 +276,7 @@ class HbaseTable:
         is_ordered = all(first < second for first, second in pairwise(keys))
         if keys and (keys[0] < start or not is_ordered or max(map(len, keys)) > MAX_KEY_SIZE):
             gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"
-            raise StoreError(f"{gateway}, table {self._name}: a scan returned rows in another order than HBase's")
+            raise StoreError(f"{gateway}, table {self._name}: a scan returned rows that are not in the order of keys")
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
         large_families = {family.name for family in self._families if family.compressed}
