@@ -173,7 +173,7 @@ def test_changes_of_a_listing_are_told(harvested, partner, windrow) -> None:
     windrow("run")
     assert "harwell no longer offers it" in windrow("why", ZIP).out
     output = windrow("why", name)
-    assert "harwell offers it changed" in output.out
+    assert "harwell offers a changed version of it" in output.out
     assert "ContentChanged" in output.out
     row = windrow("status", "--json").messages[0]["sources"][0]
     assert (row["new"], row["changed"], row["gone"], row["same"]) == (0, 1, 1, 2)

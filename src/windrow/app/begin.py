@@ -62,7 +62,6 @@ def prepare(folder: Path) -> Prepared:
 
 
 def _prepare_ledger(path: Path) -> str:
-    """Make the ledger, or upgrade it to the newest schema; return a line that says what was done."""
     newest = newest_schema()
     old_schema = schema(path)
     Ledger(path).close()
@@ -107,7 +106,7 @@ def add_source(root: Path, new: NewSource) -> Path:
     collection, preset = _find_preset(new)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
-            "an address may not contain a password: `secret` names its place", hint="windrow new source --help"
+            "an address may not contain a password: set the source's `secret`", hint="windrow new source --help"
         )
     path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
@@ -161,11 +160,10 @@ def _find_preset(new: NewSource) -> tuple[str, Preset]:
 
 
 def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
-    """Return the TOML of a new source: its settings and, as comments, those that it gets from its preset."""
     settings = {"url": new.url, "collection": collection, **preset.settings, **new.settings}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     if preset.text:
-        lines += ["", f"# {preset.url}", "# The preset has these settings. One that is set here, also a whole table,"]
+        lines += ["", f"# {preset.url}", "# The preset has these settings. A setting of this file, also a whole table,"]
         lines += ["# replaces that of the preset:", *(f"# {line}".rstrip() for line in preset.text.splitlines())]
     return "\n".join(lines) + "\n"
 
@@ -189,7 +187,7 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    As written, it harvests an API or, if `kept` names a collection, makes records from the captures of that collection.
+    The package harvests an API or, if `kept` names a collection, makes records of the captures of that collection.
     Raise UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed. Raise
     ConfigError if the package cannot be written.
     """
@@ -259,7 +257,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each `.txt` file below a folder; to its path, `prefix` is added and `.txt` is removed."""
+    """Return (path, text) of each `.txt` file below a folder. Paths are relative, after `prefix` and without `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

@@ -102,7 +102,6 @@ def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:
 
 
 def _suggest_command(folder: Path) -> str:
-    """Return the command for a folder that cannot be checked, which imports its WARC files or adopts its zips."""
     name, adopters = shlex.quote(str(folder)), [*registry.capable(Adopts).values()]
     if has_warc_files(folder):
         return f"windrow run {name}, which reads its WARC files"
@@ -147,7 +146,7 @@ def take_down(
 def lift_takedowns(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Lift the takedowns of the named targets, and make these due again; return the number of tombstones lifted."""
+    """Lift the takedowns of the named targets, so that runs request these again; return how many were lifted."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))

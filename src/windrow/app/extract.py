@@ -57,9 +57,9 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 def _source_for(workspace: Workspace | None, url: str) -> Source:
     """Return a source to request one address, with the connection settings of a source that has the same origin.
 
-    It has none of that source's secrets, because its user and password are only for the addresses that it requests. If
-    no source has the origin, only a public IP address is requested. Raise ConfigError if the host is another machine,
-    and no contact is configured or there is no workspace.
+    It has none of that source's secrets, which are only for the addresses that the source itself requests. If no source
+    has the origin, only a public IP address is requested. Raise ConfigError if the host is another machine, and no
+    contact is configured or there is no workspace.
     """
     address = parts(url)
     host = address.host.strip("[]")

@@ -24,14 +24,14 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
-    """Return the file with this user's last look at changes of a source and a kind; an empty text means all."""
+    """Return the file with this user's last look at changes of a source and a kind; empty texts mean all of them."""
     state_folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hash64("\0".join((str(workspace.root), ledger.sessions.first(), source, kind)))
     return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")
 
 
 def read_look(path: Path, last_fact: int) -> int:
-    """Return the number of the last fact seen, or 0 if there is no last look; it is at most `last_fact`.
+    """Return the number of the last fact seen, or 0 if there is no last look.
 
     Raises WindrowError if the file cannot be read or does not contain a number from 0 to `last_fact`.
     """

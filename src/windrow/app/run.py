@@ -287,7 +287,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """If a name is a folder, and a collection adopts folders in runs that begin with `first_phase`, add it as a source.
+    """If a name is a folder that a collection adopts in a run from `first_phase` on, add the folder as a source.
 
     Return the configuration, names and first phase to use; they are unchanged if no folder is adopted. Raise UsageError
     if a folder is adopted and there are other names.
@@ -311,7 +311,7 @@ def is_address(name: str) -> bool:
 
 
 def refuse_other_lines(lines: Mapping[int, str]) -> None:
-    """Raise UsageError if some lines begin like web addresses and others are not valid ones; list the others by number.
+    """If a line begins like a web address, raise UsageError for lines that are not valid web addresses; list these.
 
     >>> refuse_other_lines({1: "https://example.org/", 3: "example.org/a"})
     Traceback (most recent call last):
@@ -377,7 +377,7 @@ def _open_harvest(config: Workspace, collection_name: str, source_names: Abstrac
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:
-    """Return the harvest that imports the named WARC files, by its collection, or {} if no WARC file is named.
+    """Return {collection: harvest} for the import of the named WARC files, or {} if no WARC file is named.
 
     The WARC files in WACZ files are unpacked into `folder`. Raise UsageError for arguments that are only for fetching.
     """
@@ -414,7 +414,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
 
 
 def _count_open(config: Workspace, ledger: Ledger) -> int:
-    """Return the number of files and captures that are failed now, and of documents and records not read so far.
+    """Return how many files and captures are failed now, plus how many documents and records were not read so far.
 
     Addresses whose last request failed are not counted: they are requested again when they are due.
     """

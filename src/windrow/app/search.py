@@ -52,12 +52,12 @@ def search(
     explain: bool = False,
     collections: Names[str] = (),
 ) -> SearchAnswer:
-    """Search `collections`; if there are none, those that have or had sources, or else all. Any text is a query.
+    """Search `collections` or, if it is empty, the collections that have or had sources, or else all.
 
-    Each collection orders its own results. Results of several collections are merged by how well the words match title,
-    snippet and address. If one collection has results with all the words, results of others with only some words are
-    left out. A note names each collection whose search failed, unless it has no records yet. Raises UsageError for a
-    collection that has no search, and WindrowError if every search failed.
+    Any text is a valid query. Each collection orders its own results. Results of several collections are merged by how
+    well the words match title, snippet and address. If one collection has results with all the words, results of others
+    with only some words are left out. A note names each collection whose search failed, unless it has no records yet.
+    Raises UsageError for a collection that has no search, and WindrowError if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
     errors: dict[str, WindrowError] = {}
@@ -91,9 +91,9 @@ def search(
 
 
 def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_empty: bool) -> Iterator[str]:
-    """Yield a note for each filter of a query by a column that other collections have, but no searched one.
+    """Yield a note for each filter by a column that no searched collection has, but another collection has.
 
-    If the answer `is_empty`, also yield a note for each filter by a source that is not configured.
+    If the answer is empty (`is_empty`), also yield a note for each filter by a source that is not configured.
     """
     query_filters = list(filters(parse_query(text, columns()).root))
     owners_by_column: dict[str, list[str]] = {}

@@ -191,7 +191,7 @@ def _item_story(ledger: Ledger, numbers: list[int], limit: int) -> Story:
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
     """Return an event for each change of a file in the listings of its sources. `file` is the file's item number."""
-    clauses = {"changed": "offers it changed", "gone": "no longer offers it"}
+    clauses = {"changed": "offers a changed version of it", "gone": "no longer offers it"}
     clauses |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with the copy in the archive"}
     events = []
     for listing in ledger.mirrors.listings(file):
@@ -282,8 +282,8 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning], limit: int) -> list[Event]:
     """Return events for findings in a zip's failed documents, at most `limit` documents.
 
-    Each message begins with the document's name. The last one of a document says how many of its findings are left out,
-    and the last one of all also says how many documents are.
+    Each message begins with the document's name. The last message about a document says how many of its findings are
+    left out, and the last message of all also says how many documents are left out.
     """
     events: list[Event] = []
     failed = [member for member in members if member.status == "failed"]

@@ -88,7 +88,7 @@ class PhaseCount(NamedTuple):
 
 
 class FindingCount(NamedTuple):
-    """How often a kind of finding was recorded, at a level."""
+    """The number of findings of a kind and a level."""
 
     kind: str
     level: str
@@ -209,7 +209,7 @@ def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
 
 
 def is_damage(reason: str) -> bool:
-    """Return whether a reason for leaving something out means that this thing is damaged.
+    """Return whether a reason for leaving a thing out means that the thing is damaged.
 
     >>> is_damage("truncated"), is_damage("not_wanted"), is_damage("query_denied"), is_damage("capped")
     (True, False, False, False)
@@ -274,7 +274,7 @@ def _count_sources(
 def _count_by_content(
     session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the session's counts by source; those of a source with counts by content are corrected with these.
+    """Return the session's counts by source, corrected for each source that `visited` or `written` has.
 
     `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """

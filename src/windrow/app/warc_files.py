@@ -117,7 +117,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that the lines of a list name; `#` begins a comment. Raise UsageError for any other file."""
+    """Yield the files that the lines of a list name; `#` begins a comment. Raise UsageError if `path` is not a list."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_LIST_SIZE + 1)
@@ -165,9 +165,9 @@ def _read_index(path: Path) -> list[Path]:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return the name of a WARC file's source: the file's name without suffix, with `-` for other signs.
+    """Return the name of a WARC file's source: the file's name without suffix, with `-` for signs that are not allowed.
 
-    If it would not be valid, or a source of another collection has that name, `warc-` is put before it. The name is cut
+    If the name would not be valid, or a source of another collection has it, `warc-` is put before it. The name is cut
     to 64 characters.
     """
     stem = path.name
@@ -198,7 +198,7 @@ def unpack_files(files: Sequence[WarcFile], folder: Path, limits: Limits) -> tup
 def _unpack(file: WarcFile, folder: Path, limits: Limits) -> Iterator[WarcFile]:
     """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`.
 
-    Yield a file that is packed in a way that is not read with a `problem`, and any other file unchanged.
+    A file that is packed in another way, which windrow does not read, gets a `problem`. Any other file is unchanged.
     """
     name = file.path.name.lower()
     if name.endswith(PACKED_SUFFIXES) and not _is_warc(file.path):

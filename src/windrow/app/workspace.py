@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails because a value in it has a wrong type."""
+        """Open the ledger for a block; raise LedgerError if the block fails because a value there has a wrong type."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger
@@ -329,7 +329,7 @@ class Windrow:
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
     ) -> SearchAnswer:
-        """Search the harvested records; any text is a query, and `as-of:` in it searches the pages as they were then.
+        """Search the harvested records. Any text is a query; `as-of:` with a time searches the pages of that time.
 
         All collections are searched, or those in `collection`, and their results are merged. With `explain`, each
         result has a remark on how its score was computed.
@@ -375,12 +375,12 @@ class Windrow:
     def retry(
         self, names: Names = (), *, source: str = "", reason: str = "", service: str = "", dry_run: bool = False
     ) -> list[Chosen]:
-        """Put failed or cancelled items back, and return them.
+        """Let the next run fetch or read failed or cancelled items again, and return these items.
 
-        The next run fetches them again, or reads them if a reader failed. Without names, all failed or cancelled items
-        with this source and reason are put back, except those of sources that are not declared any more. With a
-        service, the next run asks it again about the records with these names, or about all; a reason selects records
-        by their last answer. With `dry_run`, items or records are returned and nothing is changed.
+        Without names, all failed or cancelled items with this source and reason are chosen, except those of sources
+        that are not declared any more. With a service, the next run asks it again about the records with these names,
+        or about all; a reason selects records by their last answer. With `dry_run`, items or records are returned and
+        nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again

@@ -51,15 +51,15 @@ def _lock_as_writer(folder: Path) -> int:
 
 
 class ArchiveWriter:
-    """Appends records, to `.warc.gz` files or, if compression would save little, to `.warc` files."""
+    """Appends records to `.warc.gz` files, or to `.warc` files if they are not to be compressed."""
 
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
-        """Lock the archive `folder`, and write files whose names begin with `prefix`, which no other process may use.
+        """Lock the archive `folder` as a writer. File names begin with `prefix`, which no other process may use.
 
         A file that has `rotate` bytes or more is followed by another one. `agent` is the user agent for the warcinfo
-        record. If not `archived`, `UNARCHIVED_PREFIX` precedes `prefix`.
+        record. If `archived` is false, `UNARCHIVED_PREFIX` precedes `prefix`.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
         prefix = prefix if archived else f"{UNARCHIVED_PREFIX}{prefix}"
@@ -83,7 +83,7 @@ class ArchiveWriter:
         return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise DiskFull if writing `size` bytes would leave less than about `limits.free_space` bytes of the disk."""
+        """Raise DiskFull if writing `size` bytes would leave fewer than about `limits.free_space` bytes free."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -127,7 +127,7 @@ MAX_BODY_IN_MEMORY = 1 << 20
 """The maximum number of bytes of a body that is collected in memory."""
 
 MAX_COMPRESSED_BODY = 64 << 20
-"""The maximum number of bytes of a body that is compressed in the archive. Steps can seek in larger bodies."""
+"""The maximum number of bytes of a body that is compressed; larger bodies are not, so that steps can seek in them."""
 
 
 @lru_cache(maxsize=1024)
@@ -145,7 +145,7 @@ class CaptureSink:
     """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, started: datetime) -> None:
-        """Prepare for a transfer that begins at `started`. Unless the file is small, its part file is continued."""
+        """Prepare for a transfer that begins at `started`. If the file is not small, its part file is continued."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -279,9 +279,9 @@ class CaptureSink:
         return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", content_type), *truncation]
 
     def check(self) -> None:
-        """Compare the size with the sizes that the server and the listing state.
+        """Compare the size of the body with the sizes that the server and the listing state.
 
-        If one differs, raises TransientFailure, and discards the body unless only its end is missing.
+        If one differs, raises TransientFailure, and discards the body unless it is shorter than the server announced.
         """
         size = self.size
         if self._announced is not None and size < self._announced:
@@ -295,10 +295,11 @@ class CaptureSink:
                 )
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
-        """Check the size, archive the body (as a revisit if it is unchanged), and return the archived response.
+        """Check the size, archive the body, and return the archived response.
 
-        If the response is `unchanged` (304), nothing is checked, and only its head is written, as a metadata record.
-        Replay tools would show a revisit record of such a response as an empty page.
+        A body with the digest of the last capture is archived as a revisit. If the response is `unchanged` (status
+        304), nothing is checked, and only its head is written, as a metadata record. Replay tools would show a revisit
+        record of such a response as an empty page.
         """
         if unchanged:
             # Indexers would take a metadata record with the page's own address for a version of the page.
@@ -360,7 +361,7 @@ class CaptureSink:
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """If the body does not have a checksum (`ALGORITHM:HEX`), discard the body and raise TransientFailure."""
+        """If the body does not have the checksum `ALGORITHM:HEX`, discard the body and raise TransientFailure."""
         algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:

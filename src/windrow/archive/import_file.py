@@ -249,7 +249,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 
 
 class ImportedFile(NamedTuple):
-    """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
+    """An imported file. `warc` is its path below the archive's folder; `size` is its size there in bytes.
 
     `digest` is the digest of the original file. `problem` is a clause that says where decompressing the original
     failed. `problem` is empty if decompressing did not fail, or was not necessary.
@@ -304,7 +304,7 @@ def _import_repacked(
 
 
 def remove_leftovers(archive: Path) -> None:
-    """Remove the temporary files of imports; none may be under way."""
+    """Remove the temporary files of imports; no import may be under way."""
     for leftover in (archive / IMPORTED_FOLDER).glob(".*"):
         if _TEMPORARY.fullmatch(leftover.name):
             leftover.unlink(missing_ok=True)

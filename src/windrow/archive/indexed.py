@@ -27,7 +27,7 @@ _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Lines of an index file, in one text. `first` is the number of the first line in the file, counted from 1.
+    """Lines of an index file, in one text. The first of them is the line `first` of the file, counted from 1.
 
     `legend` is the last layout that the file declares before these lines, or None.
     """
@@ -40,8 +40,8 @@ class LineBlock(NamedTuple):
 def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
     """Yield the lines after line `after_line` of a CDX or CDXJ file, plain or gzip, in blocks of about a megabyte.
 
-    A line that is too long may be cut, but stays too long. Raises ArchiveError if the file cannot be read or, after the
-    lines before the damage, if it cannot be inflated.
+    A line of more than `MAX_LINE_BYTES` bytes may be cut to one byte more than that. Raises ArchiveError if the file
+    cannot be read or, after the lines before the damage, if it cannot be inflated.
     """
     first_number, legend = 1, None
     lines: list[bytes] = []
@@ -99,7 +99,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
-    """Read the record that begins at `offset` in a WARC or ARC file, compare its payload with a digest, and return it.
+    """Read the record at `offset` in a WARC or ARC file, compare its payload with `digest`, and return the record.
 
     `digest` is written as in WARC files, with its algorithm, or as in CDX files, where it is SHA-1 in base 32. Nothing
     is compared if the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a

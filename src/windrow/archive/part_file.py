@@ -41,7 +41,7 @@ def read_first_records(file: int) -> FirstRecords:
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:
         start, length = offset + header.length, int(header.fields["content-length"])
         if not 0 <= length <= os.fstat(file).st_size:
-            raise ArchiveError("the length of a record is not one of this file")
+            raise ArchiveError("a record states a length that is negative or larger than the file")
         if header.kind == "request":
             request = os.pread(file, min(length, HTTP_HEAD_BYTES.number), start)
         offset = start + length + len(END)
@@ -178,7 +178,7 @@ class PartFile:
         return self._record_offset, length
 
     def close(self) -> None:
-        """Let the thread finish, and close the file without removing it."""
+        """Wait until the digest is computed, and close the file without removing it."""
         with self._changed:
             self._is_complete = True
             self._changed.notify()

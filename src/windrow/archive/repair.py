@@ -28,7 +28,10 @@ _LOCK_TIMEOUT = 30.0
 
 @contextmanager
 def lock_archive(folder: Path) -> Iterator[None]:
-    """Lock the archive against all writers in the block. Raises ArchiveError if one still writes after 30 seconds."""
+    """Keep all writers out of the archive until the block ends.
+
+    Raises ArchiveError if a process still writes after 30 seconds.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -84,9 +87,9 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     """Truncate each WARC file in the folder after its last capture on the ledger, and return messages.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again. Sessions' files without a recorded capture are removed,
-    except that of a large transfer: it becomes a part file again, or is renamed if it is broken. There is a message for
-    each file that was changed, is too short or is missing, but not for removed files of unarchived responses.
+    written but not recorded, so they will be fetched again. A session's file without a recorded capture is removed or,
+    if it is of a large transfer, becomes a part file again; it is renamed if it is broken. There is a message for each
+    file that was changed, is too short or is missing, but not for removed files of unarchived responses.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):

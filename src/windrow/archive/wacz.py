@@ -30,10 +30,10 @@ _ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # the algorithms of
 
 
 class UnpackedWarc(NamedTuple):
-    """A WARC file in a WACZ file: its name there, the path of the unpacked file, and why it cannot be used, or "".
+    """A WARC file with the path `name` in a WACZ file, unpacked at `path`. `problem` is why it cannot be used, or "".
 
-    If the file could not be unpacked, there may be no file at `path`, or a part of it. A problem may also be that of a
-    file that is not unpacked or, with an empty name, of the WACZ file itself; `path` is then that of the WACZ file.
+    With a problem, the file at `path` may be incomplete or missing. A problem may also be about a file that is not
+    unpacked, or about the WACZ file, with an empty `name`; `path` is then that of the WACZ file.
     """
 
     name: str
@@ -56,9 +56,9 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
 
     A WARC file is yielded with a `problem` if it is damaged, exceeds the limits for members of zips, does not have the
     digest that datapackage.json states, or is listed there but missing. Files in the folder `archive` that are not WARC
-    files, and packed WARC files and WACZ files in any folder, are yielded with a `problem` too, and so is
-    datapackage.json for each WARC file whose digest is of an unknown kind; that file is unpacked unchecked. If the WACZ
-    file cannot be used or has no WARC file, it is yielded itself, with an empty name.
+    files, and packed WARC files and WACZ files in any folder, are yielded with a `problem` too. A WARC file whose
+    digest is of an unknown kind is unpacked unchecked, and datapackage.json is yielded with a `problem` for it. If the
+    WACZ file cannot be used or has no WARC file, it is yielded itself, with an empty name.
 
     Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC files, and
     ArchiveError if an unpacked file cannot be written.
@@ -70,7 +70,7 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
             warc_members = [member for member in members if _is_warc_name(member.name)]
             yield from _find_omissions(path, members, digests)
             if not warc_members:
-                yield UnpackedWarc("", path, f"it has no WARC file in a folder {_FOLDER} ({Reason.UNSUPPORTED})")
+                yield UnpackedWarc("", path, f"it has no WARC file ({Reason.UNSUPPORTED})")
             size = sum(member.size for member in warc_members if member.reason is None)
             check_free_space(folder, size, limits.free_space)
             for number, member in enumerate(warc_members):
@@ -88,7 +88,7 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[str, str]) -> Iterator[UnpackedWarc]:
-    """Yield a problem for each WARC file that is missing, each digest of an unknown kind, and each file left packed."""
+    """Yield a problem for each missing WARC file, each digest of an unknown kind, and each file that is left out."""
     names = {member.name for member in members}
     for name, digest in digests.items():
         if _is_warc_name(name) and name not in names:
@@ -124,7 +124,7 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
 
 
 def _read_digests(file: BinaryIO, members: Iterable[ZipMember]) -> dict[str, str]:
-    """Return the digests in datapackage.json (empty: none) by the paths of their files, or {} if it is missing.
+    """Return the digests that datapackage.json states (empty: none), by path of the file; {} without datapackage.json.
 
     Raises StepError if datapackage.json is damaged, too large or not valid.
     """
@@ -145,7 +145,7 @@ _PAGES_HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"} 
 
 
 def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: str, created: datetime) -> int:
-    """Write a WACZ file of the captures in index lines, and return their number.
+    """Write a WACZ file of the captures in index lines, and return the number of captures.
 
     `lines` are sorted lines of CDXJ, whose file names are relative to `folder`. The whole WARC files are copied. Their
     names in the WACZ file have `-` instead of `/`. `target` need not be seekable. Raises ArchiveError if a WARC file

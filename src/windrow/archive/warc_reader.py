@@ -244,8 +244,8 @@ def read_record_at(
 ) -> WarcRecord:
     """Return the record that begins at an offset of a file. `write` is called with each piece of its payload.
 
-    `digests` is filled as by `read_records`. The record has a `reason` if it is broken, if its payload is too large,
-    which is then not written, or if the file ends at or before the offset. Raises ArchiveError like `read_records`.
+    `digests` is filled as by `read_records`. The record has a `reason` if it is broken, if the file ends at or before
+    the offset, or if its payload is too large; `write` is not called then. Raises ArchiveError like `read_records`.
     """
     try:
         with path.open("rb", buffering=0) as raw:

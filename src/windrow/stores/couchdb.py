@@ -1,4 +1,4 @@
-"""Store documents in CouchDB or a server with its HTTP API: create databases, write in bulk, resolve conflicts."""
+"""A store of JSON documents on a CouchDB server, or on another server with CouchDB's HTTP API."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server with the HTTP API of CouchDB."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Create missing databases and views at `url`; `secret` is `user:password` or empty.
+        """Create the databases and views that are missing at `url`; `secret` is `user:password`, or empty for no login.
 
-        Raises ConfigError for a URL that is not valid or contains an `@`: messages would show a password before it.
+        Raises ConfigError if `url` is not valid or contains an `@`: messages would show a password in the URL.
         """
         try:
             parts = urlsplit(url)
@@ -64,7 +64,8 @@ class CouchDocuments:
                 hint="store user:password elsewhere, and set events.documents_secret to env:NAME or file:PATH",
             )
         if not is_valid:
-            raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")
+            hint = "set events.documents to an address such as http://127.0.0.1:5984/"
+            raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint=hint)
         self._url = url
         self._host_port, self._secure = (parts.hostname or "", port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
@@ -78,7 +79,7 @@ class CouchDocuments:
                 self._create(database)
 
     def _create(self, database: DocumentDatabase) -> None:
-        """Create a database and its views if they are missing, and replace other views if the user may do so."""
+        """Create a database if it is missing, and write its views if they are missing or differ."""
         # Only an administrator may send a PUT for a database, even if the database exists.
         if self._request("GET", f"/{database.name}", good=(200, 404)).status == 404:
             self._request("PUT", f"/{database.name}", good=(201, 202, 412))
@@ -136,14 +137,12 @@ class CouchDocuments:
         raise StoreUnreachable(f"{self._url}: {problem}")
 
     def _request_rows(self, method: str, path: str, document: Any = None) -> list[dict[str, Any]]:
-        """Send a request and return the rows in its response; raise StoreError if they do not have CouchDB's form."""
         rows = self._request(method, path, document, shape=dict).content.get("rows")
         if not isinstance(rows, list) or not all(map(_is_row, rows)):
             raise self._unexpected_response()
         return rows
 
     def _read_number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
-        """Return the number in the field `name` of the object at `path`, or 0 if the object or the field is missing."""
         response = self._request("GET", path, good=good, shape=dict)
         number = response.content.get(name, 0) if response.status == 200 else 0
         if not isinstance(number, int) or isinstance(number, bool):
@@ -194,8 +193,8 @@ class CouchDocuments:
     ) -> Mapping[str, str]:
         """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
-        Return the reasons why the server refused documents, by id. A document that another client writes at the same
-        time is replaced as well, and conflicting revisions that a replication left are removed.
+        Return the reason for each document that the server refused, by id. A document that another client writes at the
+        same time is replaced as well, and conflicting revisions that a replication left are removed.
         """
         refused: dict[str, str] = {}
         changes: _Changes = dict.fromkeys(removed)
@@ -205,12 +204,12 @@ class CouchDocuments:
         return refused
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
+        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
         for database in self._databases:
             self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
 
     def _write_chunk(self, database: str, documents: _Changes) -> dict[str, str]:
-        """Write or remove the documents of one chunk; return the reasons why the server refused documents, by id."""
+        """Write or remove the documents of one chunk; return the reason for each refused document, by id."""
         remaining, refused = dict(documents), dict[str, str]()
         for _ in range(_MAX_ATTEMPTS):
             existing = self._read_existing(database, list(remaining))
@@ -252,7 +251,7 @@ class CouchDocuments:
     def _write_split(
         self, database: str, revisions: list[dict[str, Any]], response: _Response, refused: dict[str, str]
     ) -> set[str]:
-        """Write refused revisions again in halves, until each refused one is found; return what `_write_bulk` does."""
+        """Write `revisions`, which the server refused together, again in halves; return what `_write_bulk` returns."""
         if len(revisions) > 1:
             half = len(revisions) // 2
             conflicting = self._write_bulk(database, revisions[:half], refused)
@@ -274,12 +273,12 @@ class CouchDocuments:
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in the order of the view."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
         declared = self._databases[database].view(name)
         return islice(self._view_rows(database, declared, bounds), bounds.skip, bounds.skip + bounds.limit)
 
     def _view_rows(self, database: str, view: DocumentView, bounds: ViewRange) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view; its `skip` and `limit` are not applied."""
+        """Yield the documents in the range `bounds` of a view; `bounds.skip` and `bounds.limit` are not applied."""
         low = _make_key(view, bounds.first, bounds.start)
         high = _make_key(view, bounds.first, bounds.end or _HIGHEST_TEXT)
         parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE_SIZE}
@@ -333,7 +332,7 @@ class CouchDocuments:
 def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> Any:
     """Return a key of a view: a text if the view is sorted by one field, otherwise a list.
 
-    `next_field` is the value of the field after `first`; it is ignored if there is none.
+    `next_field` is the value of the field after `first`; it is ignored if `first` has all fields of the view.
     """
     fields = [*first] if len(first) == len(view.by) else [*first, next_field]
     return fields[0] if len(view.by) == 1 else fields
@@ -342,7 +341,8 @@ def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> An
 def _map_function(view: DocumentView) -> str:
     """Return a view's map function in JavaScript.
 
-    It leaves out documents that `without` describes, and those with a field in `by` that is not a text.
+    The function leaves out documents that `view.without` describes, and documents in which a field of `view.by` is not
+    a text.
     """
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
@@ -390,7 +390,6 @@ def _is_deleted(row: Mapping[str, Any]) -> bool:
 
 
 def _describe_refusal(refusal: Any) -> str:
-    """Return CouchDB's error and reason as one line; `refusal` is a row of a response, or the body of one."""
     error, reason = (
         (str(refusal.get(name) or "") for name in ("error", "reason")) if isinstance(refusal, dict) else ("", "")
     )

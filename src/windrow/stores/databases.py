@@ -22,7 +22,7 @@ DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mar
 """The extra that installs the driver of a backend, by the backend's name in SQLAlchemy."""
 
 READ_ONLY = {"windrow_reads": True}
-"""Execution options of a connection that only reads. It does not wait for writers of an SQLite file."""
+"""Execution options of a connection that only reads. Such a connection does not wait for writers of an SQLite file."""
 
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -33,7 +33,7 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The key in a connection's `info` under which the error is stored that prevents writing its SQLite file."""
+"""The key in a connection's `info` of the error that prevents writing its SQLite file."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
@@ -42,10 +42,9 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
     """Make an SQLAlchemy engine for a database; no connection is opened yet.
 
     `url` is an SQLAlchemy URL: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
-    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration; if it is
-    None, that of the URL is used. If `durable` is true, transactions that SQLite has committed survive a power cut,
-    otherwise only a crash of the program. Raises ConfigError for an invalid URL, and MissingExtra if the driver is not
-    installed.
+    `mariadb+pymysql://USER@HOST/NAME`. If `password` is None, the password in the URL is used. If `durable` is true,
+    transactions that SQLite has committed survive a power cut, otherwise only a crash of the program. Raises
+    ConfigError for an invalid URL, and MissingExtra if the driver is not installed.
     """
     try:
         parsed = sa.make_url(url)
@@ -109,7 +108,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
 
 @contextmanager
 def map_errors(engine: sa.Engine) -> Iterator[None]:
-    """Raise a StoreError for an error of SQLAlchemy or its driver in the block."""
+    """Raise a StoreError in place of an error of SQLAlchemy or of the database's driver in the block."""
     try:
         yield
     except WindrowError:
@@ -119,7 +118,7 @@ def map_errors(engine: sa.Engine) -> Iterator[None]:
 
 
 def sqlite_file(engine: sa.Engine) -> Path:
-    """Return the file of an SQLite database."""
+    """Return the path of an SQLite database's file."""
     return Path(engine.url.database or "")
 
 
@@ -132,7 +131,7 @@ def describe_database(engine: sa.Engine) -> str:
 
 
 def map_error(error: BaseException, database: str) -> StoreError:
-    """Return the StoreError for an error of SQLAlchemy or its driver; its message begins with `database`."""
+    """Return the StoreError for an error of SQLAlchemy or of a driver; the message begins with `database`."""
     while_connecting = isinstance(error, exc.DBAPIError) and error.statement is None
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     driver_error = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
@@ -178,7 +177,9 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the database name `database`, unless `url` has a name already or is an SQLite URL.
+    """Return `url` with the database name `database`, if `url` has no such name and is not an SQLite URL.
+
+    Raises ConfigError for an invalid URL.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'

@@ -1,4 +1,4 @@
-"""The interface of stores of JSON documents, which have sorted views, and such a store in an SQLite file."""
+"""The interface of stores of JSON documents with sorted views, and a store of this kind in an SQLite file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class DocumentView(NamedTuple):
-    """Documents sorted by the text fields `by`; `without` is (field, value) of documents that are left out, or None."""
+    """A list of a database's documents, sorted by the text fields `by`.
+
+    If `without` is (field, value), documents in which the field has this value are left out.
+    """
 
     name: str
     by: tuple[str, ...]
@@ -29,10 +32,11 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database. In SQLite, equal texts of the field `once` are stored only once, and the fields `texts` are searched.
+    """The declaration of a database: its name and views, and the fields that SQLite stores once or searches.
 
-    In search results, documents with all words in the first of `texts` precede the others. In both groups, documents
-    with the latest time in the field `newest` are first. An empty text or tuple means that there is no such field.
+    SQLite stores equal texts of the field `once` only once, and searches the fields `texts`. In search results,
+    documents with all words in the first of `texts` precede the others. In both groups, documents with the latest time
+    in the field `newest` are first. An empty text or tuple means that there is no such field.
     """
 
     name: str
@@ -49,8 +53,9 @@ class DocumentDatabase(NamedTuple):
 class ViewRange(NamedTuple):
     """A range of a view: documents whose first fields equal `first`, and whose next field is in a range of texts.
 
-    The next field is at least `start` and less than `end`; an empty `end` means that there is no upper bound. `skip`
-    documents are left out first, and at most `limit` are returned.
+    The next field is at least `start` and less than `end`; an empty `end` means that there is no upper bound. The
+    documents are in the order of the view, or in reverse order if `descending` is true. The first `skip` documents are
+    left out, and at most `limit` are returned.
     """
 
     first: tuple[str, ...] = ()
@@ -66,14 +71,14 @@ FIRST_THOUSAND = ViewRange()
 
 
 class DocumentStore(Protocol):
-    """Databases of documents, each with a checkpoint. A repeated write leaves the same documents."""
+    """A store with databases of documents, each with a checkpoint. Writing the same documents again changes nothing."""
 
     def checkpoints(self) -> tuple[int, int]:
         """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
+        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
         ...
 
     def write(
@@ -81,7 +86,7 @@ class DocumentStore(Protocol):
     ) -> Mapping[str, str]:
         """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
-        Return the reasons why the store refused documents because of their content, by id.
+        Return the reason for each document that the store refused because of its content, by id.
         """
         ...
 
@@ -90,7 +95,7 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in the order of the view."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
         ...
 
     def count(self, database: str) -> int:
@@ -111,7 +116,7 @@ class DocumentStore(Protocol):
 
 
 def check_name(name: str) -> str:
-    """Return the name of a database unchanged; raise ConfigError if a store does not allow it."""
+    """Return `name` unchanged; raise ConfigError if it cannot be the name of a database."""
     if not _DATABASE_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be a database's name: use one of a-z, then at most 62 of a-z, 0-9 and _")
     return name
@@ -188,7 +193,7 @@ class SqliteDocuments(SqliteStore):
         return min(checkpoints), max(checkpoints)
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
+        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
         with self._writing():
             self._connection.executemany(
                 "INSERT INTO windrow_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -242,7 +247,7 @@ class SqliteDocuments(SqliteStore):
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
         """Return a row number for a document, or None if SQLite may choose it. `current` is the present row number.
 
-        Documents with later times have higher numbers: FTS5 returns matches in the order of rows without reading all.
+        Documents with later times have higher numbers, so that FTS5 can return the newest matches without reading all.
         """
         if not database.newest:
             return current
@@ -267,7 +272,6 @@ class SqliteDocuments(SqliteStore):
         self._drop_text(database, text_digest)
 
     def _drop_text(self, database: DocumentDatabase, text_digest: str) -> None:
-        """Remove a long text, unless a document still refers to it; do nothing for an empty digest."""
         if text_digest:
             self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'
@@ -286,7 +290,7 @@ class SqliteDocuments(SqliteStore):
         return documents
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in the order of the view."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
         conditions, parameters = _range_conditions(declared, bounds)
@@ -298,7 +302,7 @@ class SqliteDocuments(SqliteStore):
         return self._read_documents(database, clauses, [*parameters, bounds.limit, bounds.skip])
 
     def count_range(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> int:
-        """Count the documents in the range `bounds` of a view, whatever its `limit` and `skip`."""
+        """Count the documents in the range `bounds` of a view; `bounds.limit` and `bounds.skip` are ignored."""
         conditions, parameters = _range_conditions(self._databases[database].view(name), bounds)
         with self._guarded():
             query = f'SELECT count(*) FROM "{database}" d WHERE {conditions}'
@@ -309,9 +313,9 @@ class SqliteDocuments(SqliteStore):
     ) -> Iterator[StoredDocument]:
         """Yield documents that have all words of a text, in the order that `DocumentDatabase` describes.
 
-        Only the first field in `bounds.first` is used, as the first field of the view `view`; `start` and `end` are
-        times in the field `newest`. Any text is valid; one without words finds nothing. A ranking by the rarity of
-        words would have to read every document with one of the words.
+        If `bounds.first` is not empty, the first field of the view `view` must be `bounds.first[0]`. `bounds.start` and
+        `bounds.end` limit the time in the field `newest`. Any text is valid; a text without words finds nothing. A
+        ranking by the rarity of words would have to read every document with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -366,7 +370,7 @@ class SqliteDocuments(SqliteStore):
             return int(self._connection.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each fault of the file."""
+        """Yield a message for each fault that SQLite finds in the file."""
         return self._integrity_faults()
 
     def ids(self, database: str) -> Iterator[str]:
@@ -400,7 +404,7 @@ _TABLE_SUFFIXES = ("", "_text", "_search")  # suffixes of the names of a databas
 
 
 def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Return the last document with each id, in the order of the row numbers that they will have.
+    """Return the last document with each id, sorted by the row numbers that the documents will have.
 
     FTS5 flushes its buffer whenever a row number is lower than the one before it.
     """
@@ -411,7 +415,7 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number for documents of a second. A time without seconds means its first second.
+    """Return the lowest row number for documents with this time, to the second; missing digits count as zeros.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True

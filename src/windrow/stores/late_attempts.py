@@ -1,6 +1,6 @@
-"""A store of records that lists late attempts: attempts whose observations changed after they had been settled.
+"""A store of records that lists late attempts: an attempt is late if its observations changed after it was settled.
 
-It also lists the documents that another store refused: those made from its records, and those about requests.
+It also lists documents that a store of documents refused: those made from records, and those about requests.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 
 
 class RefusedDocument(NamedTuple):
-    """A document that its store refused. It is made from the record `key`, or is about requests.
+    """A document that a store of documents refused. It is made from the record `key`, or is about requests.
 
-    `attempt` is 0 for a record. Otherwise it is the first attempt of the requests, and `key` is empty.
+    `attempt` is 0 if the document is made from a record. Otherwise it is the first attempt of the requests, and `key`
+    is empty.
     """
 
     key: str
@@ -59,9 +60,9 @@ class RefusedDocument(NamedTuple):
 
 
 class LateAttemptStore(RecordStore):
-    """A store of records that lists attempts whose observations were added or removed after they had been settled.
+    """A store of records that lists late attempts: an attempt is late if its observations changed after it was settled.
 
-    When they were first settled, they could not be read, waited for services, or were read differently.
+    When a late attempt was first settled, it could not be read, waited for services, or was read differently.
     """
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = ()) -> None:
@@ -77,7 +78,10 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return, by key, the deleted values ([] if none) of each record whose observations late `attempts` changed."""
+        """Return the keys of the records whose observations by late `attempts` were added or removed.
+
+        Each key has the list of the values of its removed observations, which may be empty.
+        """
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -87,7 +91,7 @@ class LateAttemptStore(RecordStore):
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
         """Return the late `attempts`, and the attempts whose numbers of new records may change because of them.
 
-        For each record of the late attempts, that is the first attempt that observed it and is not late.
+        The latter are, for each record of the late attempts, the first attempt that observed it and is not late.
         """
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
@@ -126,7 +130,7 @@ class LateAttemptStore(RecordStore):
     def forget(self, attempts: Iterable[int]) -> int:
         """Do what `RecordStore.forget` does, and remove refused documents about requests of these attempts.
 
-        The attempts are also removed from the list. Return the number of removed observations.
+        The attempts are also removed from the late attempts. Return the number of removed observations.
         """
         numbers = [*attempts]
         count = super().forget(numbers)

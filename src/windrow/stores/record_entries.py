@@ -107,7 +107,7 @@ class FoundEntries(NamedTuple):
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return the current state of the record with the id `record`, with this `score`; None if the record is gone."""
+    """Return the current state of the record with the id `record`, with `score`; None if the record is gone."""
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
@@ -128,7 +128,7 @@ def _to_seconds(time: str) -> int:
 
 
 def index_document(record: int, entry: Entry, columns: Sequence[TypedColumn] = ()) -> IndexDocument:
-    """Return the index document for the record with the id `record`, whose collection has these columns."""
+    """Return the index document for the record with the id `record`; `columns` are those of its collection."""
     value = json.loads(entry.json)
     title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
     main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
@@ -142,7 +142,6 @@ def index_document(record: int, entry: Entry, columns: Sequence[TypedColumn] = (
 
 
 def _read_language(record: Any) -> str:
-    """Return a record's field `language` if it is a text, otherwise an empty text."""
     language = record.get("language") if isinstance(record, dict) else None
     return language if isinstance(language, str) else ""
 

@@ -1,4 +1,4 @@
-"""The search index of a store of records, in a folder beside its file.
+"""The search index of a store of records, in a folder beside the store's file.
 
 The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
 committed. So an old index can be updated. An index that is missing, damaged or of another file or version is built
@@ -48,14 +48,14 @@ _SET_COMMIT = "INSERT OR REPLACE INTO meta VALUES ('index_commit', ?)"
 
 
 class RecordIndex:
-    """The search index of a store."""
+    """The search index of a store of records."""
 
     def __init__(
         self, store: Path, connection: sqlite3.Connection, columns: Sequence[TypedColumn] = (), *, read_only: bool
     ) -> None:
         """Take the store's file and a connection to it in autocommit mode; the methods open the index.
 
-        `columns` are those of the collection. With `read_only`, the index in its folder is not written.
+        `columns` are those of the collection. If `read_only` is true, the files of the index are not written.
         """
         self.folder = index_folder(store)
         self._in_place = not read_only
@@ -73,9 +73,9 @@ class RecordIndex:
         return int(row[0]) if row else 0
 
     def update(self, pulse: Callable[[], bool]) -> None:
-        """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False.
+        """Index the changed records; stop when `pulse` returns False. While another process writes the index, wait.
 
-        Raise StoreUnreachable if `pulse` returns False while another process still writes the index.
+        Raises StoreUnreachable if `pulse` returns False during this wait.
         """
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
             fill_index(self.folder, self._fields, self._version, lambda index: self._fill(index, pulse), pulse)
@@ -135,9 +135,9 @@ class RecordIndex:
         )  # fmt: skip
 
     def _find_date_field(self, query: Query) -> str:
-        """Return the field by which the matches of a query without words are ordered.
+        """Return the field by which the matches of a query without words are sorted.
 
-        It is that of the first date column named by a filter that every match must meet, or else `updated`.
+        If a filter that every match must meet is for a date column, it is the field of that column, else `updated`.
         """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
@@ -145,7 +145,7 @@ class RecordIndex:
         return next((f"first_{key}" for key in keys if key in dates), "updated")
 
     def _count_lacking(self, index: FullTextIndex, query: Query) -> dict[str, int]:
-        """Count the records without a value in each column by which the query filters, by the name of the column.
+        """Return, for each column by which the query filters, how many records have no value in it.
 
         Columns in which every record has a value are left out.
         """
@@ -188,7 +188,10 @@ class RecordIndex:
         return index.commit != self._meta("index_commit") or unindexed_row is not None
 
     def _fill(self, index: FullTextIndex, pulse: Callable[[], bool] = lambda: True) -> None:
-        """Index the changed records, or all if the index is not at the recorded commit, while `pulse` returns True."""
+        """Index the changed records, or all records if the index is new or was not written at the recorded commit.
+
+        It stops when `pulse` returns False.
+        """
         is_rebuild = index.fresh or index.commit != self._meta("index_commit")
         if is_rebuild:
             index.empty()
@@ -220,7 +223,10 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index the records whose stamps differ from `known_stamps`, and remove those that are gone."""
+        """Index the records whose stamps differ from `known_stamps`, and remove those that are gone.
+
+        Return the new stamps by id, and the ids of the removed records.
+        """
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
@@ -232,7 +238,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield documents of changed records; add their stamps to `stamps`, and ids that are now gone to `removed`."""
+        """Yield documents of changed records; add their stamps to `stamps`, and ids of gone records to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:

@@ -69,7 +69,7 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record that has an observation's key or one of its names, or an empty text if none has."""
+    """Return the key of the record that has the observation's key or one of its names; an empty text if none has."""
     placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",
@@ -81,7 +81,7 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 def set_names(
     connection: sqlite3.Connection, names: Sequence[str], record: int, entry: AttemptObservations
 ) -> set[int]:
-    """Assign names, which an attempt gives, to a record; return the ids of the records that had them and are gone now.
+    """Assign `names` to a record; return the ids of other records that had one of them, and are gone now.
 
     If the latest observation of the record is by the same source and has a value, a name that another record has
     belongs to two things: it stays with the other record, which is not gone, and no id is returned. The same holds if a
@@ -176,7 +176,7 @@ def remove_record(connection: sqlite3.Connection, record: int) -> None:
 
 
 def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mapping[str, Any]:
-    """Return a record that has `key` in every field whose value was `own_key`.
+    """Return `record` with `key` in every field whose value is `own_key`.
 
     >>> replace_own_key({"url": "http://a.example/", "n": 1}, "http://a.example/", "https://a.example/")
     {'url': 'https://a.example/', 'n': 1}

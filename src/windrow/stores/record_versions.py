@@ -46,7 +46,7 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """A document or an entry in it that a step skipped or, if the reason is CAPPED, of which a part was left out.
+    """A document, or an entry in one, that a step skipped. If the reason is CAPPED, only a part of it was left out.
 
     `key` is empty for a whole document.
     """
@@ -59,10 +59,10 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """An observation of a record. `change` is new, changed, same or gone; `json` is its value, or empty if gone.
+    """An observation of a record. `change` is new, changed, same or gone; `json` is the value, or empty if gone.
 
-    `digest` is that of the value with its text for the search, not of bytes, or empty if gone. `aside` is JSON that was
-    stored beside this value when it was first observed, or empty.
+    `digest` is that of the value with its search text, not of bytes, or empty if the record is gone. `aside` is JSON
+    that was stored beside this value when it was first observed, or empty.
     """
 
     key: str
@@ -86,7 +86,7 @@ VersionChange = tuple[RecordVersion | None, RecordVersion]
 
 
 def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
-    """Yield rows of the view `history`; `clauses` follow it in the query, with `parameters` for placeholders."""
+    """Yield rows of the view `history`; `clauses` follow its name in the query, `parameters` are for placeholders."""
     query = f"""
         SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {clauses}
@@ -136,7 +136,7 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
 
 
 ObservedValues = dict[tuple[int, str], tuple[int | None, str]]
-"""The values that an attempt observed: (id, JSON) by (record, time), with (None, "") for a gone record."""
+"""What an attempt observed: (record id, time) -> (value id, JSON), which is (None, "") if the record was gone."""
 
 
 def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValues:
@@ -146,7 +146,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record in `completed` which values of an attempt the session added or changed, compared with those `before`."""
+    """Write to the table `completed` each value of an attempt that differs from `before`, or is not in `before`."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
@@ -156,7 +156,7 @@ def note_completed(connection: sqlite3.Connection, attempt: int, session: int, b
 
 
 def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
-    """Copy the rows of `completed` for copied observations from the store that this one replaces; do not commit."""
+    """Copy from the replaced store the rows of `completed` whose observations were copied; do not commit."""
     rows = old_connection.execute(
         "SELECT c.attempt, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )

@@ -72,7 +72,7 @@ _CHUNK_SIZE = 400  # attempts per query
 class AttemptStatement(NamedTuple):
     """What an attempt recorded of a key. `json` is the record, or empty if the record is gone or was skipped.
 
-    `reason` is why it was skipped, or None; if it was, `source` is empty. `aside` is JSON beside the record, or empty.
+    `reason` is why it was skipped, or None; `source` is empty then. `aside` is JSON beside the record, or empty.
     """
 
     attempt: int
@@ -86,7 +86,7 @@ class AttemptStatement(NamedTuple):
 
 
 class RecordStore(SkippedCounts):
-    """`windrow.engine.run.VersionStore` in an SQLite file."""
+    """`windrow.engine.run.VersionStore` of JSON records in an SQLite file."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
         """Open the file, and create missing tables if it may be written; searches filter records by `columns`."""
@@ -131,7 +131,7 @@ class RecordStore(SkippedCounts):
         """Write what attempts observed, skipped and wait for, and the checkpoint if it is higher, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
-        could not be read now or waits for services. The changes belong to `session` (0: to the next that writes).
+        could not be read now or waits for services. The changes belong to `session` (0: the next session that writes).
         """
         with self._writing():
             touched_records: set[int] = set()
@@ -186,7 +186,7 @@ class RecordStore(SkippedCounts):
     def _write_observation(
         self, entry: AttemptObservations, observation: Observation, old_rows: Iterable[tuple[Any, ...]] = ()
     ) -> set[int]:
-        """Write an observation, and that records which had its names are gone; return the ids of all these records."""
+        """Write an observation, and that other records with its names are gone; return the ids of all these records."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
@@ -213,7 +213,7 @@ class RecordStore(SkippedCounts):
         return {record} | gone_records
 
     def _mark_unindexed(self, records: Iterable[int]) -> None:
-        """Mark records as unindexed, and remove records without an observation."""
+        """Mark records as unindexed, and remove those that have no observations any more."""
         for record in records:
             if self._connection.execute(_LATEST_VALUE, (record,)).fetchone() is None:
                 remove_record(self._connection, record)
@@ -232,7 +232,7 @@ class RecordStore(SkippedCounts):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return the asks of the attempts that wait, by attempt. `attempts` has at most a few hundred attempts."""
+        """Return the asks of `attempts` (at most a few hundred), by attempt; attempts that do not wait are left out."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -264,7 +264,7 @@ class RecordStore(SkippedCounts):
     # The methods for commands.
 
     def count(self) -> tuple[int, int]:
-        """Return the numbers of current records and of versions."""
+        """Return the number of current records and the number of versions."""
         with self._guarded():
             record_count = sum(self.count_by_source().values())
             versions = self._connection.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
@@ -320,7 +320,7 @@ class RecordStore(SkippedCounts):
         return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy sessions, takedowns and the observations of all sources except `sources` from an earlier store.
+        """Copy from `old_store` the sessions, the takedowns, and the observations of all sources except `sources`.
 
         The sources that are copied were not read again, for example because they are no longer configured.
         """
@@ -407,7 +407,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return, by attempt with observations, how many records it observed, and how many it was the first to observe.
+        """Return, for each attempt with observations, how many records it observed, and how many it observed first.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """
@@ -448,7 +448,7 @@ class RecordStore(SkippedCounts):
             return [attempt for (attempt,) in self._connection.execute(query, (key,))]
 
     def keys_of(self, attempt: int, limit: int) -> list[str]:
-        """Return the first `limit` keys, in order, of records that an attempt observed."""
+        """Return the first `limit` keys, sorted, of the records that an attempt observed."""
         query = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.attempt = ? ORDER BY r.key LIMIT ?
@@ -457,7 +457,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, (attempt, limit))]
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each fault in the tables."""
+        """Yield a message for each fault that SQLite finds in the file, and for each value with a wrong digest."""
         with self._guarded():
             yield from self._integrity_faults()
             for value_digest, json_text, text in self._connection.execute("SELECT digest, json, text FROM value"):

@@ -17,7 +17,7 @@ AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o
 
 
 class SkippedCounts(SqliteStore):
-    """A store with the tables `skipped` and `observation` of `record_tables`."""
+    """A store with the tables of `record_tables`, which counts what steps skipped."""
 
     def count_skipped(self, attempts: tuple[int, int], ignored: Mapping[str, str]) -> dict[str, int]:
         """Count the documents and entries that were skipped in a range of attempts (first, last), by reason.

@@ -102,7 +102,7 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
     """Open a file in autocommit mode with the first of `modes` (`mode=rw`, `mode=ro`) in which it can be read.
 
     If all modes fail because files beside it cannot be written, it is opened as immutable: changes by other processes
-    are then not noticed. If a crash left a log, StoreError is raised instead.
+    are then not noticed. If a crash left a log beside it, StoreError is raised instead.
     """
     for mode in (*modes, "immutable=1"):
         connection = sqlite3.connect(
@@ -145,7 +145,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Create a folder for `databases`, after removing what a killed run left of it, as `remove_scratch` does."""
+    """Create an empty folder for `databases`. If a killed run left one, remove that first, as `remove_scratch` does."""
     remove_scratch(folder, databases)
     folder.mkdir(parents=True)
 
@@ -180,7 +180,7 @@ _POLL_INTERVAL = 0.2  # seconds
 
 
 def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
-    """Copy the write-ahead log into the database and truncate it; return False if other processes prevent that.
+    """Copy the write-ahead log into the database and truncate the log; return False if other processes prevent that.
 
     While another process reads the database, the log cannot be truncated; `pulse` is then called about five times a
     second. A transaction must not be open on `connection`.
@@ -272,7 +272,7 @@ class SqliteStore:
 
 
 def close_into_file(path: Path) -> None:
-    """Copy the write-ahead log into the database and remove it; raise StoreError if that fails."""
+    """Copy the write-ahead log into the database and remove the log; raise StoreError if that fails."""
     try:
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -116,7 +116,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Return a text without the headline at its beginning if this repeats the title and other text remains.
+    r"""Return a text without the headline at its beginning, if the headline repeats the title and other text remains.
 
     Figures and their captions may be before the headline; they are kept.
 
@@ -183,7 +183,7 @@ _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 MAX_STUB_SIZE = 20_000
-"""The maximum size in bytes of a page that may only redirect to another page."""
+"""The maximum size in bytes of a page that can be taken for a mere redirect to another page."""
 _MAX_STUB_CHARACTERS = 600  # of its text
 _SOON = re.compile(r"\s*(?:\d|10)(?:\.\d*)?\s*[;,]")
 """Matches the beginning of the content of a `meta` refresh that redirects after at most ten seconds."""
@@ -198,7 +198,9 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def find_refresh(body: bytes, url: str) -> str:
-    """Return the other address to which a page with little text soon redirects by its `meta` refresh, or "".
+    """Return the address to which a page with little text soon redirects by its `meta` refresh.
+
+    Return "" if there is none, or if it is an address of the same page.
 
     >>> find_refresh(b"<meta http-equiv=refresh content='0; url=/b'><p>Moved", "https://a.example/a")
     'https://a.example/b'
@@ -265,7 +267,6 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observati
 
 
 def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | None:
-    """Return a skip if a response is not HTML, is empty, or asks not to be indexed, otherwise None."""
     if read_media_type(fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")
     if not body.strip():
@@ -289,8 +290,8 @@ def _find_substitute(
 ) -> Skip | None:
     """Return a skip if a page is not an article, otherwise None.
 
-    A page with neither a date nor metadata of an article is one only if a feed names it, and it has at least half of
-    the long words of its title in the feed.
+    A page with neither a date nor metadata of an article is an article only if a feed names it, and if the page has at
+    least half of the long words of its title in the feed.
     """
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")

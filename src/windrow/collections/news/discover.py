@@ -71,7 +71,7 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run: those for the kind of the site, or one for its front page if it is unknown.
+    """Return the first requests of a run: those for the site's kind or, if that is unknown, one for the front page.
 
     A source without an address has no requests.
     """
@@ -95,7 +95,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page, and request its lists or, if the page itself is a list, what it lists.
+    """Detect a site's kind by its front page; request the site's lists or, if the page is itself a list, what it lists.
 
     If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, it is
     refused, and feeds and sitemaps are requested at usual addresses.
@@ -220,7 +220,7 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins of a site's articles.
+    """Return the origins at which a source may have articles.
 
     These are the configured origins and the site's host name with and without `www.`, by http and https. The latter are
     left out if the site has a port, an IP address, or a name without a dot.

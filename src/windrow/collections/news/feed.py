@@ -136,7 +136,7 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return what a response leads to, by the type of its document.
+    """Return the requests and offers that follow from a response, by the type of its document.
 
     A list leads to requests for its new, changed and removed articles, and an index to requests for its sitemaps. The
     page of an article is offered; if it only redirects, its target is requested, unless that is a front page. Any other
@@ -266,8 +266,8 @@ def _article_requests(
 ) -> FollowResult:  # fmt: skip
     """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
-    An article is requested again if its time is not the remembered one, or if the list no longer names it, but still an
-    older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
+    An article is requested again if its time is not the remembered one, or if the list no longer names it although it
+    names an older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
     """
     list_key = _list_key(url)
     known_times: Mapping[str, str] = learned.get(list_key, {})

@@ -36,7 +36,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 class _Page(NamedTuple):
-    """A page of a search.
+    """A page of the results of a site's search.
 
     `offset` is the number of its first row, `day` is the day of the last row before it, and `until` is the last day of
     the search. A day is empty if it is not known or not limited.
@@ -64,9 +64,9 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
-    Once all rows were read, later runs end at a page without a new row. If a search ends before its total, or reaches
-    _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a page of rows is
-    refused.
+    Once all rows were read, later runs end at a page without a new row. If a search ends before the total that it
+    states, or reaches _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a
+    page of rows is refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
@@ -126,7 +126,7 @@ def _time_text(row: Mapping[str, Any], name: str) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an observation for each row of a response, or a skip if it is not a valid article or repeats a row."""
+    """Yield an observation for each row of a response, or a skip if the row is not a valid article or is a repeat."""
     content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
     rows = rows if isinstance(rows, list) else []

@@ -41,7 +41,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """How far a list was read: that of all posts, or that of a window. The ledger stores it with each request."""
+    """How far a list of all posts, or of the posts of a window, was read. The ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -96,7 +96,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _first_list(source: Source, listing: PostList) -> PostList:
-    """Return a list with the bounds that it had before its first page was requested."""
+    """Return the beginning of the list that `listing` continues: its first page, with its first bounds."""
     if listing.mode != "all":
         return PostList(listing.mode, listing.start)
     return PostList(
@@ -113,13 +113,12 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address, with the number `tries` added if it is above 0: then it is new, and is requested again."""
+    """Return `api`, with the number `tries` of `learned` added if it is above 0, so that the address is new."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return the time by which a window overlaps the window before it, at least a second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
@@ -312,7 +311,10 @@ def _post_version(post: Mapping[str, Any]) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an observation or a skip for each post or requested post that is gone; nothing for a list of numbers."""
+    """Yield an observation or a skip for each post, and an observation for each requested post that is gone.
+
+    Yield nothing for a list of numbers.
+    """
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:

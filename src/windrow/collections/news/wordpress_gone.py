@@ -41,7 +41,10 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name for a post that does not change when its address does. `url` is an address of the site's API."""
+    """Return a name for a post that stays the same when the post's address changes.
+
+    `url` is an address of the site's API.
+    """
     return f"wordpress:{site_of(url)}/{number}"
 
 
@@ -71,7 +74,7 @@ def second_before(day: str) -> str:
 def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
-    """Return the request for a page of numbers.
+    """Return the request for page `page` of the list of the numbers of all posts.
 
     The page before it was requested at `previous_time` (seconds since 1970) and ended with `last_number`.
     """
@@ -117,7 +120,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
 
 
 def _posts_request(api: str, numbers: list[int], now: str) -> Request:
-    """Return the request for the posts with the given numbers. `now`, in seconds since 1970, makes its address new."""
+    """Return the request for the posts with the given numbers. `now`, in seconds since 1970, makes the address new."""
     separator = "&" if "?" in api else "?"
     included = ",".join(map(str, numbers))
     url = f"{api}{separator}include={included}&per_page={_POSTS_PER_PAGE}&orderby=id&order=asc&count={now}"
@@ -144,7 +147,7 @@ def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence
 def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
     """Return a request for the requested numbers that are not among the `posts` of a response that was cut.
 
-    Return () if `posts` has none of the requested posts. `now`, in seconds since 1970, makes its address new.
+    Return () if `posts` has none of the requested posts. `now`, in seconds since 1970, makes the request's address new.
     """
     existing = numbers_of(posts)
     remaining = [number for number in requested_numbers(request) if number not in existing]
@@ -154,7 +157,7 @@ def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[R
 
 
 def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> Iterator[Observation]:
-    """Yield an observation for each requested post that is absent from a response: it is gone.
+    """Yield an observation that a post is gone, for each requested post that is absent from a response.
 
     Yield nothing if the response was cut.
     """

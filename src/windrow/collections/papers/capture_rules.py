@@ -1,4 +1,4 @@
-"""Use media type, status, digest and address to select captures that may be papers; refuse unusable index lines."""
+"""Select captures that may be papers by media type, status, digest and address; refuse unusable index lines."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _MAX_CACHED_OUTCOMES = 10_000  # the most pairs of media type and status whose o
 
 
 def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | None], Skip | None]:
-    """Return a function for the part of a source's rule that depends only on media type and status."""
+    """Return the part of a source's rule that depends only on media type and status, as a function of these."""
     return partial(_check_type_and_status, wanted_types({**options, **source.options}))
 
 

@@ -24,7 +24,10 @@ _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNO
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work. `name` is made from its id, or empty; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work. `name` is made from its id in the catalogue, or empty if it has none.
+
+    `identifiers` are texts such as `doi:...`, `arxiv:...` and `pmid:...`.
+    """
 
     name: str
     title: str
@@ -176,7 +179,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _name(prefix: str, id_: str) -> str:
-    """Return a name made of a work's id, or an empty text: works without an id must not have the same name."""
+    """Return a name made of a work's id; empty if it has no id, since works without an id must not share a name."""
     return f"{prefix}{id_}" if id_ else ""
 
 
@@ -201,7 +204,7 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
 
 
 def doi_of(text: str) -> str:
-    """Return the first DOI in a text (its first 500 characters), in lower case; empty if there is none.
+    """Return the first DOI in the first 500 characters of a text, in lower case; empty if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'
@@ -221,7 +224,7 @@ def arxiv_of(text: str) -> str:
 
 
 def _text(raw: Any) -> str:
-    """Return a text with single spaces, without lone surrogates, which databases refuse; empty if it is not a text."""
+    """Return `raw` with single spaces and without lone surrogates, which databases refuse; "" if it is not a text."""
     return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 

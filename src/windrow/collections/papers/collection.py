@@ -35,7 +35,7 @@ CONFIGURATION = Configuration(
         Setting("papers.table", TEXT, "papers.table.db", "table of rows: a file, or hbase://HOST:PORT", written=True),
         Setting("papers.table_version", TEXT, "0", "version in the table's name"),
         Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
-        Setting("papers.table_key_form", choice(*KeyForm), "sha1:base32", "form of the keys of its rows"),
+        Setting("papers.table_key_form", choice(*KeyForm), "sha1:base32", "form of the keys of the table's rows"),
         Setting("papers.tei_json", choice(TABLE, LATER), "table", "keys of the JSON of TEI: table (2018), or later"),
         Setting("papers.grobid", URL, "", "address of a GROBID server; if empty, the embedded extractor is used"),
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),

@@ -68,7 +68,7 @@ class WideTable(Protocol):
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of the rows that have a cell in one of the columns, in the order of keys."""
+        """Yield, in the order of keys, (key, cells in these columns) of each row that has such a cell."""
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Erase removed rows from the files, unless a server does this; return False if another process prevents it."""

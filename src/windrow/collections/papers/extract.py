@@ -289,11 +289,10 @@ Results = list[Observation | Skip | Ask]
 def extract(task: Task) -> Results:
     """Return the record of a paper, with a Skip for each thing that was left out of it.
 
-    If GROBID must answer first, return an incomplete record and the requests. If the source does not want files of the
-    type, return only a Skip. Things left out are what exceeds a cap, text that could not be read, a document for which
-    GROBID failed finally, and what is not tried again because the step was stopped for this paper in earlier runs:
-    after one stop the PDF library is not used, after two the TEI is not parsed either. Raise StepError if the file is
-    empty or too large.
+    If GROBID must answer first, return an incomplete record and the requests. If the source does not want files of this
+    type, return only a Skip. A Skip is for what exceeds a cap, for text that could not be read, and for a final failure
+    of GROBID. There is also a Skip if the step was stopped for this paper in earlier runs: after one stop the PDF
+    library is not used, after two the TEI is not parsed either. Raise StepError if the file is empty or too large.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -340,11 +339,11 @@ def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
     elif unreadable_pages:
         yield Skip(Reason.CORRUPT, key, f"{counted(unreadable_pages, 'page')} cannot be read")
     elif status.get("status") == "no-text":
-        yield Skip(Reason.NO_TEXT, key, "its pages have no text, such as scanned pages, which are pictures of text")
+        yield Skip(Reason.NO_TEXT, key, "its pages have no text; scanned pages, for example, are pictures of text")
 
 
 def _final_failure(task: Task, key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
-    """Yield a Skip if the store made GROBID's failure for a paper final (`final_name`): it is not sent again."""
+    """Yield a Skip if the store made GROBID's failure final (`final_name`), so that the paper is not sent again."""
     if "grobid" in record and any(map(is_final_name, task.answers)):
         outcome = record["grobid"]
         failure = f"status {outcome['status_code']}, {outcome['status'].get('reason', '')}"

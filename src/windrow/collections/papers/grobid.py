@@ -166,7 +166,7 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer without parsing its TEI: earlier runs of the step were stopped for `reason`."""
+    """Return the outcome of an answer without parsing its TEI; earlier runs of the step were stopped for `reason`."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)

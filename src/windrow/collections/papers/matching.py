@@ -1,10 +1,12 @@
 """Match papers with the works of a catalogue, by identifiers, slugs of titles, authors, year and journal.
 
-A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are: exact: an identifier
-is the same, and the titles are alike or at least half of the authors are the same. strong: the slugs are the same or
-nearly the same, and so are at least half of the authors. weak: the slugs are the same or nearly the same, but too
-little else is known; or only an identifier is the same. ambiguous: several works match equally well, or many have the
-same slug. different: there is no candidate, or the titles, the authors or the years differ too much.
+A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
+
+- exact: an identifier is the same, and the titles are alike or at least half of the authors are the same;
+- strong: the slugs are the same or nearly the same, and at least half of the authors are the same;
+- weak: the slugs are the same or nearly the same, but too little else is known, or only an identifier is the same;
+- ambiguous: several works match equally well, or many have the same slug;
+- different: there is no candidate, or the titles, the authors or the years differ too much.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles, made plain: 1000 - 1000 * their edit distance / the longer length.
+    """Return the similarity of two titles, made plain, from 0 to 1000.
+
+    It is 1000 - 1000 * (their edit distance) / (the length of the longer one), rounded down.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -120,7 +124,7 @@ def edit_distance(first: str, second: str) -> int:
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""The statuses of a match from which the paper gets the DOI of the work."""
+"""The statuses of verdicts with which a paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
 """If more works than this have the slug of a paper, none of them is accepted by its title."""
@@ -267,7 +271,10 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
+    """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has.
+
+    Another letter in a number, or an added `a` at the start of a word, makes another title.
+    """
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -313,7 +320,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether the words of a name include `family_name`, and its given names agree with those in `name`.
+    """Return whether the name in `words` includes `family_name`, and has given names that agree with those in `name`.
 
     If one of the two has no given names, the family name is enough.
     """

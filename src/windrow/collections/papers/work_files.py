@@ -21,13 +21,13 @@ from windrow.reasons import Reason
 
 
 class DeletedWork(NamedTuple):
-    """The name of a work that the catalogue has deleted since it published it."""
+    """The name of a work that a catalogue published and later deleted."""
 
     name: str
 
 
 RawWork = bytes | Mapping[str, Any] | DeletedWork
-"""A record (a parsed object, or bytes that may not be a JSON object), or a work that the catalogue has deleted."""
+"""The record of a work (a parsed object, or bytes that may not be a JSON object), or the name of a deleted work."""
 
 _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
 _MAX_DOCUMENT_SIZE = CATALOGUE_BYTES.number
@@ -99,7 +99,6 @@ def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _parse_json(content: bytes) -> Any:
-    """Parse JSON; return the list or object, or None if the content is not JSON or is another JSON value."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
@@ -108,7 +107,7 @@ def _parse_json(content: bytes) -> Any:
 
 
 def _is_start_of_document(first_line: bytes) -> bool:
-    """Return whether a line that is not valid JSON is the first of a document, rather than a broken record.
+    """Return whether a line that is not valid JSON is the first line of a document, rather than a broken record.
 
     >>> _is_start_of_document(b'{"items": ['), _is_start_of_document(b'{"title": "A ti')
     (True, False)
@@ -131,7 +130,7 @@ def _records_of(document: Any) -> Iterator[RawWork]:
 
 
 def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and its deleted works."""
+    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and the deleted works."""
     options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
     for _, element in etree.iterparse(file, tag=(*_PUBMED_READERS, *_PUBMED_DELETIONS), **options):
         if element.tag in _PUBMED_DELETIONS:
@@ -158,7 +157,7 @@ def _read_article(article: Any) -> Mapping[str, Any]:
 
 
 def _read_book(article: Any) -> Mapping[str, Any]:
-    """Return the record of a chapter, whose journal is the title of its book, or of a book if no chapter is named."""
+    """Return the record of a chapter or, if none is named, of a book. The journal of a chapter is the book's title."""
     book = article.find("BookDocument")
     book_title, chapter = _title_text(book.find("Book/BookTitle")), _title_text(book.find("ArticleTitle"))
     authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))

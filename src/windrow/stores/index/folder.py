@@ -1,4 +1,4 @@
-"""The folder of a search index: which of its files are ours, the lock for writing, and links to its files.
+"""The folder of a search index: which of its files are windrow's, the lock for writing, and links to its files.
 
 A wrong folder may be configured. So only files with certain names are removed: the note `index.json`, which shows that
 a folder is an index of windrow, the manifest, and the files that Tantivy writes below `text`. A folder with other files
@@ -84,7 +84,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _describe_move(folder: Path) -> str:
-    """Return the hint for a folder with other files: a store's index is beside the store, that of pages is a setting.
+    """Return the hint for a path that cannot be used for an index; only the index of pages has a setting for it.
 
     >>> _describe_move(Path("w/events.db.index"))
     'move what is there elsewhere, or the store events.db into another folder'
@@ -117,9 +117,9 @@ def _is_note(path: Path) -> bool:
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Prepare a folder for a new index, after removing an old one; return the folder in it for Tantivy's files.
+    """Remove an old index from `folder`, and prepare the folder for a new one; return the folder for Tantivy's files.
 
-    Until `write_note` is called, the index is unfinished: when it is opened, it is built again.
+    An index that is opened before `write_note` was called is unfinished, and is built again.
     """
     remove_files(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -156,10 +156,10 @@ def remove_index(folder: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
-    """Lock a folder, which is made if missing, until the block ends, so that only this process writes the index in it.
+    """Lock a folder until the block ends, so that only this process writes the index in it.
 
-    While another process has the lock, `wait` is called ten times a second; when it returns False, StoreUnreachable is
-    raised.
+    The folder is created if it is missing. While another process has the lock, `wait` is called ten times a second;
+    when `wait` returns False, StoreUnreachable is raised.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -48,9 +48,10 @@ _MAX_ATTEMPTS = 3  # of opening: another process may remove a file of the index 
 
 
 class FullTextIndex:
-    """An index of documents with integer ids, in a folder; a new or emptied index is `fresh` until a write.
+    """An index of documents with integer ids, in a folder.
 
-    `commit` is the number of the last commit, or 0 for a new index.
+    `fresh` is true for a new or emptied index until it is written to. `commit` is the number of the last commit, or 0
+    for a new index.
     """
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
@@ -78,7 +79,7 @@ class FullTextIndex:
 
     @classmethod
     def open_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, use_empty: bool = False) -> Self:
-        """Open an index in a scratch folder, through links; `close` removes the scratch folder.
+        """Open the index in `folder` through links in a scratch folder, which `close` removes.
 
         An empty index is opened if the index in `folder` cannot be opened, or if `use_empty` is true.
         """
@@ -89,7 +90,7 @@ class FullTextIndex:
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder, through links to the files in `folder`; without `folder`, it is empty."""
+        """Open the index in `folder` through links in a scratch folder; without `folder`, create an empty index."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -141,10 +142,10 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return at most `limit` matches of a clause after `offset`, by score or by the number field `newest`.
+        """Return at most `limit` matches of a clause after the first `offset`, the highest scores first.
 
-        The highest scores or numbers are first. Matches with the same number are in the order of the index, so that
-        pages do not overlap.
+        If the number field `newest` is given, the highest numbers in it are first, and the scores are 0. Matches with
+        the same number are in the order of the index, so that pages do not overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -157,7 +158,7 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` matches of a clause, by score if `scored`, then by `field`, then by id.
+        """Return the first `limit` matches of a clause, sorted by score if `scored` is true, then by `field` and id.
 
         The highest scores and numbers come first. The order in which the documents were written does not matter.
         """
@@ -187,14 +188,17 @@ class FullTextIndex:
             return int(searcher.search(self._translate.query(clause, searcher), 1, count=True).count or 0)
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have a word in a field; for several words, the number for the rarest."""
+        """Return the number of documents that have `word` in a field; for several words, the number for the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
             return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
 
     def suggest(self, frequency: Mapping[str, int], field: str) -> dict[str, Suggestion]:
-        """Return suggestions for words that no document has in a field; `frequency` is the document count by word."""
+        """Return suggestions for the words that no document has in `field`.
+
+        `frequency` maps each word to the number of documents that have it.
+        """
         if all(frequency.values()):
             return {}
         with _map_errors(self.folder):
@@ -206,7 +210,10 @@ class FullTextIndex:
             return suggest_words(frequency, count)
 
     def find_word_forms(self, words: Iterable[str], field: str) -> WordForms:
-        """Return the other forms of folded words in a field, in the most frequent languages of the documents."""
+        """Return the other forms of `words` that occur in a field, in the most frequent languages of the documents.
+
+        The words are as `index_words` returns them.
+        """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             counts = {tag: count for tag, count in searcher.terms_with_prefix("lang", "") if tag in STEMMERS}
@@ -217,10 +224,11 @@ class FullTextIndex:
     def count_by_facet(
         self, clause: Clause, fields: Sequence[str], time_field: str
     ) -> tuple[int, list[dict[str, int]]]:
-        """Count the documents that match a clause: all, by the marks in each of `fields`, and by year in `time_field`.
+        """Return how many documents match a clause, and how many of them have each facet value.
 
-        The times are in UNIX seconds. Times outside `FACET_YEARS` are counted as `other`, and so are marks after the
-        `MAX_FACET_VALUES` most frequent ones.
+        The list has a dict from mark to count for each of `fields`, and last a dict from year to count for
+        `time_field`, whose times are in UNIX seconds. Years outside `FACET_YEARS` are counted as `other`, and so are
+        marks after the `MAX_FACET_VALUES` most frequent ones.
         """
         aggregations: dict[str, Any] = {
             name: {"terms": {"field": name, "size": MAX_FACET_VALUES}} for name in fields
@@ -284,7 +292,7 @@ MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
-"""The maximum number of values of a facet that are counted one by one. They are the most frequent ones."""
+"""The maximum number of values of a facet that are counted one by one, beginning with the most frequent."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
 _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}
@@ -293,7 +301,7 @@ _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STA
 def find_forms(index: FullTextIndex, query: Query) -> WordForms:
     """Return the other forms of a query's words that occur in the field `main` of an index.
 
-    Excluded words, and words that stand for all words beginning with them, are left out.
+    Excluded words and prefixes are left out.
     """
     terms = (term for term in searched_terms(query.root) if isinstance(term, Word) and not term.prefix)
     return index.find_word_forms(dict.fromkeys(" ".join(index_words(term.text)) for term in terms), "main")
@@ -328,7 +336,10 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open or replace the index in a folder; raise StoreError if it can be opened, but only through links."""
+    """Open the index in a folder; if it cannot be opened through links either, replace it by an empty index.
+
+    Raises StoreError if it can be opened only through links.
+    """
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
@@ -352,9 +363,9 @@ def fill_index(
     folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Filled],
     wait: Callable[[], bool],
 ) -> Filled:  # fmt: skip
-    """Lock the index in a folder, and return what `fill` returns for it. If it is damaged, an empty index is filled.
+    """Lock and open the index in a folder, call `fill` with it, and return the result of `fill`.
 
-    For `wait` see `lock_folder`.
+    If the index is damaged, `fill` is called with an empty index in its place. For `wait` see `lock_folder`.
     """
     try:
         with open_for_writing(folder, fields, version, wait=wait) as index:
@@ -369,7 +380,7 @@ def open_for_search(
     is_behind: Callable[[FullTextIndex], bool], fill: Callable[[FullTextIndex], object],
     *, anew: bool = False, in_place: bool = True,
 ) -> FullTextIndex:  # fmt: skip
-    """Open an index for searches, after `fill` has updated it if it is new or `is_behind` returns True.
+    """Open an index for searches. If it is new, or if `is_behind` returns True, `fill` updates it first.
 
     If it cannot be written in its folder, or if `in_place` is false, it is updated in a scratch folder. If `anew` is
     true, the present index is not used, because its files are damaged.

@@ -27,10 +27,10 @@ _CHUNK_SIZE = 500  # ids per query
 
 
 class ManifestEntry(NamedTuple):
-    """A document of the index. `own` and `whole` are 63-bit hashes.
+    """The manifest's entry for a document of the index. `own` and `whole` are 63-bit hashes.
 
-    `own` is the hash of its content; `whole` is the hash of its content and of the links to it. `links` is the number
-    of pages that link to it. `anchors` are the texts of the links as JSON, the most frequent first.
+    `own` is the hash of the document's content; `whole` is the hash of its content and of the links to it. `links` is
+    the number of pages that link to it. `anchors` are the texts of the links as JSON, the most frequent first.
     """
 
     id: int
@@ -64,7 +64,7 @@ class IndexManifest:
             yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
 
     def mark_due(self, ids: Iterable[int]) -> None:
-        """Mark documents as due: they may have to be written again. The marks are not stored."""
+        """Mark documents as due: they may have to be indexed again. Closing the manifest removes the marks."""
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(id_,) for id_ in ids])
 
@@ -74,7 +74,7 @@ class IndexManifest:
             return [id_ for (id_,) in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (limit,))]
 
     def clear_due(self, ids: Sequence[int]) -> None:
-        """Remove the marks of all documents up to the last of `ids`, which are sorted."""
+        """Remove the marks of all due documents whose ids are at most the last of `ids`, which are sorted."""
         with self._guarded():
             self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 

@@ -22,7 +22,7 @@ def _escape_regex(text: str) -> str:
 
 
 class Translator:
-    """Makes queries for one schema; it splits texts into words as the index does."""
+    """Translates the clauses of a search to queries of Tantivy, for the schema of one index."""
 
     def __init__(self, schema: Any, analyser: Any, fields: Mapping[str, str]) -> None:
         """Take Tantivy's schema, Tantivy's analyser of text fields, and the kinds of the fields by name."""

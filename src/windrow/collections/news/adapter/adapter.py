@@ -44,7 +44,7 @@ class NewsAdapter(RecordAdapter):
         self.EXPORTS = (Export("news", forms, help_text, self._export_form, "articles", None, self._count_left_out),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with the function that writes the tree."""
+        """Return what `RecordAdapter.harvest` returns, with a `Publisher` as the function of the step `publish`."""
         base = super().harvest(workspace)
         kinds = {source.name: str(source.options["kind"]) for source in workspace.of(self._collection.name)}
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
@@ -72,7 +72,7 @@ class NewsAdapter(RecordAdapter):
     TREE = "*/*.json"
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote.
+        """Check a tree of articles, whichever program wrote it.
 
         Yield faults, such as violations of the standard, and the size in bytes of each article's file that was read.
         """
@@ -81,7 +81,7 @@ class NewsAdapter(RecordAdapter):
             if path.is_dir() or path.name.startswith("_"):
                 continue
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
-                yield Fault(name, "is not the file of an article, which is DOMAIN/MD5.json")
+                yield Fault(name, "is not the file of an article: the path of such a file is DOMAIN/MD5.json")
                 continue
             yield from _check_file(path, name)
 
@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address, or else the article at another spelling of it; return None if there is neither."""
+        """Explain an address or, if it is not known, the article at another spelling; None if both are unknown."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
@@ -135,7 +135,6 @@ class NewsAdapter(RecordAdapter):
                 yield TakedownTarget(url, address, collection=self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses of all versions of articles; `urls` are the keys of the articles."""
         with self._store(workspace) as store:
             addresses = [version.url for url in urls for version in store.history(url)] if store else []
         return tuple(dict.fromkeys(addresses))
@@ -152,7 +151,10 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the target's articles from records, tree and raw responses; return how many observations it had."""
+        """Remove the target's articles from records, tree and raw responses.
+
+        Return how many observations were removed.
+        """
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):
@@ -208,7 +210,6 @@ def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return the limits of the workspace, with at most MAX_JSON_SIZE bytes for a transfer and for a member."""
     limits = workspace.limits
     transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
     return replace(limits, transfer_size=transfer_size, member_size=member_size)

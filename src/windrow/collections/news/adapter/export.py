@@ -89,7 +89,7 @@ def _format_time(seconds: int) -> str:
 
 
 def write_parquet(tree: Path, out: TextIO) -> int:
-    """Write the articles of a tree as a Parquet table; return their number. Raise MissingExtra without pyarrow."""
+    """Write the articles of a tree as a Parquet table; return how many. Raise MissingExtra if pyarrow is missing."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Write the articles of each run to the tree, and its raw responses and summaries to a directory for each kind of site.
+"""Write each run's articles to the tree, and its raw responses and summaries to a directory for each kind of site.
 
 Everything is derived from the ledger and the records. If a run is killed, the next one writes it again: files and
 directories are renamed into place when they are complete, and the index is committed last. `pulse` reports progress and
@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number up to which all attempts were read; requests for robots.txt are never read and do not count."""
+    """Return the number up to which all attempts were read. Requests for robots.txt are not read, and do not count."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -107,7 +107,7 @@ class _RunWriter:
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
-        """Return the first error of each source that had a list which failed, and none that could be used."""
+        """Return, by source, the first error of each source that had a failed list and no list that could be used."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     @published_files()
@@ -195,7 +195,7 @@ class _RunWriter:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a site if the request for its robots.txt failed, because nothing else was requested there."""
+        """Report a site if the request for its robots.txt failed, since nothing else was then requested there."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
@@ -213,7 +213,7 @@ class _RunWriter:
     def _write_article(
         self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, may_revise: bool = True
     ) -> tuple[str, ...]:
-        """Write the file of an article that is new or, if `may_revise` and the configuration allows it, changed.
+        """Write the file of a new article, or of a changed one if `may_revise` is true and the configuration allows it.
 
         The index gets the article and its aliases. Return (outcome, *details) for `RawRun.count`; an observation
         without an article has an outcome, too.
@@ -261,7 +261,7 @@ class _RunWriter:
         return ("articles_new" if is_new else "articles_skipped", *filter(None, details))
 
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
-        """Rewrite the file of an article if its content changed or the file is missing; return whether this was done.
+        """Rewrite an article's file if the content changed or the file is missing; return whether it was rewritten.
 
         `observed` was read in the session that began at `seen_at` (seconds since 1970), from a site of `kind` with the
         domain `site`. Nothing changes if `site` is neither the article's own site nor the site from which the file was
@@ -319,7 +319,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions in a file's metadata up to the one that a killed run added, with `content_hash`, or None."""
+    """Return `revisions` and the revision with `content_hash` that a killed run added; None if there is no such one."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)

@@ -93,8 +93,8 @@ class RawRun:
     ) -> None:
         """Add a successful response to the file of its site or to the manifest.
 
-        The first error of a site's lists is stored for the summary. If `is_article`, it is the page of an article.
-        `followed` is None if the response was not followed.
+        The first error of a site's lists is stored for the summary. `is_article` is whether the response is the page of
+        an article. `followed` is None if the response was not followed.
         """
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
@@ -118,7 +118,7 @@ class RawRun:
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Store the error of a site where nothing was requested because its robots.txt failed, if it has none yet."""
+        """Store the failure of a request for robots.txt as the error of its site, unless the site has one already."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         problem = attempt.message or attempt.reason or f"the status is {attempt.status}"
@@ -134,7 +134,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to its site's file if it is JSON. One response is unchanged; several become a list of rows."""
+        """Add a response to its site's file if it is JSON. A single response is unchanged; several become one list."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -178,7 +178,7 @@ class RawRun:
         self._manifest_size += 1
 
     def finish(self, raw: Path, epoch: int) -> int:
-        """Write the summaries and move the directory into `raw`; return its number.
+        """Write the summaries and move the directory into `raw`; return the number of the directory.
 
         The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, its
         number is used.

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 
 
 class WrittenArticle(NamedTuple):
-    """An article that has a file.
+    """An article that has a file in the tree.
 
     `file` is its path in the tree, and `hash` is the `standard.content_hash` of its content. `first_seen` is in seconds
     since 1970. The content was read from a site of `kind` with the domain `site`. `revisions` is as in the file's
@@ -59,7 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    Only `last_attempt` and `files` may be called outside `writing_run`, and `find` within `store_errors`.
+    Outside `writing_run`, only `last_attempt` and `files` may be called, and `find` in a block of `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,13 +67,13 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction, such as for one run. In it, `is_first` does not know names from earlier transactions."""
+        """Write in one transaction until the block ends. `is_first` forgets the names of earlier transactions."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Remember a name, and return whether it occurs for the first time in the current run."""
+        """Remember a name, and return whether it occurs for the first time in the current transaction."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )

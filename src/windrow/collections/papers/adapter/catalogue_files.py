@@ -20,7 +20,7 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """Clauses for messages: what an update of the index changed, and which problems it found. Both may be empty.
+    """The result of an update of the index. `changes` and `problems` are clauses for messages, and may be empty.
 
     `refused` counts, by reason, the records and files that were refused, so that the index does not have them.
     """
@@ -33,8 +33,8 @@ class CatalogueState(NamedTuple):
 def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
     """Import new and changed files of `locations` (files and folders); remove the works of files that are gone.
 
-    A file that cannot be read keeps its former works. The files of a location that does not exist or is empty keep
-    their works, too: the location may be a disk that is not mounted. So do files below a folder that cannot be read. If
+    A file that cannot be read keeps its former works, and so do files below a folder that cannot be read. The files of
+    a location that does not exist or is empty keep their works, too: the location may be a disk that is not mounted. If
     `pulse` returns False, the update is stopped, and the works of files that are gone stay. If `locations` is empty,
     the index is not changed.
     """
@@ -107,7 +107,7 @@ def _describe_changes(
 
 
 def describe_losses(*files: CatalogueFile) -> str:
-    """Describe works declared as deleted, repeated and shortened works, and refused records by reason.
+    """Return how many works of the files are deleted, replaced or shortened, and how many records are refused and why.
 
     The text begins with ", " or is empty.
 
@@ -133,7 +133,7 @@ def _join(clauses: Sequence[str], separator: str) -> str:
 
 
 def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
-    """Return the files of a location; add to `unread`, by path, an error for what is unreadable or has a bad name."""
+    """Return the files of a location. Add to `unread`, by path, the errors of files and folders that cannot be used."""
     try:
         mode = location.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

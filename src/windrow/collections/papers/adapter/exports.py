@@ -34,7 +34,7 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""By form of a dump, the columns that follow the key in it. Rows that lack one of these columns are left out."""
+"""The columns that follow the key in each form of a dump. Rows that lack one of these columns are left out."""
 
 _COUNTED_COLUMNS = {
     "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
@@ -51,7 +51,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
         return lambda workspace, form, output: write(read_settings(workspace), form, output)
 
     return (
-        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its row", bind(_write_papers)),
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its whole row", bind(_write_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", write_versions),
         Export("paper-texts", ("parquet", "jsonl"), "the text of each paper, with typed fields", bind(write_texts)),
         Export("paper-references", ("jsonl", "parquet"), "each reference of each paper, with DOI and match",
@@ -98,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and cells of each row with all columns of the form; `ungrobided` skips rows with a status code."""
+    """Yield the key and cells of each row with all columns of `form`; `ungrobided` skips rows with a status code."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -137,11 +137,11 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
     "grobid-xml": _tei_fields, "scorable": _match_fields,
 }  # fmt: skip
-"""By form of a dump that is not in DUMPS, the function that yields the fields of its lines."""
+"""For each form of a dump that is not in DUMPS, the function that yields the fields of its lines."""
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a name, a tab and a number for each value, column or outcome, or all rows; return the number of lines."""
+    """Write a line with a name, a tab and a number for each thing that `form` counts; return the number of lines."""
     counts = Counter[str]()
     columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOME_COLUMNS}
     with open_rows(settings) as table:

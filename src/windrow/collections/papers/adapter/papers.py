@@ -65,14 +65,14 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path, COLLECTION.columns)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if a setting is not valid, or a rule of a source, such as one of its media types."""
+        """Raise an error if a setting or a rule of a source is not valid, for example if a media type is not known."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             select(source, {})
         self._paper_settings(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with the function that writes the rows."""
+        """Return what `RecordAdapter.harvest` returns, with `bring_up_to_date` as the function of the step `match`."""
         settings = self._paper_settings(workspace)
         return replace(
             super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(settings, pulse)}
@@ -159,10 +159,10 @@ class PaperAdapter(RecordAdapter):
         )
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read a file, or fetch an address and read it, without a request to GROBID; yield what was read.
+        """Read a paper from a file or an address, and yield what was read. GROBID gets no request.
 
-        A PDF in a file is read by the embedded extractor. If GROBID is configured, a PDF at an address is not:
-        the record is incomplete, and a finding names the request that a run would make.
+        A PDF in a file is read by the embedded extractor, and so is a PDF at an address if GROBID is not configured. If
+        it is, the record is incomplete, and a finding names the request that a run would make.
         """
         path = Path(address)
         if not path.is_file():
@@ -183,11 +183,11 @@ class PaperAdapter(RecordAdapter):
                 yield DocumentFinding(address, "extract", Level.WARN, str(observation.reason), observation.message)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the takedown targets of a name, which may also be a paper's digest in any spelling."""
+        """Yield the takedown targets for `name`, which may also be the digest of a paper in any spelling."""
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update rows; erase removed rows and records; return a message for each file that still contains any."""
+        """Update the rows; erase removed rows and records; return a message for each file that still has such data."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:

@@ -146,7 +146,7 @@ def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegi
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Return the message with the catalogue's changes, and errors by source; the catalogue's are under ""."""
+    """Add the catalogue's changes to `message`, and its problems to the errors of the source ""; return both."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -154,7 +154,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return, by source, a message about rows that the table refuses. `refused` has the cause by key."""
+    """Return, by source, a message about rows that the table refuses. `refused` has the cause by key of the paper."""
     papers = [paper for key in refused if (paper := store.paper(key))]
     recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
@@ -169,7 +169,7 @@ def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Led
 
 
 def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
-    """Return as JSON what the rows depend on besides the records. If it changes, all rows are written again."""
+    """Return as JSON what the rows depend on besides the records. If this JSON changes, all rows are written again."""
     options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
     return json.dumps([*_key_settings(settings), *options])
 
@@ -347,7 +347,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the name of a capture's WARC file.
+    """Return the name of a capture's WARC file, as rows have it.
 
     If the file is remote, or its name in the index has a folder, it is the name in the index. Otherwise it is the path
     below the folder of the source, or only the file's name if the source does not name a folder that contains it.

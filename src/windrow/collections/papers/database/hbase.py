@@ -42,7 +42,7 @@ _WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryErro
 
 
 class Gateway(NamedTuple):
-    """The address of a gateway."""
+    """The address of a Thrift gateway of HBase."""
 
     host: str
     port: int
@@ -52,7 +52,7 @@ class HbaseTable:
     """A `WideTable` in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect; create the table if it does not exist.
+        """Connect to `gateway`, and create the table `name` if it does not exist.
 
         Raise MissingExtra if the library for HBase is not installed, and ConfigError if the name or a family is wrong.
         """
@@ -98,7 +98,7 @@ class HbaseTable:
             raise StoreError(f"{gateway}, table {self._name}: {str(error)[:300]}") from error
         except _WRONG_ANSWERS as error:
             self.close()  # what follows in the connection could be taken for the next answer
-            message = f"the answer is not one of HBase: {type(error).__name__}: {str(error)[:200]}"
+            message = f"the answer is not in HBase's protocol: {type(error).__name__}: {str(error)[:200]}"
             raise StoreError(f"{gateway}, table {self._name}: {message}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
@@ -249,7 +249,7 @@ class HbaseTable:
         sleep(_PAUSE_AFTER_DELETE)
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of the rows with a cell in the columns, in order of keys.
+        """Yield, in the order of keys, (key, cells in these columns) of each row that has such a cell.
 
         No scanner is open between messages.
         """
@@ -276,7 +276,7 @@ class HbaseTable:
         is_ordered = all(first < second for first, second in pairwise(keys))
         if keys and (keys[0] < start or not is_ordered or max(map(len, keys)) > MAX_KEY_SIZE):
             gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"
-            raise StoreError(f"{gateway}, table {self._name}: a scan returned rows in another order than HBase's")
+            raise StoreError(f"{gateway}, table {self._name}: a scan returned rows that are not in the order of keys")
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
         large_families = {family.name for family in self._families if family.compressed}

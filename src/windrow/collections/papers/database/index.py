@@ -45,11 +45,11 @@ _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file >
 
 
 class CatalogueFile(NamedTuple):
-    """A file of the catalogue: the numbers of its works, of `refused` records by reason, and of `shortened` works.
+    """A file of the catalogue. `works` is the number of its works; `refused` counts its refused records by reason.
 
-    A shortened work has more than MAX_AUTHORS authors. `deleted` is the number of works that the file declares as
-    deleted: earlier files may have them. `repeated` is the number of records that a later record of the file with the
-    same name and other content replaces. `stamp` shows whether the file has changed since its import; it is empty if
+    `shortened` is the number of works with more than MAX_AUTHORS authors. `deleted` is the number of works that the
+    file declares as deleted: earlier files may have them. `repeated` is the number of records that a later record of
+    the file with the same name and other content replaces. `stamp` shows whether the file has changed; it is empty if
     the file was never imported. If the file could not be read, works that were imported earlier are kept, `problem` is
     the reason, and `problem_stamp` is the stamp of the file that failed. `problem_stamp` is empty if the next run must
     try again even if the file has not changed.

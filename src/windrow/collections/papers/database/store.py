@@ -61,11 +61,12 @@ _RESET_RUNS = "UPDATE asked SET failed_runs = 0, all_failed_runs = 0, is_new = 0
 MAX_FAILED_RUNS = 3
 """If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""The maximum number of documents for which GROBID may fail in a run that counts although it processed no document."""
+"""The most documents for which GROBID may fail in a run that counts although GROBID processed no document in it."""
 MAX_FAILED_RUNS_IN_ALL = 10
 """If GROBID failed for a document in this many runs, the outcome is final although GROBID processed no other document.
 
-It is not if GROBID failed for more than MAX_FAILED_ALONE documents in the last run: then the server is the cause.
+The outcome is not final if GROBID failed for more than MAX_FAILED_ALONE documents in the last run, since the server is
+probably the cause then.
 """
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
@@ -75,7 +76,7 @@ _PAGE_SIZE = 1000
 
 
 class PaperRecord(NamedTuple):
-    """A paper as it was read last."""
+    """The latest record of a paper, with its first attempt and the number of its captures."""
 
     key: str
     value: dict[str, Any]
@@ -88,7 +89,7 @@ class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
-        """Open the file; unless `read_only`, create the list, with all papers of the file, if it does not exist.
+        """Open the file. Unless `read_only` is true, create the list if it is missing, with all papers in it.
 
         For `columns` see `RecordStore`.
         """
@@ -153,7 +154,10 @@ class PaperStore(RecordStore):
             return self._connection.execute("SELECT attempt, asks, failed_runs, all_failed_runs FROM asked").fetchall()
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy observations as `RecordStore` does, and the requests; set papers with a transient outcome to wait."""
+        """Copy what `RecordStore.carry_over` copies, and the requests to GROBID.
+
+        Papers with a transient outcome are set to wait, so that the next run sends them again.
+        """
         super().carry_over(old_store, sources)
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():

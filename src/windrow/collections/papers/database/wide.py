@@ -29,7 +29,10 @@ class SqliteTable(SqliteStore):
     """A `WideTable` in an SQLite file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family]) -> None:
-        """Open or create the file, and add missing families; raise ConfigError if it has a table of another name."""
+        """Open or create the file, and add missing families.
+
+        Raise ConfigError if a family is not valid, or if the file has a table of another name.
+        """
         check_families(families)
         self._name = name
         super().__init__(path, _SCHEMA)
@@ -91,7 +94,6 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return (1, compressed bytes) if the family is compressed and the cell shrinks, otherwise (0, its bytes)."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
@@ -99,7 +101,7 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove these rows, and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
+        """Remove these rows, and overwrite them in the file; the log beside it may keep them until `erase_deleted`."""
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
@@ -108,7 +110,10 @@ class SqliteTable(SqliteStore):
                 self._connection.execute("DELETE FROM key WHERE key = ?", (key,))
 
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of rows with a cell in the columns, in order of keys; rows may be written meanwhile."""
+        """Yield, in the order of keys, (key, cells in these columns) of each row that has such a cell.
+
+        Rows may be written meanwhile.
+        """
         after = b""
         condition, parameters = self._column_condition(columns)
         query = f"""
