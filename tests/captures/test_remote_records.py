@@ -111,9 +111,9 @@ def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path
     assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.LOGIN_FAILED]
     monkeypatch.delenv("WARC_SECRET")
     assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.NO_SECRET]
-    with pytest.raises(ConfigError, match="the secret for .* may only be sent over https"):
+    with pytest.raises(ConfigError, match=r"the secret for .* may only be sent over https"):
         fetch_records(tmp_path, LINES[:1], "http://example.org/", **options)
-    with pytest.raises(ConfigError, match="the secret for .* may only be sent over https"):
+    with pytest.raises(ConfigError, match=r"the secret for .* may only be sent over https"):
         fetch_records(tmp_path, LINES[:1], "http://127.0.0.1:9/", proxy="http://proxy.example", **options)
 
 

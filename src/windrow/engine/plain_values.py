@@ -135,7 +135,7 @@ class _Packer:
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
     def _pack_sequence(self, container: int, values: Sequence[Any]) -> list[Any] | tuple[()]:
-        """Pack a tuple or a list. If it has tuples of one class with simple fields, pack it as _ROWS, which is faster."""
+        """Pack a tuple or a list. Tuples of one class with simple fields are packed as _ROWS, which is faster."""
         if not values:
             return () if container == _TUPLE else [_LIST]
         kind = type(values[0])
