@@ -62,7 +62,6 @@ def prepare(folder: Path) -> Prepared:
 
 
 def _prepare_ledger(path: Path) -> str:
-    """Make the ledger, or upgrade it to the newest schema; return a line that says what was done."""
     newest = newest_schema()
     old_schema = schema(path)
     Ledger(path).close()
@@ -161,7 +160,6 @@ def _find_preset(new: NewSource) -> tuple[str, Preset]:
 
 
 def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
-    """Return the TOML of a new source: its settings and, as comments, those that it gets from its preset."""
     settings = {"url": new.url, "collection": collection, **preset.settings, **new.settings}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     if preset.text:

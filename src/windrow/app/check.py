@@ -102,7 +102,6 @@ def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:
 
 
 def _suggest_command(folder: Path) -> str:
-    """Return a hint for a folder that cannot be checked: a command that imports its WARC files or adopts its zips."""
     name, adopters = shlex.quote(str(folder)), [*registry.capable(Adopts).values()]
     if has_warc_files(folder):
         return f"windrow run {name}, which reads its WARC files"

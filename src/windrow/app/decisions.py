@@ -139,13 +139,11 @@ def _refuse_wrong_selection(
 
 
 def _known_sources(workspace: Workspace, ledger: Ledger) -> set[str]:
-    """Return the names of the sources that are declared or have been harvested."""
     harvested = (session.source for session in ledger.sessions.by_source())
     return {*(source.name for source in workspace.sources), *harvested} - {""}
 
 
 def _requested_names(workspace: Workspace) -> set[str]:
-    """Return the names of all sources and services that a run may request."""
     services = (service.name for collection in installed().values() for service in collection.configuration.services)
     return {*(source.name for source in workspace.sources), *services}
 

@@ -74,7 +74,6 @@ class ItemLookup:
         return self._ledger.items.named([*{name, *chain.from_iterable(spellings)}])
 
     def _by_address(self, address: str) -> list[ItemKey]:
-        """Find listed files by the address or path from which they are fetched."""
         if "://" not in address and not address.startswith("/"):
             return []
         url = f"file://{address}" if address.startswith("/") else address
@@ -86,7 +85,6 @@ class ItemLookup:
         return sorted(keys)
 
     def _by_warc(self, name: str) -> list[ItemKey]:
-        """Find imported WARC files by the path or name under which they were imported."""
         file_name = Path(name).name
         if not file_name or "\0" in name or len(name) > MAX_NAME_LENGTH:
             return []

@@ -69,7 +69,7 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The state of a workspace.
+    """The state of a workspace, of its sources and of its items.
 
     `holder` is the process that runs there now, or empty. `last` is the summary of its last session.
     """
@@ -150,7 +150,6 @@ def _attempt_reasons(
 
 
 def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
-    """Count, by source and reason, the damaged index lines and records of WARC files of the configured sources."""
     names = {(source.collection, source.name) for source in workspace.sources}
     counts = ledger.captures.left_out_by_source()
     return [count for count in counts if (count.collection, count.source) in names and is_damage(count.reason)]

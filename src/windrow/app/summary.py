@@ -88,7 +88,7 @@ class PhaseCount(NamedTuple):
 
 
 class FindingCount(NamedTuple):
-    """How often a kind of finding was recorded, at a level."""
+    """The number of findings of a kind and a level."""
 
     kind: str
     level: str

@@ -143,7 +143,6 @@ class CouchDocuments:
         return rows
 
     def _read_number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
-        """Return the number in the field `name` of the document at `path`, or 0 if the document or field is missing."""
         response = self._request("GET", path, good=good, shape=dict)
         number = response.content.get(name, 0) if response.status == 200 else 0
         if not isinstance(number, int) or isinstance(number, bool):
@@ -391,7 +390,6 @@ def _is_deleted(row: Mapping[str, Any]) -> bool:
 
 
 def _describe_refusal(refusal: Any) -> str:
-    """Return CouchDB's error and reason as one line; `refusal` is the JSON of a response or one of its rows."""
     error, reason = (
         (str(refusal.get(name) or "") for name in ("error", "reason")) if isinstance(refusal, dict) else ("", "")
     )

@@ -118,7 +118,7 @@ def map_errors(engine: sa.Engine) -> Iterator[None]:
 
 
 def sqlite_file(engine: sa.Engine) -> Path:
-    """Return the file of an SQLite database."""
+    """Return the path of an SQLite database's file."""
     return Path(engine.url.database or "")
 
 

@@ -32,7 +32,7 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """The declaration of a database.
+    """The declaration of a database: its name and views, and the fields that SQLite stores once or searches.
 
     SQLite stores equal texts of the field `once` only once, and searches the fields `texts`. In search results,
     documents with all words in the first of `texts` precede the others. In both groups, documents with the latest time
@@ -272,7 +272,6 @@ class SqliteDocuments(SqliteStore):
         self._drop_text(database, text_digest)
 
     def _drop_text(self, database: DocumentDatabase, text_digest: str) -> None:
-        """Remove a text of the field `once`, unless a document still refers to it; do nothing for an empty digest."""
         if text_digest:
             self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'

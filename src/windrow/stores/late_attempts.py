@@ -60,10 +60,9 @@ class RefusedDocument(NamedTuple):
 
 
 class LateAttemptStore(RecordStore):
-    """A store of records that lists late attempts.
+    """A store of records that lists late attempts: an attempt is late if its observations changed after it was settled.
 
-    An observation of a late attempt was added or removed after the attempt was settled. When the attempt was first
-    settled, it could not be read, waited for services, or was read differently.
+    When a late attempt was first settled, it could not be read, waited for services, or was read differently.
     """
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = ()) -> None:

@@ -457,7 +457,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, (attempt, limit))]
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each fault in the tables."""
+        """Yield a message for each fault that SQLite finds in the file, and for each value with a wrong digest."""
         with self._guarded():
             yield from self._integrity_faults()
             for value_digest, json_text, text in self._connection.execute("SELECT digest, json, text FROM value"):

@@ -267,7 +267,6 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observati
 
 
 def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | None:
-    """Return a skip if a response is not HTML, is empty, or asks not to be indexed, otherwise None."""
     if read_media_type(fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")
     if not body.strip():

@@ -78,7 +78,7 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table.
+    """Build a source from its table in the configuration.
 
     Raise ConfigError if `url` is not http(s), if `until` is before `since`, or if the `kind` does not use the `seeds`.
     """

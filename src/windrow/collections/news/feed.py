@@ -136,7 +136,7 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return what a response leads to, by the type of its document.
+    """Return the requests and offers that follow from a response, by the type of its document.
 
     A list leads to requests for its new, changed and removed articles, and an index to requests for its sitemaps. The
     page of an article is offered; if it only redirects, its target is requested, unless that is a front page. Any other

@@ -36,7 +36,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 class _Page(NamedTuple):
-    """A page of a search.
+    """A page of the results of a site's search.
 
     `offset` is the number of its first row, `day` is the day of the last row before it, and `until` is the last day of
     the search. A day is empty if it is not known or not limited.

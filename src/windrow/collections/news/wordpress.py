@@ -119,7 +119,6 @@ def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return the time by which a window overlaps the window before it, at least a second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 

@@ -71,7 +71,7 @@ def second_before(day: str) -> str:
 def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
-    """Return the request for a page of numbers.
+    """Return the request for page `page` of the list of the numbers of all posts.
 
     The page before it was requested at `previous_time` (seconds since 1970) and ended with `last_number`.
     """

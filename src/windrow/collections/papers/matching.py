@@ -271,7 +271,10 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
+    """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has.
+
+    Another letter in a number, or an added `a` at the start of a word, makes another title.
+    """
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:

@@ -99,7 +99,6 @@ def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _parse_json(content: bytes) -> Any:
-    """Parse JSON; return the list or object, or None if the content is not JSON or is another JSON value."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):

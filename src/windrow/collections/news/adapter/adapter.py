@@ -72,7 +72,7 @@ class NewsAdapter(RecordAdapter):
     TREE = "*/*.json"
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote.
+        """Check a tree of articles, whichever program wrote it.
 
         Yield faults, such as violations of the standard, and the size in bytes of each article's file that was read.
         """
@@ -135,7 +135,6 @@ class NewsAdapter(RecordAdapter):
                 yield TakedownTarget(url, address, collection=self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses of all versions of articles; `urls` are the keys of the articles."""
         with self._store(workspace) as store:
             addresses = [version.url for url in urls for version in store.history(url)] if store else []
         return tuple(dict.fromkeys(addresses))
@@ -211,7 +210,6 @@ def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return the limits of the workspace, with at most MAX_JSON_SIZE bytes for a transfer and for a member."""
     limits = workspace.limits
     transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
     return replace(limits, transfer_size=transfer_size, member_size=member_size)

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 
 
 class WrittenArticle(NamedTuple):
-    """An article that has a file.
+    """An article that has a file in the tree.
 
     `file` is its path in the tree, and `hash` is the `standard.content_hash` of its content. `first_seen` is in seconds
     since 1970. The content was read from a site of `kind` with the domain `site`. `revisions` is as in the file's

@@ -347,7 +347,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the name of a capture's WARC file.
+    """Return the name of a capture's WARC file, as rows have it.
 
     If the file is remote, or its name in the index has a folder, it is the name in the index. Otherwise it is the path
     below the folder of the source, or only the file's name if the source does not name a folder that contains it.

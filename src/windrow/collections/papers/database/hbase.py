@@ -52,7 +52,7 @@ class HbaseTable:
     """A `WideTable` in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect; create the table if it does not exist.
+        """Connect to `gateway`, and create the table `name` if it does not exist.
 
         Raise MissingExtra if the library for HBase is not installed, and ConfigError if the name or a family is wrong.
         """

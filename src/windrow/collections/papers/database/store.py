@@ -76,7 +76,7 @@ _PAGE_SIZE = 1000
 
 
 class PaperRecord(NamedTuple):
-    """A paper as it was read last."""
+    """The latest record of a paper, with its first attempt and the number of its captures."""
 
     key: str
     value: dict[str, Any]

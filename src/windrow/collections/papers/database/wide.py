@@ -94,7 +94,6 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return (1, compressed bytes) if the family is compressed and the cell shrinks, otherwise (0, its bytes)."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
