@@ -257,7 +257,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each `.txt` file below a folder; the path has `prefix` before it, and no `.txt`."""
+    """Return (path, text) of each `.txt` file below a folder. Paths are relative, after `prefix` and without `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

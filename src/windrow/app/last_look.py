@@ -31,7 +31,7 @@ def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> P
 
 
 def read_look(path: Path, last_fact: int) -> int:
-    """Return the number of the last fact seen, or 0 if there is no last look; it is at most `last_fact`.
+    """Return the number of the last fact seen, or 0 if there is no last look.
 
     Raises WindrowError if the file cannot be read or does not contain a number from 0 to `last_fact`.
     """

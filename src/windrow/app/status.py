@@ -216,7 +216,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something or failed; True too if its collection is not installed."""
+    """Return whether a session requested something or failed; True if the source's collection is not installed."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 

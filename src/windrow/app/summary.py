@@ -209,7 +209,7 @@ def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
 
 
 def is_damage(reason: str) -> bool:
-    """Return whether a reason for leaving something out means that this thing is damaged.
+    """Return whether a reason for leaving a thing out means that the thing is damaged.
 
     >>> is_damage("truncated"), is_damage("not_wanted"), is_damage("query_denied"), is_damage("capped")
     (True, False, False, False)

@@ -117,7 +117,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that the lines of a list name; `#` begins a comment. Raise UsageError for any other file."""
+    """Yield the files that the lines of a list name; `#` begins a comment. Raise UsageError if `path` is not a list."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_LIST_SIZE + 1)

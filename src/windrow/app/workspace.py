@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails because a value in it has a wrong type."""
+        """Open the ledger for a block; raise LedgerError if the block fails because a value there has a wrong type."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger
@@ -320,7 +320,7 @@ class Windrow:
         write_look(path, facts[1])
 
     def killed_session(self) -> int:
-        """Return the number of the last session if it was killed, or 0. The next session reports its changes."""
+        """Return the number of the last session if it was killed, or 0. The next one reports its changes."""
         from windrow.app.status import killed_session
 
         with self._open_ledger() as ledger:
@@ -329,7 +329,7 @@ class Windrow:
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
     ) -> SearchAnswer:
-        """Search the harvested records; any text is a query, and `as-of:` in it searches the pages as they were then.
+        """Search the harvested records. Any text is a query; `as-of:` with a time searches the pages of that time.
 
         All collections are searched, or those in `collection`, and their results are merged. With `explain`, each
         result has a remark on how its score was computed.

@@ -279,7 +279,7 @@ class CaptureSink:
         return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", content_type), *truncation]
 
     def check(self) -> None:
-        """Compare the size with the sizes that the server and the listing state.
+        """Compare the size of the body with the sizes that the server and the listing state.
 
         If one differs, raises TransientFailure, and discards the body unless it is shorter than the server announced.
         """

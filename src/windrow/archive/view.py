@@ -42,7 +42,7 @@ class FileSlice(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Change the position, which counts from the start of the part, and return it."""
+        """Change the position, which counts from the start of the part, and return the new one."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = max(0, base + offset)
         return self._position

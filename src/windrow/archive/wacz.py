@@ -70,7 +70,7 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
             warc_members = [member for member in members if _is_warc_name(member.name)]
             yield from _find_omissions(path, members, digests)
             if not warc_members:
-                yield UnpackedWarc("", path, f"it has no WARC file in a folder {_FOLDER} ({Reason.UNSUPPORTED})")
+                yield UnpackedWarc("", path, f"it has no WARC file ({Reason.UNSUPPORTED})")
             size = sum(member.size for member in warc_members if member.reason is None)
             check_free_space(folder, size, limits.free_space)
             for number, member in enumerate(warc_members):
@@ -124,7 +124,7 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
 
 
 def _read_digests(file: BinaryIO, members: Iterable[ZipMember]) -> dict[str, str]:
-    """Return the digests that datapackage.json states (empty: none), by path of the file; {} if it is missing.
+    """Return the digests that datapackage.json states (empty: none), by path of the file; {} without datapackage.json.
 
     Raises StepError if datapackage.json is damaged, too large or not valid.
     """

@@ -33,7 +33,7 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The key in a connection's `info` of the error that prevents writing its SQLite file, or of None."""
+"""The key in a connection's `info` of the error that prevents writing its SQLite file."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 

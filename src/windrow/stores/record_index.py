@@ -1,4 +1,4 @@
-"""The search index of a store of records, in a folder beside its file.
+"""The search index of a store of records, in a folder beside the store's file.
 
 The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
 committed. So an old index can be updated. An index that is missing, damaged or of another file or version is built

@@ -126,7 +126,7 @@ def _time_text(row: Mapping[str, Any], name: str) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an observation for each row of a response, or a skip if it is not a valid article or repeats a row."""
+    """Yield an observation for each row of a response, or a skip if the row is not a valid article or is a repeat."""
     content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
     rows = rows if isinstance(rows, list) else []

@@ -96,7 +96,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _first_list(source: Source, listing: PostList) -> PostList:
-    """Return a list with the bounds that it had before its first page was requested."""
+    """Return the beginning of the list that `listing` continues: its first page, with its first bounds."""
     if listing.mode != "all":
         return PostList(listing.mode, listing.start)
     return PostList(

@@ -41,7 +41,10 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name for a post that stays when the post's address changes. `url` is an address of the site's API."""
+    """Return a name for a post that stays the same when the post's address changes.
+
+    `url` is an address of the site's API.
+    """
     return f"wordpress:{site_of(url)}/{number}"
 
 

@@ -292,7 +292,7 @@ MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
-"""The maximum number of values of a facet that are counted one by one. The most frequent values are counted so."""
+"""The maximum number of values of a facet that are counted one by one, beginning with the most frequent."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
 _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}

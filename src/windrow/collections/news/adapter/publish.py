@@ -1,4 +1,4 @@
-"""Write the articles of each run to the tree, and its raw responses and summaries to a directory for each kind of site.
+"""Write each run's articles to the tree, and its raw responses and summaries to a directory for each kind of site.
 
 Everything is derived from the ledger and the records. If a run is killed, the next one writes it again: files and
 directories are renamed into place when they are complete, and the index is committed last. `pulse` reports progress and

@@ -178,7 +178,7 @@ class RawRun:
         self._manifest_size += 1
 
     def finish(self, raw: Path, epoch: int) -> int:
-        """Write the summaries and move the directory into `raw`; return its number.
+        """Write the summaries and move the directory into `raw`; return the number of the directory.
 
         The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, its
         number is used.

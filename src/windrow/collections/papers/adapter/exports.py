@@ -51,7 +51,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
         return lambda workspace, form, output: write(read_settings(workspace), form, output)
 
     return (
-        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its row", bind(_write_papers)),
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its whole row", bind(_write_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", write_versions),
         Export("paper-texts", ("parquet", "jsonl"), "the text of each paper, with typed fields", bind(write_texts)),
         Export("paper-references", ("jsonl", "parquet"), "each reference of each paper, with DOI and match",
