@@ -320,7 +320,7 @@ class Windrow:
         write_look(path, facts[1])
 
     def killed_session(self) -> int:
-        """Return the number of the last session if it was killed, or 0. The next one reports its changes."""
+        """Return the number of the last session if it was killed, or 0. The next session reports its changes."""
         from windrow.app.status import killed_session
 
         with self._open_ledger() as ledger:

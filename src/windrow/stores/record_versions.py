@@ -59,10 +59,10 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """An observation of a record. `change` is new, changed, same or gone; `json` is the observed value.
+    """An observation of a record. `change` is new, changed, same or gone; `json` is the value, or empty if gone.
 
-    `digest` is the digest of the value and its search text; both are empty if the record is gone. `aside` is JSON that
-    was stored beside this value when it was first observed, or empty.
+    `digest` is that of the value with its search text, not of bytes, or empty if the record is gone. `aside` is JSON
+    that was stored beside this value when it was first observed, or empty.
     """
 
     key: str

@@ -224,7 +224,7 @@ def arxiv_of(text: str) -> str:
 
 
 def _text(raw: Any) -> str:
-    """Return a text with single spaces, without lone surrogates, which databases refuse; empty if it is not a text."""
+    """Return `raw` with single spaces and without lone surrogates, which databases refuse; "" if it is not a text."""
     return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 

@@ -169,7 +169,7 @@ def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Led
 
 
 def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
-    """Return as JSON what the rows depend on besides the records. If it changes, all rows are written again."""
+    """Return as JSON what the rows depend on besides the records. If this JSON changes, all rows are written again."""
     options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
     return json.dumps([*_key_settings(settings), *options])
 

@@ -61,7 +61,7 @@ _RESET_RUNS = "UPDATE asked SET failed_runs = 0, all_failed_runs = 0, is_new = 0
 MAX_FAILED_RUNS = 3
 """If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""The maximum number of documents for which GROBID may fail in a run that counts although it processed no document."""
+"""The most documents for which GROBID may fail in a run that counts although GROBID processed no document in it."""
 MAX_FAILED_RUNS_IN_ALL = 10
 """If GROBID failed for a document in this many runs, the outcome is final although GROBID processed no other document.
 
@@ -89,7 +89,7 @@ class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
-        """Open the file. Unless `read_only` is true, create the list if it is missing; it then has all papers.
+        """Open the file. Unless `read_only` is true, create the list if it is missing, with all papers in it.
 
         For `columns` see `RecordStore`.
         """
