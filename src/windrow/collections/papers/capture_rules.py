@@ -126,7 +126,6 @@ def _check_capture(  # noqa: PLR0911 one return for each rule
     types: frozenset[str], patterns: Sequence[Callable[[str], bool]], digests: frozenset[str],
     cache: dict[tuple[str, int | None], Skip | None], line: CdxLine,
 ) -> Skip | None:  # fmt: skip
-    """Return why the capture of an index line is not wanted, or None. `cache` has results by media type and status."""
     _, _, _, mime, status, digest, _, offset, warc = line
     try:
         skip = cache[mime, status]
