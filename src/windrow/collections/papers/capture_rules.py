@@ -44,7 +44,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
     "host-words": lambda key: bool(_HOST_WORD_SEARCH(key)),
     "url-doi": lambda key: bool(_DOI_PATH_SEARCH(key)),
 }
-"""Functions by name; each returns whether a SURT, such as `edu,example)/~me/pubs/1.pdf`, may be that of a paper."""
+"""The named patterns: functions that return whether a SURT (`edu,example)/~me/pubs/1.pdf`) may be that of a paper."""
 
 
 def media_type(declared: str) -> str:
