@@ -220,7 +220,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index changed records, whose stamps are not in `known_stamps`; remove gone ones; return stamps and gone ids."""
+        """Index records whose stamps are not in `known_stamps`; remove gone ones; return new stamps and gone ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
