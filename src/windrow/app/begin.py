@@ -248,7 +248,6 @@ _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py
 
 
 def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return the texts of a template by path: the template for captures if `is_captured`, otherwise that for an API."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:

@@ -146,7 +146,7 @@ def take_down(
 def lift_takedowns(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Lift the takedowns of the named targets, so that runs request these again; return how many were lifted."""
+    """Lift the takedowns of the named targets, so that runs request these again; return the number of takedowns."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))

@@ -144,7 +144,6 @@ def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
 
 
 def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-    """Merge the answers of several collections; skip `offset` results, and return at most `limit`."""
     nonempty = [answer for answer in answers.values() if answer.results]
     unrelaxed = [answer for answer in nonempty if not answer.relaxed]
     merged = unrelaxed or nonempty
@@ -177,7 +176,6 @@ def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[Sea
 
 
 def _score_result(words: RankingQuery, result: SearchResult) -> MergeScore:
-    """Score a result by its title, snippet and address, in the same way for every collection."""
     seconds = result.at.timestamp() if result.at else 0.0
     if not words.weights:
         return MergeScore((), seconds)

@@ -190,7 +190,6 @@ def _item_story(ledger: Ledger, numbers: list[int], limit: int) -> Story:
 
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
-    """Return an event for each change of a file in the listings of its sources. `file` is the file's item number."""
     clauses = {"changed": "offers a changed version of it", "gone": "no longer offers it"}
     clauses |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with the copy in the archive"}
     events = []

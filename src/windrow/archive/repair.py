@@ -28,10 +28,7 @@ _LOCK_TIMEOUT = 30.0
 
 @contextmanager
 def lock_archive(folder: Path) -> Iterator[None]:
-    """Keep all writers out of the archive until the block ends.
-
-    Raises ArchiveError if a process still writes after 30 seconds.
-    """
+    """Keep all writers out of the archive in the block; raise ArchiveError if one still writes after 30 seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -70,7 +70,7 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
             warc_members = [member for member in members if _is_warc_name(member.name)]
             yield from _find_omissions(path, members, digests)
             if not warc_members:
-                yield UnpackedWarc("", path, f"it has no WARC file in a folder {_FOLDER} ({Reason.UNSUPPORTED})")
+                yield UnpackedWarc("", path, f"it has no WARC file ({Reason.UNSUPPORTED})")
             size = sum(member.size for member in warc_members if member.reason is None)
             check_free_space(folder, size, limits.free_space)
             for number, member in enumerate(warc_members):

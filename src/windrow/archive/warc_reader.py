@@ -38,7 +38,7 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""Can be passed instead of an algorithm's name. It means the algorithm of the payload digest that a record states."""
+"""Stands, in place of an algorithm's name, for the algorithm of the payload digest that a record states."""
 
 _MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether each is a gzip member
 _MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header with the HTTP head after it

@@ -178,7 +178,6 @@ class CouchDocuments:
         return checkpoint
 
     def _set_checkpoint(self, database: str, number: int) -> None:
-        """Write the checkpoint of a database; try again if another client writes it at the same time."""
         for _ in range(_MAX_ATTEMPTS):
             response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
             document = {"_id": _CHECKPOINT_ID, "checkpoint": number}
@@ -373,7 +372,6 @@ def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
 
 
 def _is_row(row: Any) -> bool:
-    """Return whether a row of a view has the expected form. The document may be missing."""
     if not isinstance(row, dict) or not isinstance(row.get("value", {}), dict | type(None)):
         return False
     document = row.get("doc")

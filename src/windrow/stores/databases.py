@@ -179,8 +179,6 @@ _TEMPORARY_CODES = {
 def with_database(url: str, database: str) -> str:
     """Return `url` with the database name `database`, if `url` has no such name and is not an SQLite URL.
 
-    Raises ConfigError for an invalid URL.
-
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
     """

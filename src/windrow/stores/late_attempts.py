@@ -78,10 +78,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the keys of the records whose observations by late `attempts` were added or removed.
-
-        Each key has the list of the values of its removed observations, which may be empty.
-        """
+        """Return the keys of the records that late `attempts` changed, each with the values of removed observations."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):

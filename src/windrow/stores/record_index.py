@@ -188,10 +188,7 @@ class RecordIndex:
         return index.commit != self._meta("index_commit") or unindexed_row is not None
 
     def _fill(self, index: FullTextIndex, pulse: Callable[[], bool] = lambda: True) -> None:
-        """Index the changed records, or all records if the index is new or was not written at the recorded commit.
-
-        It stops when `pulse` returns False.
-        """
+        """Index the changed records, or all if the index is not at the recorded commit, until `pulse` returns False."""
         is_rebuild = index.fresh or index.commit != self._meta("index_commit")
         if is_rebuild:
             index.empty()
@@ -223,10 +220,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index the records whose stamps differ from `known_stamps`, and remove those that are gone.
-
-        Return the new stamps by id, and the ids of the removed records.
-        """
+        """Index records whose stamps are not in `known_stamps`; remove gone ones; return new stamps and gone ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)

@@ -119,7 +119,6 @@ def _row_name(row: Mapping[str, Any]) -> Any:
 
 
 def _time_text(row: Mapping[str, Any], name: str) -> str:
-    """Return the time in a field of a row, as the site writes it; empty if it has none."""
     time = row.get(name)
     text = (time.get("iso8601") or time.get("rfc2822")) if isinstance(time, dict) else time
     return text if isinstance(text, str) else ""

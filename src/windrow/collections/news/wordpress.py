@@ -406,7 +406,6 @@ def _category_names(embedded: Mapping[str, Any]) -> list[str]:
 
 
 def _categories_in_classes(post: Mapping[str, Any]) -> list[str]:
-    """Return the names of categories and tags in a post's CSS classes, for posts without embedded names."""
     classes = texts_in(post.get("class_list"))
     slugs = [name.partition("-")[2] for name in classes if name.startswith(("category-", "tag-"))]
     return [slug.replace("-", " ") for slug in slugs]

@@ -44,7 +44,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
     "host-words": lambda key: bool(_HOST_WORD_SEARCH(key)),
     "url-doi": lambda key: bool(_DOI_PATH_SEARCH(key)),
 }
-"""Functions by name; each returns whether a SURT, such as `edu,example)/~me/pubs/1.pdf`, may be that of a paper."""
+"""The named patterns: functions that return whether a SURT (`edu,example)/~me/pubs/1.pdf`) may be that of a paper."""
 
 
 def media_type(declared: str) -> str:
@@ -126,7 +126,6 @@ def _check_capture(  # noqa: PLR0911 one return for each rule
     types: frozenset[str], patterns: Sequence[Callable[[str], bool]], digests: frozenset[str],
     cache: dict[tuple[str, int | None], Skip | None], line: CdxLine,
 ) -> Skip | None:  # fmt: skip
-    """Return why the capture of an index line is not wanted, or None. `cache` has results by media type and status."""
     _, _, _, mime, status, digest, _, offset, warc = line
     try:
         skip = cache[mime, status]

@@ -24,10 +24,7 @@ _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNO
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work. `name` is made from its id in the catalogue, or empty if it has none.
-
-    `identifiers` are texts such as `doi:...`, `arxiv:...` and `pmid:...`.
-    """
+    """A published work. `name` is made from its id, or empty; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str

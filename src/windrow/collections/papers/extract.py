@@ -200,7 +200,6 @@ def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
 
 
 def _cut_references(references: Sequence[str]) -> tuple[list[str], tuple[Excess, ...]]:
-    """Cut the list of references, and each reference, to its cap; return the list and what exceeds the caps."""
     kept, most = references[: PAPER_REFERENCES.number], PAPER_REFERENCE.number
     further = sum(max(0, len(reference) - most) for reference in kept)
     left_out = (*PAPER_REFERENCES.find_excess(len(references)), *PAPER_REFERENCE.find_excess(most + further))

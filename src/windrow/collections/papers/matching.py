@@ -82,9 +82,7 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles, made plain, from 0 to 1000.
-
-    It is 1000 - 1000 * (their edit distance) / (the length of the longer one), rounded down.
+    """Return the similarity of two titles by the edit distance of their plain forms: 0 (different) to 1000 (same).
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -339,7 +337,6 @@ def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
 
 
 def _without(words: Sequence[str], word: str) -> list[str]:
-    """Return the words without the last occurrence of `word`."""
     index = len(words) - 1 - [*reversed(words)].index(word)
     return [*words[:index], *words[index + 1 :]]
 

@@ -195,10 +195,7 @@ class FullTextIndex:
             return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
 
     def suggest(self, frequency: Mapping[str, int], field: str) -> dict[str, Suggestion]:
-        """Return suggestions for the words that no document has in `field`.
-
-        `frequency` maps each word to the number of documents that have it.
-        """
+        """Return suggestions for words that no document has in a field; `frequency` has the document count by word."""
         if all(frequency.values()):
             return {}
         with _map_errors(self.folder):
@@ -210,10 +207,7 @@ class FullTextIndex:
             return suggest_words(frequency, count)
 
     def find_word_forms(self, words: Iterable[str], field: str) -> WordForms:
-        """Return the other forms of `words` that occur in a field, in the most frequent languages of the documents.
-
-        The words are as `index_words` returns them.
-        """
+        """Return the other forms of `words` that occur in a field, in the most frequent languages of the documents."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             counts = {tag: count for tag, count in searcher.terms_with_prefix("lang", "") if tag in STEMMERS}
@@ -336,10 +330,7 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder; if it cannot be opened through links either, replace it by an empty index.
-
-    Raises StoreError if it can be opened only through links.
-    """
+    """Open the index in a folder, or replace it by an empty one; raise StoreError if it opens only through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
@@ -419,7 +410,6 @@ def _has_note(folder: Path, note: str) -> bool:
 
 @contextmanager
 def _map_errors(folder: Path) -> Iterator[None]:
-    """Raise windrow's own errors for errors of Tantivy and of the disk in the block."""
     try:
         yield
     except WindrowError:

@@ -77,7 +77,6 @@ class Translator:
         return Query.boolean_query(conditions)
 
     def _word_sequence(self, clause: WordSequence, searcher: Any) -> Any:
-        """Return the query for documents in which one of the clause's fields has the words next to each other."""
         tokens = self.tokens(clause.text)
         if not tokens:
             return Query.empty_query()

@@ -191,10 +191,7 @@ class NewsAdapter(RecordAdapter):
 
 
 def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
-    """Yield the size of an article's file in bytes, and its violations of the standard.
-
-    Yield only a fault if the file cannot be read or is too large.
-    """
+    """Yield the size of an article's file in bytes and its faults, or only a fault if it is unreadable or too large."""
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= standard.MAX_FILE_SIZE else b""

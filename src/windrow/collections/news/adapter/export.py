@@ -80,7 +80,6 @@ def _atom_entry(article: dict[str, Any]) -> str:
 
 
 def _time_of(article: dict[str, Any]) -> int:
-    """Return the time when an article was published, or else first seen, in seconds since 1970."""
     return min(int(article.get("publication_timestamp_gmt") or article["first_seen_timestamp_gmt"]), _MAX_SECONDS)
 
 

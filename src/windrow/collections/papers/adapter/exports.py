@@ -163,7 +163,6 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor; if there is none, yield one text that says why."""
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):

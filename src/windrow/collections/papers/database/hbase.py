@@ -81,7 +81,6 @@ class HbaseTable:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """In a `with` block, raise StoreUnreachable or StoreError in place of errors of the libraries."""
         from Hbase_thrift import AlreadyExists, IllegalArgument, IOError  # noqa: A004,PLC0415 an extra
         from thriftpy2.thrift import TException  # noqa: PLC0415 an extra
         from thriftpy2.transport import TTransportException  # noqa: PLC0415 an extra

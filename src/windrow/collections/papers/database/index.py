@@ -134,7 +134,6 @@ class CatalogueIndex(SqliteStore):
         return _read_file(row)
 
     def _record_problem(self, path: str, file_number: int, problem: str, stamp: str) -> CatalogueFile:
-        """Record why a file could not be read, and remove the works that were imported under `file_number`."""
         with self._writing():
             run = self._connection.execute
             run("INSERT INTO file (path, stamp, works, refused) SELECT ?1, '', 0, '{}'"

@@ -154,10 +154,7 @@ class PaperStore(RecordStore):
             return self._connection.execute("SELECT attempt, asks, failed_runs, all_failed_runs FROM asked").fetchall()
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy what `RecordStore.carry_over` copies, and the requests to GROBID.
-
-        Papers with a transient outcome are set to wait, so that the next run sends them again.
-        """
+        """Copy what `RecordStore.carry_over` copies, and the requests; let the next run repeat transient outcomes."""
         super().carry_over(old_store, sources)
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():

@@ -29,10 +29,7 @@ class SqliteTable(SqliteStore):
     """A `WideTable` in an SQLite file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family]) -> None:
-        """Open or create the file, and add missing families.
-
-        Raise ConfigError if a family is not valid, or if the file has a table of another name.
-        """
+        """Open or create the file, and add missing families; raise ConfigError if its table has another name."""
         check_families(families)
         self._name = name
         super().__init__(path, _SCHEMA)
