@@ -292,7 +292,7 @@ NOTES = {
     "a longer word": "only the first 64 characters of a word are searched for",
     "a long beginning": "only the first 64 characters of a word are searched for",
     "signs beside a filter": "left out, since only letters and digits are searched for: '😀'",
-    "without C++": "signs are left out: '-c++' is searched for as 'c'",
+    "without C++": "punctuation is left out: '-c++' is searched for as 'c'",
     "a name with colons": "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately",
 }
 

@@ -251,7 +251,7 @@ class ListsChanges(Protocol):
 
 
 class ReachedCount(NamedTuple):
-    """The number of items of a kind that reached the same state: a status in a phase, with a reason if they failed."""
+    """The number of items of one kind that reached one state: a status in a phase, with a reason if they failed."""
 
     collection: str
     kind: str

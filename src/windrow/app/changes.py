@@ -41,11 +41,11 @@ def changes(
     """Yield the changes within a window, collection by collection.
 
     `source` selects one source, and `kind` one kind of change (new, changed or gone); an empty text selects all. Raise
-    UsageError for an unknown source.
+    UsageError for a source that is not declared.
     """
     collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
     if source and source not in collections_by_source:
-        raise UsageError(f"there is no source {source!r}", hint="windrow status")
+        raise UsageError(f"source {source!r} is not declared", hint="windrow status")
     harvested = harvested_collections(workspace, ledger)
     for collection in installed():
         if collection in harvested and (not source or collections_by_source[source] == collection):

@@ -60,7 +60,7 @@ def decide(
     }
     if source in undeclared and not any(chosen_by_collection.values()):
         problem = f"source {source} is not declared, so no run requests what failed there"
-        raise UsageError(problem, hint="declare the source again, in windrow.toml or in a file of the folder sources")
+        raise UsageError(problem, hint=f"declare the source again, in windrow.toml or in sources/{source}.toml")
     keys = {item.key for items in chosen_by_collection.values() for item in items}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):

@@ -14,7 +14,7 @@ from windrow.model import State, Status
 
 
 class StateCount(NamedTuple):
-    """The number of items of a kind that are in a phase with a status."""
+    """The number of items of one kind that are in a phase with a status."""
 
     collection: str
     kind: str

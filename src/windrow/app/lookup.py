@@ -1,4 +1,4 @@
-"""Find the items with a name, a number or an address, for `windrow why`."""
+"""Find items by name, number or address, for `windrow why`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ItemLookup:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items with a name, from the first look-up that finds any; exact look-ups come first."""
+        """Return the items with this name, from the first look-up that finds any; exact look-ups come first."""
         exact = (self._by_number, self._by_key, self._by_address)
         for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):

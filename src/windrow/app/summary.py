@@ -77,7 +77,7 @@ class SourceCount(NamedTuple):
 
 
 class PhaseCount(NamedTuple):
-    """The numbers of items of a kind that ended in a phase, by status."""
+    """The numbers of items of one kind that ended in a phase, by status."""
 
     collection: str
     kind: str
@@ -88,7 +88,7 @@ class PhaseCount(NamedTuple):
 
 
 class FindingCount(NamedTuple):
-    """The number of findings of a kind and a level."""
+    """The number of findings of one kind and level."""
 
     kind: str
     level: str

@@ -165,7 +165,7 @@ def _read_index(path: Path) -> list[Path]:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return the name of a WARC file's source: the file's name without suffix, with `-` for signs that are not allowed.
+    """Return the name of a WARC file's source: the file's name without suffix, and `-` for refused characters.
 
     If the name would not be valid, or a source of another collection has it, `warc-` is put before it. The name is cut
     to 64 characters.

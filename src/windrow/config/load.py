@@ -23,7 +23,7 @@ from windrow.config.workspace import (
     refuse_overlaps,
 )
 from windrow.contract import Collection, registry
-from windrow.contract.registry import names as installed
+from windrow.contract.registry import names as collection_names
 from windrow.contract.registry import why_unusable
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
@@ -151,7 +151,7 @@ def _find_collection(table: SourceTable, context: Surroundings, source_settings:
         known_names = {name for settings in source_settings.values() for name in settings}
         flatten_tables(table.tree, known_names, table.file, prefix)  # raises ConfigError if it is mistyped
         raise ConfigError(
-            f"{table.file}: source.{table.name}.collection is missing; expected one of {', '.join(installed())}",
+            f"{table.file}: source.{table.name}.collection is missing; expected one of {', '.join(collection_names())}",
             hint=f"edit {table.file}",
         )
     return collection

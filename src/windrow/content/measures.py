@@ -151,7 +151,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
     """Return measures over each box and the boxes around it; `link_density` has a grade for each box."""
     boxes = outline.boxes
     parents, name_groups = boxes.parent, boxes.name_groups
-    # siblings of a kind also have the same path; numbers are counted faster than pairs
+    # siblings of the same kind also have the same path; numbers are counted faster than pairs
     pairs = list(map(add, map(mul, parents, repeat(max(boxes.path) + 1)), boxes.path))
     siblings = list(map(Counter(pairs).__getitem__, pairs))
     densest, repeated_box, repetitions = [link_density[0]], [0], [0]

@@ -33,7 +33,7 @@ _LOCATIONS: Final = 3
 _PATH: Final = 5
 _FIRST_BLOCK: Final = 7
 _BlockRow = tuple[str, int, int, int, int, int]
-"""A block: its values for the columns of `Blocks`, in their order, except `code` and `quote`."""
+"""A block: its values for the columns of `Blocks`, except `code` and `quote`, and with the tags left after its end."""
 
 
 class OpenInline:
@@ -95,7 +95,7 @@ class OutlineBuilder:
         self._linked_words = self._link_count = 0
 
     def finish(self) -> Outline:
-        """End the open block, close all open boxes, and return the outline."""
+        """End the open block and boxes, and return the outline; its `blocks.end_tag` counts the tags that are left."""
         self.end_block()
         while len(self._open_boxes) > 1:
             self.close()

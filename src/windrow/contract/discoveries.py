@@ -65,7 +65,7 @@ class CrawlRules(Protocol):
         """Return for how many seconds only robots.txt may be requested, or 0 if any address may be requested."""
 
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
-        """Return why an address of a kind may not be requested now, or None if it may."""
+        """Return why an address of this kind may not be requested now, or None if it may."""
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to repeat a request at once after `tries` tries. `reason` is why the last one failed."""

@@ -126,7 +126,7 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
 
 
 def empty_folder(folder: Path) -> None:
-    """Create the folder, or empty it; raise UsageError if it has files but not MARKER_FILE."""
+    """Create the folder, or empty it, and add MARKER_FILE; raise UsageError if it has files but not MARKER_FILE."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
             raise UsageError(f"{folder} is neither empty nor an earlier demo", hint="windrow demo ANOTHER_DIR")

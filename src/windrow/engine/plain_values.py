@@ -6,9 +6,8 @@ made of packets. Each packet is two lengths, a JSON text with the values, and th
 - None, booleans, finite numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the
   empty tuple is an empty array.
 - Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[5, 2]`
-  is the third of the bytes and long texts. Numbers from 6 on are those of the classes that the packet names. These are
-  a few of Python's own classes, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's
-  collections.
+  is the third of the bytes and long texts. Numbers of 6 and more are those of the classes that the packet names: a few
+  of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's collections.
 
 Such a message can be wrong, but it cannot run code, change a class, nest values deeper than Python's own limit, or
 take much more memory than it has bytes. The fields of its values have the types that their classes declare.

@@ -73,7 +73,7 @@ class ProgressLines(Progress):
     """Passes the counts of the phase to a function about once a second, and at the end of the phase."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
-        """Call `send` with the kind of message, always "progress", and the counts as a dict."""
+        """`send` is called with the kind of message, always "progress", and a dict of the counts."""
         self._send = send
         super().__init__(quiet=True)
 

@@ -179,7 +179,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = self._loop.time() + MAX_IDLE_SECONDS
 
     def lift_deadline(self) -> None:
-        """Remove the deadline of the whole response. The limit of the time without data stays."""
+        """Remove the deadline for the whole response. The limit on the time without data still applies."""
         self._last_deadline = math.inf
         self._deadline = self._loop.time() + self._silence
 

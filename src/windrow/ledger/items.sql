@@ -69,7 +69,7 @@ SELECT i.seq AS item, i.item_key AS key, i.attempt AS "attempt: int" FROM {items
 AND (i.attempt <> 0 OR EXISTS (SELECT 1 FROM reading r WHERE r.item = i.seq)) ORDER BY i.seq;
 
 -- row: StepCount
--- The number of items of a kind for which a step ended with the same reason, or without one.
+-- The number of items of one kind for which a step ended with the same reason, or without one.
 
 -- def read_between(facts: tuple[int, int]) -> list[StepCount]
 -- Count the items that steps read between two facts, each once for each step and reason.
@@ -80,7 +80,7 @@ LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :facts[0] AND :facts[1]
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- row: NamedCount
--- The number of items of a kind that were refused for the same reason when they were first seen, or were accepted.
+-- The number of items of one kind that were refused for one reason when they were first seen, or were accepted.
 -- `reason` is None for accepted items.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
@@ -222,7 +222,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind with the same pending step and status, which are None if all steps are done.
+-- The number of items of one kind with the same pending step and status, which are None if all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were cancelled before.

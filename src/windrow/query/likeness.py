@@ -148,7 +148,7 @@ def has_several_terms(query: Query) -> bool:
 
 
 def split_names(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue` split at their signs, or None if it does not have such names.
+    """Return the query with names such as `asyncio.Queue` split at their punctuation, or None if it has no such names.
 
     Names are not split at hyphens and underscores.
     """

@@ -246,7 +246,7 @@ MAX_TERMS = 64
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
 _DASHED_WORD = re.compile(r"-[^\W\d_][\w+#*]")
 _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
-"""Matches signs that users may consider a part of a word: `c++`, `#tag`."""
+"""Matches punctuation that users may consider a part of a word: `c++`, `#tag`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,7 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
     ]
     if texts_with_signs:
         replacements = ", ".join(f"'{text}' is searched for as '{' '.join(words(text))}'" for text in texts_with_signs)
-        notes.append(f"signs are left out: {replacements}")
+        notes.append(f"punctuation is left out: {replacements}")
     long_texts = [text for text in texts if max(map(len, words(text)), default=0) > MAX_WORD_LENGTH]
     if long_texts:
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")

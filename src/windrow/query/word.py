@@ -22,7 +22,8 @@ _UNSPACED_SCRIPTS = (  # Thai, single Korean letters, Chinese, Japanese: ranges 
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED_SCRIPTS}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _BYTE_TABLE = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128))
-_BYTE_TABLE += bytes(range(128, 256))  # ASCII letters in lower case, spaces for ASCII signs, other bytes unchanged
+_BYTE_TABLE += bytes(range(128, 256))
+"""Translates bytes: ASCII letters to lower case and ASCII punctuation to spaces; other bytes stay."""
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
 )
@@ -197,8 +198,8 @@ def readable_text(text: str) -> str:
 def count_words(*texts: str) -> Counter[str]:
     """Count how often each word occurs in the texts; words of `MAX_WORD_LENGTH` letters or more are left out.
 
-    The words are those of `words`, which is slower: here the texts are split at ASCII signs, and each different piece
-    that is not ASCII is then split once.
+    The words are those of `words`, which is slower: here the texts are split at ASCII punctuation, and each different
+    piece that is not ASCII is then split once.
 
     >>> sorted(count_words("Tea, tea", "café 東京 x_y").items())
     [('cafe', 1), ('tea', 2), ('x', 1), ('y', 1), ('京', 1), ('東', 1)]

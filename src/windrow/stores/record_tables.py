@@ -69,10 +69,11 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record that has the observation's key or one of its names; an empty text if none has."""
+    """Return the key of the record with the observation's key, or else of the oldest with one of its names, or ""."""
     placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
-        f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",
+        f"SELECT key FROM record WHERE key = ?1 OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))"
+        " ORDER BY key <> ?1, id LIMIT 1",
         (observation.key, *observation.names),
     ).fetchone()
     return str(row[0]) if row else ""

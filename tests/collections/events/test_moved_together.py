@@ -23,3 +23,8 @@ def test_what_a_moved_event_is_and_the_ids_that_it_had_stay_in_one_request_howev
 def test_one_that_is_too_large_for_a_request_with_others_goes_with_its_old_id() -> None:
     changes = [DocumentChanges([{"_id": "a", "text": "x" * 5_000_000}], ["b"]), DocumentChanges([], ["c"])]
     assert [*group_changes(changes)] == changes
+
+
+def test_ids_alone_are_removed_in_requests_of_the_same_size() -> None:
+    changes = [DocumentChanges([], [f"{letter} {number}" for number in range(400)]) for letter in "ab"]
+    assert [*group_changes(changes)] == changes

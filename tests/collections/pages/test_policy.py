@@ -251,7 +251,7 @@ def test_endings():
 def test_short_pages_that_differ_in_numbers_of_their_own_are_not_endless():
     def is_endless(text):
         count = NoveltyCount()
-        return any(count.is_endless(text(n).encode(), f"http://a.example/station/{n}") for n in range(400))
+        return any(count.add_page(text(n).encode(), f"http://a.example/station/{n}") for n in range(400))
 
     assert not is_endless(lambda n: f"<p>Station {n}: level {7 * n + 3} cm")
     assert is_endless(lambda n: f"<p>Nothing at station {n}. <a href=/station/{n + 1}>{n + 1}</a>")

@@ -175,7 +175,7 @@ def check_xsd(task: Task) -> Reading:
 
 
 def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
-    """Return the compiled schema of a kind of document; raise StepError if none is configured or it cannot be used."""
+    """Return the compiled schema for this kind of document; raise StepError if it is missing or cannot be used."""
     schema_file: Resource | None = task.resources.get(kind.value)
     if schema_file is None:
         raise StepError(f"no schema is configured for {kind.value} files", Reason.NO_SCHEMA)
@@ -184,6 +184,7 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
     """Compile a schema and its imports, unless they are compiled already; raise StepError if they are not valid."""
+    # xsd.compile_schema has a cache by digest; this one also saves making the digest for each document.
     compiled_file, compiled = _latest_schemas.get(schema_file.name, (None, None))
     if compiled is None or compiled_file is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}

@@ -8,7 +8,8 @@ in neither window, because its time of change is its date. So posts with new num
 
 `learned` is what the ledger remembers about a source. `upto.MODE` is the time up to which posts were read in a mode,
 `top` is the highest number, `tries` is how often a list could not be read, `range` has the days that were read, and
-`api` is the address of the API. `learned` also has blocks of known numbers.
+`api` is the address of the API. `kind` is the kind of the site, and `closed` is set if the site refuses its API.
+`learned` also has blocks of known numbers.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class NoveltyCount:
     Only the pages whose texts are hashed count: one in `_SAMPLE_EVERY`, and those after a page that repeated a text.
 
     >>> count = NoveltyCount()
-    >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1), f"/{n}") for n in range(200)].index(True)
+    >>> [count.add_page(b"<p>No events in %d. <a href=%d>" % (n, n + 1), f"/{n}") for n in range(200)].index(True)
     178
     >>> count.is_repeating
     True
@@ -131,7 +131,7 @@ class NoveltyCount:
         self._repeats = 0
         self._text_hashes: set[int] = set()
 
-    def is_endless(self, body: bytes, url: str) -> bool:
+    def add_page(self, body: bytes, url: str) -> bool:
         """Count the body of a new page; return whether the last `_ENDLESS_AFTER` hashed pages all repeated a text."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:

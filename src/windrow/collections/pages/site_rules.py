@@ -204,7 +204,7 @@ class SiteRules:
         """
         if job.kind != CrawlType.FILE_CRAWL:
             return False
-        repeats_many = self._novelty.is_endless(body, job.url)
+        repeats_many = self._novelty.add_page(body, job.url)
         order_offset = BEHIND if self._novelty.is_repeating else 0
         if order_offset != self._order_offset:
             self._order_offset = order_offset

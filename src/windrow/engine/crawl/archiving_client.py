@@ -158,7 +158,7 @@ class ArchivingClient:
         self._limits_by_kind: dict[int, ResponseLimits] = {}
 
     def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
-        """Return the limits for responses of a kind.
+        """Return the limits for the response from an address of this kind.
 
         `seconds` is the time limit for a response of a service; 0 stands for the time that the service declares.
         """
@@ -211,7 +211,7 @@ class ArchivingClient:
                 body = decode_body(
                     raw, _content_codings(fields), most=max(max_bytes, limits.member_size), ratio=limits.ratio
                 )
-        except (ArchiveError, StepError, MemoryError):
+        except (ArchiveError, StepError, OSError, MemoryError):
             return None
         status = attempt.status
         if status == NOT_MODIFIED and job.last.digest != response.digest:

@@ -121,7 +121,7 @@ class _Comparison:
     ) -> None:
         """Record the outcome of a comparison. A failure that may pass is only counted, and the next run tries again."""
         compared.received += attempt.received or 0
-        held_digest = self._held_digest(mirror) if attempt.reason is None else ""
+        held_digest = self._digest_of_end(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):
             compared.failed += 1
             return
@@ -145,7 +145,8 @@ class _Comparison:
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
-    def _held_digest(self, mirror: UncomparedMirror) -> str:
+    def _digest_of_end(self, mirror: UncomparedMirror) -> str:
+        """Return the digest of the end of the archived file, or an empty text if the file cannot be read."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:
@@ -154,5 +155,5 @@ class _Comparison:
                 view.seek(0, SEEK_END)
                 view.seek(max(0, view.tell() - COMPARED_SIZE))
                 return digest(view.read(COMPARED_SIZE))
-        except WindrowError:
+        except (WindrowError, OSError):
             return ""

@@ -206,7 +206,7 @@ def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tup
 
 
 def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # noqa: ARG001 the shape of Crawl.outcome
-    """Return the outcome of a request as a text: the reason of its failure, a status from 300 on, or "answered"."""
+    """Return the outcome of a request as text: why it failed, `status N` for a status from 300, or `answered`."""
     return str(reason) if reason else f"status {status}" if status and status >= 300 else "answered"
 
 

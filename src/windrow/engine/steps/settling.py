@@ -439,7 +439,7 @@ class Settling:
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:
-        """Return the reason of a failed reading, or the first reason in OWN_FAULTS of any other result, or None."""
+        """Return the reason why a reading failed, or the first reason in OWN_FAULTS of any other result, or None."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:

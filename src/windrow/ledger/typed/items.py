@@ -65,7 +65,7 @@ class ReadItem(NamedTuple):
 
 
 class StepCount(NamedTuple):
-    """The number of items of a kind for which a step ended with the same reason, or without one."""
+    """The number of items of one kind for which a step ended with the same reason, or without one."""
 
     collection: str
     kind: str
@@ -75,7 +75,7 @@ class StepCount(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """The number of items of a kind that were refused for the same reason when they were first seen, or were accepted.
+    """The number of items of one kind that were refused for one reason when they were first seen, or were accepted.
 
     `reason` is None for accepted items.
     """
@@ -213,7 +213,7 @@ class SeenItem(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """The number of items of a kind with the same pending step and status, which are None if all steps are done."""
+    """The number of items of one kind with the same pending step and status, which are None if all steps are done."""
 
     collection: str
     kind: str

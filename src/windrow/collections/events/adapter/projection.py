@@ -260,7 +260,7 @@ def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChange
     for change in changes:
         added_size = sum(len(json.dumps(document)) for document in change.documents)
         count = len(documents) + len(removed_ids) + len(change.documents) + len(change.removed_ids)
-        if documents and (count > _MAX_DOCUMENTS or size + added_size > _MAX_SIZE):
+        if (documents or removed_ids) and (count > _MAX_DOCUMENTS or size + added_size > _MAX_SIZE):
             yield DocumentChanges(documents, removed_ids)
             documents, removed_ids, size = [], [], 0
         documents, removed_ids = documents + change.documents, removed_ids + change.removed_ids

@@ -56,7 +56,7 @@ def _has_no_manifest(index: FullTextIndex) -> bool:
 
 
 def decode_links(entry: ManifestEntry) -> IncomingLinks:
-    """Return the links to a page that are recorded in its entry of the manifest."""
+    """Return how many pages link to a page, and the texts of these links, from its entry in the manifest."""
     if entry.anchors == "[]":
         return NO_LINKS
     return IncomingLinks(entry.links, tuple((text, count) for text, count in json.loads(entry.anchors)))

@@ -127,7 +127,7 @@ def make_clause(
 def keep_soft_404s_only(query: Query) -> Query | None:
     """Return a query that finds the soft 404s that `query` leaves out.
 
-    Return None if `query` filters by `is:soft-404`, so that it leaves out none, or if it has no condition.
+    Return None if `query` has a filter `is:soft-404`, also an excluded one, or if it has no condition.
     """
     if query.root is None or any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return None

@@ -107,7 +107,7 @@ def _describe_changes(
 
 
 def describe_losses(*files: CatalogueFile) -> str:
-    """Return how many works of the files are deleted, replaced or shortened, and how many records are refused and why.
+    """Return how many works are deleted or shortened, and how many records are repeated, or refused and why.
 
     The text begins with ", " or is empty.
 
