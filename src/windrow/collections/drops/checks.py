@@ -20,7 +20,7 @@ ParameterCheck = Callable[[Findings, Node, ParameterRule | None, set[str]], None
 
 
 def check_simple(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that the value of a simple parameter or metadata is not empty, is of its type and is one of its options."""
+    """Check that a simple parameter or metadata has a value of the right type and, if it has options, one of them."""
     if not _check_status(findings, element):
         value_element = find_child(element, "value")
         _check_value(findings, element, "" if value_element is None else value_element.text or "", rule)
@@ -106,7 +106,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the names and types of increments and, if `rule` has only one increment, that they are not too few."""
+    """Check the names and types of increments and, if `rule` has only one increment, that there are enough of them."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)
@@ -225,7 +225,7 @@ ASSOCIABLE_TYPES = {"simpleParameter", "ontologyParameter"}
 
 
 def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
-    """Check a procedure and its parameters; if `pipeline` is given and does not have it, report only that."""
+    """Check a procedure and its parameters; if `pipeline` is given and lacks the procedure, report only that."""
     procedure_id = element.get("procedureID", "")
     procedure: Procedure | None = None
     if pipeline is not None:
@@ -293,7 +293,7 @@ IMITS_CENTRE_NAMES = {
 """A dict from the ILAR code of a centre, as the standard uses it, to the centre's name in iMITS."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""The statuses in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""
+"""The statuses in iMITS of colonies that cannot have specimens: breeding has only just begun, or was abandoned."""
 
 CONFIRMED_STATUS = "Genotype confirmed"
 """The status in iMITS that a parent colony must have."""

@@ -1,7 +1,7 @@
 """The declaration of the collection `drops`: which listed files it wants, which source it tries first, and its steps.
 
 Names that do not end in `.zip` are not refused (specification, section 3): a run counts them as left out. A
-`NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car: it has the checksum.
+`NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car, which contains its checksum.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
 ZIP_SUFFIX = ".zip"
-SIDECAR_SUFFIXES = (".sha256", ".md5")  # the stronger one is used if there are both
+SIDECAR_SUFFIXES = (".sha256", ".md5")  # if both exist, the stronger one is used
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
     """Return offers for the zips in `FOLDERS`, and for entries that the listing refused, in the order of the listing.
 
-    An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a text
-    with commas), and `zip_name` is a pattern that replaces that of the convention. The source is not used, because a
-    source may list zips of any centre.
+    An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a
+    comma-separated text), and `zip_name` is a pattern that replaces that of the convention. The source is not used,
+    because a source may list zips of any centre.
     """
     del source
     centres = declared_centres(options)
@@ -44,7 +44,7 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
 
 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
-    """Refuse all offers of a zip but one: the one that spells the centre as declared, or else the first."""
+    """Refuse all but one of a zip's offers; keep the one that spells the centre as declared, or else the first."""
     chosen_offers: dict[str, Offer] = {}
     for offer in offers:
         if not offer.unkeyed and (offer.key not in chosen_offers or offer.path == offer.key):
@@ -71,9 +71,10 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
 def _make_offer(
     entry: ListingEntry, centres: list[str], pattern: str, listed_files: Mapping[tuple[str, str], datetime | None]
 ) -> Offer:
-    """Return the offer of one listed entry; it has a reason if the entry, or its name, size or type is refused.
+    """Return the offer for a listed entry; it has a reason if the entry, its name, its size or its type is refused.
 
-    `listed_files` has the modification time of each file that was not refused, also of side-cars, by (folder, name).
+    `listed_files` is a dict from (folder, name) to modification time, for all files (including side-cars) that were not
+    refused.
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name
@@ -115,8 +116,8 @@ def _is_unsafe(name: str) -> bool:
 def estimate_success(source: OfferingSource) -> float:
     """Estimate the probability (0 to 1) that the next attempt at a source succeeds.
 
-    By Laplace's rule, one success and one failure are added to the counts. So a source that was never tried has an
-    estimate between that of a good source and that of a bad source.
+    By Laplace's rule, one success and one failure are added to the counts. So the estimate for a source that was never
+    tried is between those for a good and a bad source.
 
     >>> estimate_success(OfferingSource("good", attempts=9)), estimate_success(OfferingSource("new"))
     (0.9090909090909091, 0.5)
@@ -127,8 +128,8 @@ def estimate_success(source: OfferingSource) -> float:
 def prefer(producer: str, sources: Sequence[OfferingSource]) -> list[OfferingSource]:
     """Sort the sources that offer a zip: sources of the centre that made it (`producer`) come first.
 
-    In each of the two groups, sources are sorted by estimated success and then by speed, the greatest first, and then
-    by name.
+    In each of the two groups, sources are sorted by estimated success, then by speed, both highest first, and then by
+    name.
 
     >>> [source.source for source in prefer("H", [OfferingSource("far", "J", 9), OfferingSource("near", "h", 9, 9)])]
     ['near', 'far']

@@ -10,8 +10,8 @@ An identifier is made of these parts, joined by `_`, as in the standard's later 
 The last two have more parts than the standard's `centre_colonyID` and `centre_fromLIMS_date`: lines and housings have
 one record for each procedure (fertility, viability, ...), and without these parts the newest record would replace the
 others. Identifiers are case-sensitive. An identifier longer than `MAX_NAME_LENGTH` is cut, and ends with the digest of
-all of it. As in the standard, an underscore within an id can make two identifiers the same: that of `a_1` without a
-sequence, and that of `a` with the sequence `1`.
+the whole identifier. As in the standard, an underscore within an id can make two identifiers the same: that of `a_1`
+without a sequence, and that of `a` with the sequence `1`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_boolean(text: str) -> bool:
-    """Return the value of an xs:boolean; raise StepError for another text.
+    """Return the value of an xs:boolean; raise StepError for any other text.
 
     >>> parse_boolean(" 1 ")
     True
@@ -116,7 +116,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError for another text, or one over 64 bits or 100 characters."""
+    """Return the value of an xs:integer; raise StepError for any other text, and for one over 64 bits or 100 characters."""
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
@@ -125,7 +125,7 @@ def parse_integer(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Return the value of an xs:double; raise StepError for another text, INF or NaN, as databases may refuse these."""
+    """Return the value of an xs:double; raise StepError for any other text, and for INF and NaN."""
     try:
         number = float(text.replace("_", "?"))  # Python allows underscores, XML Schema does not
     except ValueError:
@@ -136,7 +136,7 @@ def parse_double(text: str) -> float:
 
 
 def parse_decimal(text: str) -> str:
-    """Return an xs:decimal as text, since a float would lose digits of it; raise StepError if the text is not one.
+    """Return an xs:decimal as text, since a float would lose digits; raise StepError if the text is not one.
 
     >>> parse_decimal(" 0.10000000000000000000001 ")
     '0.10000000000000000000001'
@@ -183,7 +183,7 @@ def _make_value_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID
 
 
 def join_identifier(*parts: str | None) -> str:
-    """Join the parts that are not None by `_`; the result has at most `MAX_NAME_LENGTH` characters.
+    """Join the parts that are not None with `_`; the result has at most `MAX_NAME_LENGTH` characters.
 
     >>> join_identifier("H", "e1", None, "s1")
     'H_e1_s1'

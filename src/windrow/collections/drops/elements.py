@@ -7,7 +7,7 @@ Names are in lower case, with underscores. Some differ further from those of the
 - `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called; `term` is `ontology_term`;
 - `value` is `series_value` or `series_media_value`, depending on its parent; `dim` is `dimension`;
 - `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
-- `start`, `end` and a dimension's `id` have longer names: SQL or each table's column `id` uses these words;
+- `start`, `end` and a dimension's `id` have longer names, since SQL or each table's column `id` uses these words;
 - for an element with several possible parents, `parent_table` names the table of its parent.
 """
 
@@ -24,7 +24,7 @@ class ColumnKind(StrEnum):
     TEXT = "text"  # text of any length
     INTEGER = "integer"  # 64 bits, signed
     DOUBLE = "double"  # finite
-    DECIMAL = "decimal"  # text: its digits as received; no number type of a database holds all of them
+    DECIMAL = "decimal"  # text: its digits as received; no number type in a database holds all of them
     BOOLEAN = "boolean"
     DATE = "date"  # spelled YYYY-MM-DD
 
@@ -34,7 +34,7 @@ MAX_NAME_LENGTH = 255
 
 
 class Column(NamedTuple):
-    """One column of a table; `indexed` is whether it has an index."""
+    """One column of a table; `indexed` says whether it has an index."""
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT
@@ -45,8 +45,8 @@ class ElementTable(NamedTuple):
     """The table of one type of element.
 
     Besides `columns`, it has the columns `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`. `entity` is the
-    kind of record of which each row is the first row, or empty if rows are only parts of records. `parents` are the
-    tables to which `parent_id` may refer (ids are unique over all tables).
+    kind of record that begins with a row of this table, or empty if its rows are only parts of records. `parents` are
+    the tables to which `parent_id` may refer (ids are unique over all tables).
     """
 
     name: str

@@ -1,9 +1,9 @@
 """The step `data`: check the integrity of a loaded document, by itself and against the reference lists.
 
 The checks are those of the standard's integrity validator. A question to the store (was this specimen submitted?) is
-returned as a `StoreLookUp`. If checks of a document need a list that is not configured, the finding `CheckNotRun` names
-them. The finding for an unknown pipeline is fatal, the finding for an unknown project is a warning, and all other
-faults are errors. In a document that deletes records, only the identifiers are checked.
+returned as a `StoreLookUp`. If a list that checks need is not configured, the finding `CheckNotRun` names these checks.
+The finding for an unknown pipeline is fatal, the finding for an unknown project is a warning, and all other faults are
+errors. In a document that deletes records, only the identifiers are checked.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each list is a resource under one of these names:
 
 - `status_codes`: lines of `code ~ description ~ explanation`, or a `Statuscodes` document;
-- `projects`: names with commas or line breaks between them, and perhaps `projects =` before the first;
+- `projects`: names separated by commas or line breaks, perhaps after `projects =`;
 - `pipelines`: an `impressPipelineContainer` document: pipelines, their procedures and parameters;
 - `strains`: an `mgiStrains` document, or lines of tab-separated MGI id, name and type;
 - `colonies`, `parent_colonies`: iMITS' `phenotypeAttempts` and `microinjectionAttempts` documents.
@@ -225,7 +225,7 @@ _TYPE_CHECKS: dict[str, Callable[[str], bool]] = {
 
 
 MAX_FINDINGS = STORED_FINDINGS.number
-"""The number of findings of one document after which only fatal ones are kept; the others are counted."""
+"""The number of findings about one document after which only fatal ones are kept; the others are only counted."""
 
 
 class Findings:

@@ -1,7 +1,7 @@
 """The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
 A large document is read as a stream, and the tree of each record is freed once its rows are made; a small document is
-parsed as a whole, which takes half the time. An element with neither table nor column is refused with its document.
+parsed as a whole, which takes half the time. A document that has an element with neither table nor column is refused.
 
 In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
 their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
@@ -24,15 +24,15 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
 MAX_TREE_BYTES = 1 << 20
-"""The maximum size, in bytes, of a document that is parsed as a whole. Its tree takes about ten times as much."""
+"""The maximum size, in bytes, of a document that is parsed as a whole. Its tree needs about ten times as many bytes."""
 
 
 class ElementPlan(NamedTuple):
-    """How to read the elements of one tag, prepared once because that is faster. Columns are given by their index."""
+    """How to read the elements with one tag, prepared once because that is faster. Columns are given by their index."""
 
     table: str
     parent_table: str | None  # the content of the column `parent_table`, or None if the table has no such column
-    attributes: dict[str, tuple[int, ParseText | None]]  # by name: the column, and how its text is parsed
+    attributes: dict[str, tuple[int, ParseText | None]]  # by name: the column, and the parser of its text
     text_columns: dict[str, int]  # by tag: the column of a child that is only a text
     own_text_column: int  # the column of the element's own text, or -1
     parse_own_text: ParseText | None
@@ -44,8 +44,8 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError if the document cannot be parsed, has another root, too many elements or one with neither table
-    nor column, or has a text that is not a value of its column, such as an id of more than 255 characters.
+    Raises StepError if the document cannot be parsed, has the wrong root, too many elements or one with neither table
+    nor column, or has a text that its column does not accept, such as an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -151,7 +151,7 @@ class RowReader:
         table = self._tables[plan.table]
         row_index = len(table)
         table.append(())  # a placeholder: rows are in the order of their elements, and the cells are not all read yet
-        if entity_row is not None:  # a centre's row is added at its start tag, its records one by one
+        if entity_row is not None:  # a centre's row is added at its start tag, and its records are added one by one
             text_columns, children, child_ordinal = plan.text_columns, plan.children, 0
             for child in element:
                 tag = child.tag

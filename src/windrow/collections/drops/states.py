@@ -1,8 +1,8 @@
 """The states (phase and status) of zips and XML files in the tracker, derived from the ledger: pure functions.
 
 The ledger does not store states. The state of a zip follows from the attempts to fetch it, the reading of its step and
-the states of its XML files. The state of an XML file follows from the starts and the readings of its steps. Both follow
-from a refusal of the name, too, and from decisions of operators.
+the states of its XML files. The state of an XML file follows from the starts and the readings of its steps. Both also
+depend on a refusal of the name, and on decisions of operators.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ZipStates(NamedTuple):
     def shown(self) -> State:
         """The state that the tracker shows: that of the latest attempt, or the zip's own if there are no attempts.
 
-        It remains that of the latest attempt when a retry is ordered.
+        Ordering a retry does not change it.
         """
         return self.attempt_states[max(self.attempt_states)] if self.attempt_states else self.state
 
@@ -56,8 +56,8 @@ class ZipStates(NamedTuple):
 def xml_state_at_step(step: str | None, status: Status | None, *, has_started: bool) -> State:
     """Return the state of an XML file that waits for `step` or failed at it; if `step` is None, all steps are done.
 
-    `status` is the status of the step, and `has_started` is whether the step was started for the file. For a cancelled
-    file, `xml_state` is used instead.
+    `status` is the status of the step, and `has_started` says whether the step was started for the file. For a
+    cancelled file, `xml_state` is used instead.
 
     >>> xml_state_at_step("upload", Status.PENDING, has_started=False), xml_state_at_step(None, None, has_started=False)
     ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))

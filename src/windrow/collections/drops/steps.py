@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 XML_SUFFIX = ".xml"
 MAX_LISTED_FINDINGS = STORED_FINDINGS.number
-"""The maximum number of findings of one zip or XML file that are listed. The others are only counted."""
+"""The maximum number of findings about one zip or XML file that are listed. The others are only counted."""
 
 
 class NameRules(NamedTuple):
@@ -184,7 +184,7 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
     """Compile a schema and its imports, unless they are compiled already; raise StepError if they are not valid."""
-    # xsd.compile_schema has a cache by digest; this one also saves making the digest for each document.
+    # xsd.compile_schema has a cache by digest; this one also saves computing the digest for each document.
     compiled_file, compiled = _latest_schemas.get(schema_file.name, (None, None))
     if compiled is None or compiled_file is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
@@ -196,7 +196,7 @@ def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
 
 
 _latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
-"""A dict from the name of a resource to the schema file that was compiled last, and its compiled form."""
+"""A dict from the name of a resource to the last schema file that was compiled, and its compiled form."""
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
@@ -208,7 +208,8 @@ def _check_entries(entries: list[ZipMember]) -> None:
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
     """Inflate an entry unless it is a folder; return [its member], or [] if it is left out.
 
-    For an entry that is left out or refused, a finding is added to `findings`. Raises StepError for an archive.
+    For an entry that is left out or refused, a finding is added to `findings`. Raises StepError if the entry is itself
+    an archive.
     """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
@@ -239,7 +240,7 @@ def _kind_in_name(task: Task) -> DocumentKind:
 
 def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
     if text.root != ROOT_NAMES[kind]:
-        xml.build_tree(text.content)  # raises the error of a text that is not well-formed, which matters more
+        xml.build_tree(text.content)  # raises the error for a text that is not well-formed, which matters more
         raise StepError(f"the root element is {text.root[:100]!r}, not {ROOT_NAMES[kind]!r}", Reason.WRONG_ROOT)
 
 

@@ -28,7 +28,7 @@ from windrow.stores.databases import READ_ONLY, connect, map_errors, with_databa
 REBUILD_HINT = "drop the tracker's tables or delete all their rows (or move its SQLite file away), then: windrow run"
 
 StateKey = tuple[str, int, int]
-"""A kind of item (`zip` or `xml`) and its state: phase id and status."""
+"""The kind of an item (`zip` or `xml`), and the phase id and status of its state."""
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
@@ -54,7 +54,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the tracker: missing or emptied tables, and states with a wrong number of rows."""
+    """Yield the faults of the tracker: missing or emptied tables, and states with the wrong number of rows."""
     drops = workspace.section(Drops)
     shown_counts = count_shown_states(ledger)
     expected = {(kind, phase, int(status)): count for (kind, (phase, status)), count in shown_counts.items()}
@@ -90,7 +90,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each state with a wrong number of rows; rows moved to the phase `qc` are not missing."""
+    """Yield a fault for each state with the wrong number of rows; rows moved to the phase `qc` are not missing."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():

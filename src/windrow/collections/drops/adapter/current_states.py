@@ -1,4 +1,4 @@
-"""Derive the states of zips and XML files from the ledger; count the files in each state, and those that reached it.
+"""Derive the states of zips and XML files from the ledger, and count the files that are in a state or reached it.
 
 Items (zips and XML files) are given by their numbers on the ledger; a state is a pair (phase id, status).
 """
@@ -51,9 +51,9 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
 
 
 def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return two dicts from item to states: one of zips, and one of XML files.
+    """Return the states of zips and the states of XML files, as two dicts from item to state.
 
-    Besides `items`, the zips that contain the XML files in `items` are included.
+    The dicts have the zips and XML files in `items`, and also the zips that contain these XML files.
     """
     zip_numbers: dict[int, None] = {}
     xml_states: dict[int, State] = {}
@@ -129,7 +129,7 @@ def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> CountsByZip:
 
 
 def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
-    """Yield each item with the events that changed its state, in their order."""
+    """Yield each item with the events that changed its state, in order."""
     for page in _pages(items):
         groups = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
         events = {number: [StateEvent(*row[1:]) for row in group] for number, group in groups}
@@ -184,13 +184,13 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and reason. The reason of a success, and of a zip whose XML files failed, is None."""
+"""Kind of item, phase id, status, and reason. The reason is None for a success and for a zip whose XML files failed."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
     """Count the zips and XML files that reached each state between two facts, by reason.
 
-    `facts` are the numbers of the first and the last fact, which are included.
+    `facts` are the numbers of the first and the last fact, both included.
     """
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
@@ -204,7 +204,7 @@ def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
 
 
 def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts by state and reason: of zips with an ended attempt or a refused name, and of XML files in zips."""
+    """Yield counts of zips with an ended attempt or a refused name, and of XML files in zips, by state and reason."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
@@ -220,7 +220,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of items that steps read, and of zips whose XML files have passed a step, or failed at it."""
+    """Yield counts of items that steps read, and of zips whose XML files passed a step or failed at it."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

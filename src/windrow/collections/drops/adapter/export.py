@@ -49,7 +49,7 @@ ORDER BY z.id, a.id, x.id
 def files(workspace: Workspace, form: str, output: TextIO) -> int:
     """Write a line of JSON for each XML file of each transfer of a zip; return the number of lines.
 
-    A transfer without an XML file, and a zip without a transfer, have a line too. Equal lines, as of two
+    A transfer without an XML file, and a zip without a transfer, have a line too. Equal lines, such as those for two
     transfers of the same bytes, are written once. Raises WindrowError if the tracker does not exist or has no tables.
     """
     del form  # it is always jsonl; `windrow export` makes CSV of these lines

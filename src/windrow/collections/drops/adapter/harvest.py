@@ -149,13 +149,13 @@ class DropsStore:
     """The store of loaded records, to which the engine writes."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
-        """Take the tables to write to, and the centres and the pattern with which names of XML files are read."""
+        """Take the tables to write to, and the centres and the pattern for reading the names of XML files."""
         self.tables = tables
         self._centres = centres
         self._pattern = pattern
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], staged_at: datetime) -> None:
-        """Write the rows of documents to the store; they are not current until the documents are judged."""
+        """Write the rows of documents to the store, where they are not current until the documents are judged."""
         self.tables.stage_all([(self._make_submission(item, staged_at), rows) for item, rows in documents])
 
     def _make_submission(self, item: Item, staged_at: datetime) -> Submission:
@@ -171,12 +171,12 @@ class DropsStore:
     def judge(self, documents: Sequence[Undecided], now: datetime) -> list[tuple[Finding, ...]]:
         """Make staged documents current or withhold them, in their order; return the findings about each of them.
 
-        There are no findings about documents that are withheld.
+        A document that is withheld has no findings.
         """
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Bring `context` and `overview` up to date; return how many submissions and keys were counted, in all."""
+        """Bring `context` and `overview` up to date; return the number of submissions and keys that were counted."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:
@@ -263,7 +263,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if the centre of a new source is not declared, because runs with such a source do not begin."""
+    """Raise UsageError if the centre of a new source is not declared, because no run begins with such a source."""
     centres = list(read_declarations(workspace, ()).names)
     if source.owner.lower() not in {centre.lower() for centre in centres}:
         message = f"centre {source.owner!r} is not declared" if source.owner else "a source of drops needs a centre"

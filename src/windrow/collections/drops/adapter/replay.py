@@ -106,7 +106,7 @@ ADOPTS = f"a folder of zips that you already have, with {', '.join(FOLDERS[:-1])
 def adopt(workspace: Workspace, folder: Path) -> Source:
     """Return a source for zips on disk; `folder` is named `add`, `edit` or `delete`, or contains such folders.
 
-    If `folder` has one of these names, the folders beside it with the other names belong to the source, too. A run
+    If `folder` has one of these names, the folders beside it with the other two names also belong to the source. A run
     copies the zips into the archive and treats them like fetched ones; the folders are only read. The source belongs to
     the centre that made most of the zips. Raises UsageError if none of the three folders exists, or no zip in them has
     a valid name with a declared centre.

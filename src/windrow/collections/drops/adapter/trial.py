@@ -42,8 +42,8 @@ from windrow.settings.kinds import SCHEMES, split_address
 class TrialSetup:
     """The steps, files and settings with which `windrow try` reads a file of drops.
 
-    `resources` are schemas and reference lists. `tables` has the element tables by name. An address below the address
-    of one of `sources` is fetched with the settings of that source. `agent` is the user agent.
+    `resources` are schemas and reference lists. `tables` is a dict from name to element table. An address below the
+    address of one of `sources` is fetched with the settings of that source. `agent` is the user agent.
     """
 
     collection: Collection
@@ -67,7 +67,7 @@ def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Fetch the file at `address` into a temporary folder and read it; yield size, findings, records and reports."""
+    """Fetch a file into a temporary folder, read it, and yield its size, findings, records and reports."""
     setup = prepare_trial(workspace, address)
     site, path, name = _locate_file(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
@@ -85,7 +85,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return (site, path below its base, file name) for the address of a file; raise UsageError for another address."""
+    """Return (site, path below its base, file name) for a file's address; raise UsageError for any other address."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
@@ -108,7 +108,7 @@ def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
 
 
 def _make_offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Return the offer of a file as if it was listed, or None if its name does not end in `.zip`."""
+    """Return the offer for a file as if it were listed, or None if its name does not end in `.zip`."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)

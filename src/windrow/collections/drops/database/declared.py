@@ -1,4 +1,4 @@
-"""The tracker's rows that are not made of facts: its seed rows, and the centres and sources that a workspace declares.
+"""The tracker's rows that are not made from facts: its seed rows, and a workspace's declared centres and sources.
 
 The ids of seed rows count from 1 in the order given here: the standard's tools compare ids, so the order of phases and
 of statuses is part of the standard (tracker report; specification, section 2).
@@ -129,8 +129,8 @@ class Declarations:
     created_at: datetime
     centres: tuple[Centre, ...] = ()
     sources: tuple[Source, ...] = ()
-    removed_sources: tuple[str, ...] = ()  # on the ledger, but not declared any more
-    removed_centres: tuple[str, ...] = ()  # in the tracker, but not declared any more; in lower case
+    removed_sources: tuple[str, ...] = ()  # on the ledger, but no longer declared
+    removed_centres: tuple[str, ...] = ()  # in the tracker, but no longer declared; in lower case
     zip_name: str = names.ZIP_PATTERN
     xml_name: str = names.XML_PATTERN
 
@@ -142,7 +142,7 @@ class Declarations:
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return changes that insert or update rows of centres and sources. Of a secret, only the location is written."""
+    """Return changes that insert or update rows of centres and sources. For a secret, only its location is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 

@@ -126,8 +126,8 @@ def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> Non
 class _LiteralStyle(NamedTuple):
     """How a client spells literals.
 
-    `bytes_format` has `{}` for hex digits, `booleans` are (false, true), and `utc_suffix` is the end of a time with a
-    zone.
+    `bytes_format` has `{}` in place of the hex digits, `booleans` are (false, true), and `utc_suffix` is the end of a
+    time with a zone.
     """
 
     quote_text: Callable[[str], str]

@@ -78,7 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld, and undo its publication if any; raise StoreError without a submission."""
+    """Mark an item's submission as withheld, and undo its publication, if any; raise StoreError if there is no submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -91,10 +91,10 @@ def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld
 
 
 def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
-    """Return the row of the submission of an item of the ledger; raise StoreError if it is missing."""
+    """Return the row of an item's submission; raise StoreError if it is missing."""
     submission = connection.execute(statement.select_submission(schema), {"its_item": item}).first()
     if submission is None:
-        # The ledger says that its rows were written: the database lost a transaction, which runs do not repeat.
+        # The ledger says that the item's rows were written: the database lost a transaction, which no run repeats.
         message = f"item {item} is missing from the store, although the ledger says that it was written"
         raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return submission
@@ -167,7 +167,7 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission:
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
-    """Give a submission the sort key of a later submission with the same bytes, if that is greater."""
+    """Give a submission the sort key of a later submission with the same bytes, if the later key is greater."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:
@@ -268,7 +268,7 @@ _RecordName = tuple[str, str]
 def judge(
     connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order; return for each the effect of its publication (None: withheld).
+    """Publish or withhold documents in their order; return the effect of each, or None if it is withheld.
 
     Publications have the time `now`, or the time of the last publication in the store if that is later.
     """
@@ -336,7 +336,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return those of `keys` that the store has now. New documents that may have one are published first."""
+        """Return those of `keys` that the store has now; first publish new documents that may have one of them."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]

@@ -1,8 +1,8 @@
-"""The tracker's rows as a projection of the ledger: pure functions from facts to changes of rows.
+"""The tracker's rows as a projection of the ledger: pure functions from facts to row changes.
 
 The key of a row is taken from the ledger. For a `zip_file`, it is the name in lower case; for a `zip_action`, it is the
 number of the listed file; for a `zip_download`, that of the attempt; and for an `xml_file`, that of the member. So the
-same facts always give the same rows. Facts about items of other collections give no rows (specification, section
+same facts always produce the same rows. Facts about items of other collections produce no rows (specification, section
 "Settled").
 """
 
@@ -27,7 +27,7 @@ _DOWNLOAD_PHASE = phase_id("download")
 _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
 _PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
 _NAMED_STATE = {"phase_id": phase_id("xml_name"), "status_id": int(Status.PENDING)}
-_MAX_MESSAGE_LENGTH = 16_000  # characters of a message: 64 kB in the worst of encodings
+_MAX_MESSAGE_LENGTH = 16_000  # characters of a message: 64 kB in the worst encoding
 _MAX_SMALLINT = 2**15 - 1  # the greatest value of the column `status` of sessions
 _MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
@@ -39,7 +39,7 @@ _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in order. They set states only in new rows.
+    """Return the changes to the tracker's rows for these facts, in order. They set states only in new rows.
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """
@@ -82,7 +82,7 @@ def project_states(
 
 
 def project_progress(sizes: Mapping[int, int]) -> list[RowChange]:
-    """Return the changes that write the progress of transfers; `sizes` is a dict from attempt to received bytes."""
+    """Return the changes that write the progress of transfers; `sizes` is a dict from attempt to bytes received."""
     return [
         RowChange("zip_download", str(attempt), {"downloaded_size_bytes": size}, insert=Insert.NEVER)
         for attempt, size in sizes.items()
@@ -155,7 +155,7 @@ def _make_name_values(
 
 
 def _project_listed(fact: ledger_facts.Listed, _: Declarations, add_change: _AddChange) -> None:
-    # A source that does not list the zip any more keeps its row: deleting it would delete its downloads.
+    # A source that no longer lists the zip keeps its row: deleting it would delete its downloads.
     if _is_about(fact.subject, ZIP_KIND) and fact.event in {"listed", "refused", "changed"}:
         references = {"za_id": ("zip_action", str(fact.file)), "file_source_id": ("file_source", fact.source)}
         row = ("file_source_has_zip", _mirror_row_key(fact))

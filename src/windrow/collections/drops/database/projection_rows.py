@@ -1,8 +1,8 @@
-"""The changes of rows that a projection returns, and two tables of bookkeeping: the ids of rows and the checkpoint.
+"""The row changes that a projection returns, and two tables of bookkeeping: the ids of rows and the checkpoint.
 
 A projection names rows by keys. The table `link` has the id of each key, and the table `checkpoint` has the number of
 the last projected fact. Both are written in the same transactions as the projected tables. On PostgreSQL they are in a
-schema `windrow` of the same database, on MariaDB in a database `windrow` of the same server, and on SQLite in the same
+schema `windrow` in the same database, on MariaDB in a database `windrow` on the same server, and on SQLite in the same
 file, where their names begin with `windrow_`.
 """
 
@@ -28,7 +28,7 @@ class Insert(IntEnum):
     """When a row that is missing from the table is inserted."""
 
     NEVER = 0  # only an existing row is changed
-    NEW = 1  # if its key is new, and not if somebody deleted the row
+    NEW = 1  # if its key is new, but not if somebody deleted the row
     AGAIN = 2  # if its key is new, or if somebody deleted the row
 
 
@@ -76,7 +76,7 @@ class SharedChange(NamedTuple):
 
 
 class MergedRow:
-    """All changes of one row in a batch, merged: the last value of each column, and the first of its initial values."""
+    """All changes to one row in a batch, merged: the last value of each column, and the first of its initial values."""
 
     __slots__ = (
         *("initial_values", "insert", "late_references", "references", "unless", "values", "values_if_present"),
@@ -106,7 +106,7 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return, for each table, a dict from key to merged row.
+    """Merge the changes to each row; return, for each table, a dict from key to merged row.
 
     Rows that may be inserted are in the order of the first changes that may insert them.
 
@@ -137,7 +137,7 @@ def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow
 def is_one_of(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
     """Return the condition that a column has one of these numbers: a range if there are no gaps, otherwise a list.
 
-    The numbers of a list are literals in the statement, since binding each of them takes longer than running it.
+    The numbers in a list are literals, since binding each of them takes longer than running the statement.
     """
     distinct_numbers = set(numbers)
     if distinct_numbers and max(distinct_numbers) - min(distinct_numbers) + 1 == len(distinct_numbers):
@@ -158,7 +158,7 @@ class Seed(NamedTuple):
 def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Insert the seed rows that are missing, without changing existing rows; return the number of inserted rows.
 
-    Raises StoreError if a seed row has another id in the table, or if another row has its id, because programs that
+    Raises StoreError if a seed row has a different id in the table, or if another row has its id, because programs that
     read the tables rely on these ids.
     """
     added_counts: dict[str, int] = {}
@@ -248,7 +248,7 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
 
 
 def _qualified_name(engine: sa.Engine, name: str) -> str:
-    """Return a projection's name; on MariaDB with its database, since all databases share `windrow`."""
+    """Return a projection's name, on MariaDB followed by its database, since all databases share `windrow`."""
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 
@@ -305,7 +305,7 @@ class IdLookup:
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
     def clear_cache(self) -> None:
-        """Clear the cache. This is needed after a transaction was rolled back."""
+        """Clear the cache. This is needed after a transaction is rolled back."""
         self._ids_by_table.clear()
         self._next_ids.clear()
 
@@ -325,7 +325,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return a dict from key to row id (or LEFT_OUT), of all recorded `keys` and perhaps of further ones."""
+        """Return a dict from key to row id (or LEFT_OUT) for all recorded `keys`, and perhaps for other keys."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

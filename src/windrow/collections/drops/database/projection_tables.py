@@ -5,8 +5,8 @@ rows, gives them ids, and writes a batch and its checkpoint in one transaction. 
 tables gives the same rows with the same ids, however the facts are divided into batches.
 
 Other programs may delete rows. If another program inserted a row with the natural key (such as the name) of a row to
-insert, that row is used instead: its id is recorded for the key. `unless` is (column, value): a row with this value is
-not changed. `LEFT_OUT` is the id of a key without a row.
+insert, the other program's row is used: its id is recorded for the key. `unless` is (column, value): a row with this
+value is not changed. `LEFT_OUT` is the id of a key without a row.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from windrow.stores.databases import describe_database, map_errors, open_or_crea
 from windrow.stores.sqlite import close_on_failure
 
 MIN_JOINT_UPDATE = 4
-"""The minimum number of rows with the same new values that are updated by one statement."""
+"""The minimum number of rows with the same new values that are updated in a single statement."""
 
 _Values = dict[str, Any]
 _NaturalKey = tuple[object, ...]
 
 
 class _NewRow(NamedTuple):
-    """A row to insert, unless the table has a row with the same natural key. No id is recorded for its `key` yet."""
+    """A row to insert, unless the table has a row with the same natural key. Its `key` has no recorded id yet."""
 
     key: str
     values: _Values
@@ -63,7 +63,7 @@ class RowBatch:
         *,
         checks_rows: bool,
     ) -> None:
-        """Write through `connection`. If `checks_rows` is true, check first which rows still exist."""
+        """Take the connection to write to; if `checks_rows` is true, `write` first finds out which rows still exist."""
         self._connection = connection
         self._metadata = metadata
         self._id_lookup = id_lookup
@@ -71,7 +71,7 @@ class RowBatch:
         self._checks_rows = checks_rows
 
     def write(self, tables: Mapping[str, Mapping[str, MergedRow]]) -> None:
-        """Write all rows, given by table and key, and then their references to tables that are written later."""
+        """Write the rows of all tables, and then their references to tables that are written later."""
         for table in self._metadata.sorted_tables:
             rows = tables.get(table.name)
             if rows:
@@ -129,7 +129,7 @@ class RowBatch:
     # references and deleted rows
 
     def _resolve(self, rows: Mapping[str, MergedRow]) -> dict[str, _Values]:
-        """Replace each reference by the id of the row that it names, or None without one; return values by row key."""
+        """Replace each reference by the row's id, or by None if there is no row; return a dict from row key to values."""
         target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.references.values():
@@ -172,7 +172,7 @@ class RowBatch:
     # new rows
 
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
-        """Insert new rows, unless a row with the same natural key exists: then use its id. Return the inserted keys."""
+        """Insert new rows, but reuse existing rows with the same natural keys; return the keys of inserted rows."""
         natural_columns = self._natural_keys.get(table.name, ())
         inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):
@@ -229,7 +229,7 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write `new_values` (by key) into existing rows, except natural keys; many equal ones take one statement."""
+        """Write `new_values` into existing rows, except natural keys; many rows with equal values share a statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
         natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
@@ -357,7 +357,7 @@ class ProjectionTables:
             )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Return whether tables had rows and all of these are empty now: then all facts are projected again."""
+        """Return whether all tables that had rows are now empty (False if none had rows)."""
         tables = self.metadata.tables.items()
         written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
         queries = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)

@@ -17,7 +17,7 @@ from windrow.collections.drops.database.projection_rows import is_one_of
 from windrow.collections.drops.database.store_tables import TableSchema, UtcTime, cache_per_schema, is_same_record
 from windrow.contract import Rows
 
-_ROWS_PER_INSERT = 20_000  # rows that are given their ids and inserted at one time
+_ROWS_PER_INSERT = 20_000  # rows that get their ids and are inserted together
 _MAX_ROWS_PER_STATEMENT = 32  # on SQLite
 _MAX_VALUES_PER_STATEMENT = 999  # the limit of old versions of SQLite
 
@@ -128,7 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select pairs: an entity of submission `its_id`, and one of another submission in force for the same record."""
+    """Select pairs: an entity of submission `its_id`, and the entity of another submission in force for that record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(

@@ -85,7 +85,7 @@ class TableSchema:
         self.element_tables = tuple(tables)
         self.keys = keys
         self.metadata = sa.MetaData()
-        self.cached_statements: dict[object, object] = {}  # by the function that builds each
+        self.cached_statements: dict[object, object] = {}  # by the function that builds the statement
         self._creation_statements: dict[object, list[str]] = {}  # by the database's dialect and version
         self.counter = self._make_table(
             "counter", sa.Column("name", Name, primary_key=True), sa.Column("value", BigInt, nullable=False)
@@ -220,7 +220,7 @@ _Statement = TypeVar("_Statement")
 
 
 def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Callable[[TableSchema], _Statement]:
-    """Decorate a function so that it builds its statement only once for each schema, since building takes long."""
+    """Decorate a function so that it builds its statement only once for each schema, since building it is slow."""
 
     @wraps(make_statement)
     def get_statement(schema: TableSchema) -> _Statement:
@@ -232,7 +232,7 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The names of the counts: of all rows except those of tombstones; of these, the current, ended and withheld ones."""
+"""The names of the counts: all rows except those of tombstones and, of these, the current, ended and withheld ones."""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

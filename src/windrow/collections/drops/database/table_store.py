@@ -1,11 +1,11 @@
 """A store of rows on SQLite, PostgreSQL or MariaDB that keeps the history of every record, with counts.
 
 A document is first *staged*: its rows are written, but are not current. Then it is *published* or *withheld*. Each call
-is one transaction and may be repeated, such as after a run that was killed before it recorded the call on the ledger:
-then it changes nothing, and `stage_all` and `judge` return the same result.
+is one transaction and may be repeated, for example if a run was killed before it recorded the call on the ledger. A
+repeated call changes nothing, and `stage_all` and `judge` return the same result as before.
 
 Views for people: `current_X` has the rows of table X that are valid now, and `current_specimen` has the columns that
-mice and embryos share. This selects the rows that were valid at another time `:at`:
+mice and embryos share. This query selects the rows that were valid at a time `:at`:
 
     SELECT t.* FROM mouse t JOIN entity e ON e.id = t.entity_id
     WHERE e.valid_from <= :at AND (e.valid_to IS NULL OR e.valid_to > :at) AND NOT e.tombstone
@@ -249,9 +249,10 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return a dict from item to submission id, if it is staged with the same bytes, action and number of elements.
+        """Return a dict from item to submission id, for items staged with the same bytes, action and element count.
 
-        Deletes the submissions of items that are staged otherwise. Raises StoreError if one of them is published.
+        Deletes the submissions of items that are staged with other values. Raises StoreError if one of these is
+        published.
         """
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(submission.item for submission, _ in documents):
@@ -312,7 +313,7 @@ class TableStore:
         )
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(next_ids) != set(COUNTER_NAMES):
-            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow replay")
+            raise StoreError("the store is not set up: its id counters are missing", hint="windrow replay")
         return next_ids["submission"] - submission_count + 1, next_ids["element"] - element_count + 1
 
 

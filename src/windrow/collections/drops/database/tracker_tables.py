@@ -185,7 +185,7 @@ def _make_time(name: str, *, is_nullable: bool = False) -> sa.Column[Any]:
 def _make_reference(
     name: str, target: str, id_size: str, on_delete: str, *, is_nullable: bool = False
 ) -> list[_TablePart]:
-    """Return a list with the column that refers to `target`; ON UPDATE is CASCADE, and ON DELETE is `on_delete`."""
+    """Return a list of one column, which refers to `target`; ON UPDATE is CASCADE, and ON DELETE is `on_delete`."""
     column_type, info = unsigned_type(id_size)
     key = sa.ForeignKey(f"{target}.id", onupdate="CASCADE", ondelete=on_delete)
     return [sa.Column(name, column_type, key, nullable=is_nullable, info=info)]
