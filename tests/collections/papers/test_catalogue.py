@@ -266,9 +266,9 @@ def test_check_names_rows_whose_cells_were_altered(library):
     key = f"sha1:{sha1(CONTENTS[0])}".encode()
     with open_rows(settings) as table:
         table.put([Put(key, {"match0:doi": b"10.9999/other", "file:size": b"12345678"}, ("text0:pages",))])
-    message = "1 row with other cells than windrow wrote, such as that of "
+    message = "1 row with altered cells, such as that of "
     assert faults() == [f"{message}{key.decode()}: file:size, text0:pages, match0:doi"]
     ADAPTER.replay(library.workspace(), library.setup(), Progress(None))
     assert faults() == []
     library.section += '\ntei_json = "later"'
-    assert faults() == ["the rows are not compared: they are from before a change of the settings or the catalogue"]
+    assert faults() == ["the rows are not compared: they were written before the settings or the catalogue changed"]

@@ -173,10 +173,10 @@ def test_a_deleted_citation_removes_its_work_until_the_file_that_deletes_it_is_r
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (json.dumps({"message": {"items": [CROSSREF] * 3}}).encode()[:-40], "not a whole document"),
-        (json.dumps({"items": [CROSSREF] * 3}, indent=1).encode()[:-40], "not a whole document"),
-        (json.dumps([CROSSREF] * 3, indent=1).encode()[:-40], "not a whole document"),
-        (b"[\n" + lines(CROSSREF) + b",\n" + lines(SCHOLAR), "not a whole document"),
+        (json.dumps({"message": {"items": [CROSSREF] * 3}}).encode()[:-40], "not a whole JSON document"),
+        (json.dumps({"items": [CROSSREF] * 3}, indent=1).encode()[:-40], "not a whole JSON document"),
+        (json.dumps([CROSSREF] * 3, indent=1).encode()[:-40], "not a whole JSON document"),
+        (b"[\n" + lines(CROSSREF) + b",\n" + lines(SCHOLAR), "not a whole JSON document"),
         (lines(CROSSREF, DATACITE)[:-9], "ends within a record"),
         (b"<html>Sorry, too many requests</html>", "is XML, but not a list of PubMed articles"),
         (b"Sorry, too many requests", "is neither JSON nor XML"),

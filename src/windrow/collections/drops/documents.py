@@ -116,7 +116,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError for any other text, and for one over 64 bits or 100 characters."""
+    """Return the value of an xs:integer; raise StepError for any other text, or above 64 bits or 100 characters."""
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:

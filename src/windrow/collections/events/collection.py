@@ -116,7 +116,7 @@ SOURCE = (
     Setting("details", TEXT, "", "LIST:URL:CHANGED, paths to the events' own documents, if a list links to them"),
     Setting("versions", _VERSION_TABLES, [], "dated versions of the parser, with the settings that change on a day"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all future events"),
-    Setting("missing_after", count(1, 1000), 3, "after how many listings without a future event it is missing"),
+    Setting("missing_after", count(1, 1000), 3, "number of listings without a future event after which it is missing"),
     Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back repetitions of an event are kept"),
     Setting("recurrence_ahead", DURATION, 180 * 86400.0, "how far ahead repetitions of an event are kept"),
     Setting(
@@ -141,7 +141,7 @@ def built_in_names() -> tuple[str, ...]:
 def built_in_parser(name: str) -> EventParser | None:
     """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
-    The file has the settings of a source. A setting that it does not have is taken from the parser that `like` names. A
+    The file has the settings of a source. A setting that it lacks is taken from the parser that `like` names. A
     preset has no branch, entity or time zone.
     """
     if name not in built_in_names():
@@ -207,8 +207,8 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 def _fill_site(built_in_url: str, url: str) -> str:
     """Return the address of a source: its own `url` or, if that is empty, the address of its built-in parser.
 
-    In the address of a preset, `url` replaces `SITE`. It is returned unchanged if it is a whole address already: if it
-    has the path of the preset's address or, where this has only a query, if it has a query.
+    In the address of a preset, `url` replaces `SITE`. `url` is returned unchanged if it is a whole address already: if
+    it has the path of the preset's address or, if that address has only a query, if it has a query.
 
     >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
     ('https://a.example/events?top=9', 'https://b.example/')
@@ -280,11 +280,11 @@ CONFIGURATION = Configuration(
         store_of("events"),
         Setting("events.documents", URL, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
         Setting("events.documents_secret", SECRET, "", "where user:password of the CouchDB is: env:NAME or file:PATH"),
-        Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password by http"),
+        Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password over http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
         Setting("events.log_database", TEXT, "vd_log", "name of the database of runs of parsers"),
-        Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),
-        Setting("events.entities", TEXTS, [], "entities beside the standard ones"),
+        Setting("events.branches", TEXTS, [], "branches of government in addition to the standard ones"),
+        Setting("events.entities", TEXTS, [], "entities in addition to the standard ones"),
     ),
     source=(*ASKED, *CAPTURED, *SOURCE),
     build=event_source,
@@ -296,7 +296,7 @@ CONFIGURATION = Configuration(
     ),
     template="""\
 # [events]
-# branches = ["City"]  # beside those of the standard
+# branches = ["City"]  # in addition to the standard ones
 # entities = ["City Council"]
 
 # A source of events:

@@ -41,7 +41,7 @@ class DayRange(NamedTuple):
 
 
 def find_days(text: str) -> DayRange | None:
-    """Return the first and the last day of a text that is a range of days and nothing else; None for another text.
+    """Return the first and the last day of a text that is a range of days and nothing else; None for any other text.
 
     Two days that are joined by a word such as `and`, or by `&`, are a range only if the second is the day after the
     first.
@@ -69,7 +69,7 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text contains a range of days with a month as a word, perhaps among other words.
+    """Return whether a text contains a range of days whose month is a word, perhaps among other words.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)

@@ -34,7 +34,7 @@ _MIN_ANSWERS = 3
 """The number of consecutive responses that must have had events before a change counts as drift."""
 
 _MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
-"""A field has drifted if at least 0.8 of the events of the last response with events had it, and at most 0.2 do now."""
+"""A field has drifted if at least 0.8 of the events in the last response with events had it, and at most 0.2 do now."""
 
 _MIN_EVENTS = 3
 """The minimum number of events in a response whose fields are examined for drift."""
@@ -53,8 +53,8 @@ def detect_drift(
     """Compare the parts of a response with the statistics of earlier responses from the same address.
 
     `statistics` is empty for the first response. `row` is the number of responses in a row that had events, up to the
-    latest one. `empty` is whether any response had no events. `shares` has, by field, the share of events that had it
-    in the latest response with events. A response that drifts leaves the statistics unchanged.
+    latest one. `empty` says whether any response had no events. `shares` is a dict from field to the share of events
+    that had it in the latest response with events. A response that drifts leaves the statistics unchanged.
     """
     events = [part for part in parts if isinstance(part, ReadEvent)]
     answers_in_a_row, was_empty = int(statistics.get("row", 0)), bool(statistics.get("empty", False))
@@ -88,7 +88,7 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
-"""The key in `learned` for whether the current listing is incomplete.
+"""The key of the value in `learned` that says whether the current listing is incomplete.
 
 It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
 """
@@ -197,7 +197,8 @@ def _compare_with_habits(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare a response with the earlier ones. Return the statistics to remember, and a message for each drift.
 
-    The statistics of the last COMPARED_PAGES captured pages of a source are in one value by address, the latest last.
+    The statistics of the last COMPARED_PAGES captured pages of a source are one value, a dict from address to
+    statistics, the latest last.
     """
     url = answer.request.url
     if not answer.request.name:
@@ -229,7 +230,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 def check_capture(media_parts: Sequence[tuple[str, str]], line: CdxLine) -> Skip | None:
     """Return why a capture is not wanted, or None if its status is 200 and its media type is one of the source's.
 
-    `media_parts` has (first day as YYYYMMDD, text that its media types contain) of each parser version, oldest first.
+    `media_parts` has (first day as YYYYMMDD, text in its media types) for each parser version, oldest first.
     """
     if line.status != 200:
         return _WRONG_STATUS
@@ -248,7 +249,7 @@ def fill_address(address: str, local_time: datetime) -> str:
 
     For 14:30 on 5 October 2026 the fields are {year} (2026), {day} (20261005), {hour} (2026100514) and {week}, the
     Monday of the week (20261005). {sunday} and {saturday} are the first and the last day of the week (10042026,
-    10102026). {legislative_day} ends at 6:00 of the next day (20261005). {congress} and {session} of the United States
+    10102026). {legislative_day} ends at 6:00 on the next day (20261005). {congress} and {session} of the United States
     (119, 2) begin on 3 January. {term} of its Supreme Court (26) begins in October.
 
     >>> fill_address("{congress}_{session}/{term}.xml", datetime(2026, 1, 2))

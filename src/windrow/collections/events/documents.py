@@ -129,8 +129,8 @@ def _build_document(
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return a document with the keys that exports need; None if some are missing and the start is not valid.
 
-    A document with all _WINDROW_KEYS is returned unchanged. Otherwise, another program wrote it: these keys are added,
-    missing standard keys too, and standard values that are not valid become empty or null. An event of another program
+    A document with all _WINDROW_KEYS is returned unchanged. Otherwise, another program wrote it: these keys and missing
+    standard keys are added, and standard values that are not valid become empty or null. An event of another program
     that starts and ends at 00:00:00 lasts whole days, as VotersDaily's standard defines.
     """
     if document.keys() >= _WINDROW_KEYS:
@@ -225,8 +225,8 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 def event_days(event: Mapping[str, Any]) -> list[str]:
     """Return the local times of an event's start and of its last second; for whole days, its first and its last day.
 
-    Return only the start, or the first day, if the event has no end. If an event with a time of day does not end after
-    its start, or its zone is not known, return only the start, too.
+    Return only the start, or the first day, if the event has no end. Return only the start of an event with a time of
+    day if it does not end after its start, or if its zone is not known.
 
     >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
     ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})
@@ -320,6 +320,6 @@ def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
 
 
 def _request_entry(address: RequestedAddress) -> dict[str, Any]:
-    """Return the log's entry for one of several requests. It does not contain the response: the archive has it."""
+    """Return the log's entry for one of several requests. The response is not in the entry, but in the archive."""
     request = {"source_url": address.url, "access_datetime": format_utc(address.requested_at), "events": address.events}
     return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

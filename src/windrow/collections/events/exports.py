@@ -219,7 +219,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""The keys of an event that have the address of a document, with the `note` for each document."""
+"""A dict from a key of an event, whose value is the address of a document, to the `note` for the document."""
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ ENTITIES = (
 
 
 def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
-    """Return a name that is in `known_names`; raise ConfigError for another name, with the hint to add it to `setting`.
+    """Return a name that is in `known_names`; raise ConfigError for any other name, with a hint about `setting`.
 
     >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'
@@ -45,10 +45,11 @@ class ParserRules:
     `items` selects the events in a document. `fields` selects the values in an event (id, title, start, end, all_day,
     description, url, status, location, branch, entity), and `extra` selects the values of further keys. Their syntax
     depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
-    zone are in UTC, and empty if they are in the source's zone. `statuses` has windrow's status for each word of the
-    source. `next_page` selects the address of the next page. `root` is the root element of valid documents, one of
-    their keys, or a selector: a document without it, or in which it selects nothing, is an error page. `placeholders`
-    are the titles of entries which only say that there are no events. `html_fields` are the fields that are HTML.
+    zone are in UTC, and empty if they are in the source's zone. `statuses` is a dict from the source's words to
+    windrow's statuses. `next_page` selects the address of the next page. `root` is the root element of valid documents,
+    one of their keys, or a selector: a document without it, or in which it selects nothing, is an error page.
+    `placeholders` are the titles of entries which only say that there are no events. `html_fields` are the fields that
+    are HTML.
 
     If each event has a document of its own, `details` is `LIST:URL:CHANGED`. LIST is the path of the list of these
     documents. URL is the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
@@ -78,11 +79,11 @@ class EventParser:
     `source` is the name of the source, which begins the uid of each event, because sources with the same parser may use
     the same ids. If it is empty, the name of the parser is used. `zone` is the IANA name of the source's zone.
     `complete` means that a listing has all future events; a future event that is absent from `missing_after` listings
-    in a row is missing. If it is None, this depends on the reader (`lists_all_events`). The source is requested again
-    after `every` seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A recurring
-    event is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most
-    `most_events` events of a document are read, future ones first. `branches` and `entities` are the names that an
-    event may have.
+    in a row is missing. If `complete` is None, this depends on the reader (`lists_all_events`). The source is requested
+    again after `every` seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A
+    recurring event is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after
+    it. At most `most_events` events of a document are read, future ones first. `branches` and `entities` are the names
+    that an event may have.
     """
 
     name: str
@@ -151,7 +152,8 @@ class RawEvent(NamedTuple):
 class SkippedPart(NamedTuple):
     """A part of a document that was not read as an event, and the reason.
 
-    `key` is the source's id of the event; it is empty if the id is not known. `read_document` replaces it with the uid.
+    `key` is the source's id for the event; it is empty if the id is not known. `read_document` replaces it with the
+    uid.
     """
 
     reason: Reason

@@ -165,7 +165,7 @@ def _usable_ids(ids: list[str]) -> set[str]:
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event from what a reader returned. `source_id` is the source's id of the event, or empty.
+    """Build an event from what a reader returned. `source_id` is the source's id for the event, or empty.
 
     Keys that depend on attempts, such as `access_datetime` and `revision`, are added by `event_document`.
     """
@@ -274,9 +274,9 @@ def read_events(task: Task) -> list[Observation | Skip]:
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
     """Yield an observation with status MISSING for each event that has not ended and that listings no longer have.
 
-    The last `missing_after` listings, or more, did not have it. An event that is cancelled, withdrawn or missing
-    already is left out. Yield nothing if the parser's listings are not complete, or if the source is not configured any
-    more.
+    The last `missing_after` listings, or more, did not have the event. An event that is cancelled, withdrawn or missing
+    already is left out. Yield nothing if the parser's listings are not complete, or if the source is no longer
+    configured.
     """
     parser = parser_of(listing.source)
     if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):

@@ -1,6 +1,6 @@
 """Find the date, the time of day and the time zone in a text that people wrote.
 
-A text is read only if all of it is understood: apart from the date, the time and its zone, it may only have certain
+A text is read only if all of it is understood: apart from the date, the time and its zone, it may contain only certain
 words and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its
 range, or into the zone of its source.
 """
@@ -158,7 +158,7 @@ def has_date(text: str) -> bool:
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day; return None without a date, or if a part is not understood.
+    """Split a text into its date and its time of day; return None if it has no date, or a part that is not understood.
 
     Of a range of times, only the first is returned.
 

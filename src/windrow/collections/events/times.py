@@ -29,7 +29,7 @@ _INTERVAL = re.compile(r"\s+(?:-|to|bis|until|till|through)\s+|\s*[\u2013\u2014/
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
-"""Matches a date of mail or feeds with the name of a zone, to which RFC 5322 gives the same offset all year."""
+"""Matches a date as mail and feeds write it, with the name of a zone, whose offset is the same all year in RFC 5322."""
 
 _LOOSE_ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(T\d\d:\d\d(?::\d\d)?)(?:([+-])(\d{1,2}):(\d\d)(?::00)?)?)?", re.ASCII
@@ -166,7 +166,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     """Parse a time or a day as a source writes it, or the start of a range; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
-    and otherwise in `zone`. A number of 12 or 14 digits that can be a date and a time is read as these. Any other
+    and otherwise in `zone`. A number of 12 or 14 digits is read as a date and a time if possible. Any other
     number of 9 or 10 digits is in seconds since 1970, and one of 12 or 13 digits in milliseconds; but ten digits that
     can also be a day and an hour cannot be parsed.
 
@@ -215,7 +215,7 @@ def _plain_text(text: str) -> str:
 
 
 def _read_digits(digits: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Read a number as a date and a time if it has 12 or 14 digits that can be these, and otherwise as time since 1970.
+    """Read a number of 12 or 14 digits as a date and a time if possible, and any other number as time since 1970.
 
     Return None if it can be neither, or has ten digits that can be a day and an hour as well as a time since 1970.
 

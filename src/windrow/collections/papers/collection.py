@@ -41,7 +41,7 @@ CONFIGURATION = Configuration(
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
         Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),
-        Setting("papers.force_existing", SWITCH, False, "replace cells of other programs by new outcomes and matches"),
+        Setting("papers.force_existing", SWITCH, False, "replace other programs' cells with new outcomes and matches"),
         Setting("papers.coordinates", SWITCH, False, "request the coordinates of elements on pages from GROBID"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "files of Crossref, DataCite, OpenAlex, PubMed and others, or folders"),

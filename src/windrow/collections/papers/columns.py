@@ -21,7 +21,7 @@ from windrow.formats.url import normalise
 from windrow.model import CdxLine, RecordedAttempt
 
 Cells = Mapping[str, bytes]
-"""A row's cells by `family:column`. A column without a cell is absent; an empty cell is a cell."""
+"""A dict from `family:column` to a row's cell. A column without a cell is absent; an empty cell is a cell."""
 
 MAX_KEY_SIZE, MAX_CELL_SIZE = 32_767, CELL_BYTES.number
 """The maximum size of a key and of a cell, in bytes, within the limits of HBase (by default 10 MiB for a cell)."""
@@ -51,7 +51,7 @@ class WideTable(Protocol):
     """A table with many possible columns, grouped in families, as in HBase.
 
     The parameter `columns` has names of families, or `family:column`; if it is empty, all columns are meant. A row
-    without cells does not exist. When a call returns, its rows are on the disk or stored by the server. A call that
+    without cells does not exist. When a call returns, its rows are on disk or stored by the server. A call that
     failed may have written some of them, and may be repeated.
     """
 
@@ -59,10 +59,10 @@ class WideTable(Protocol):
         """Return the cells of a row, or an empty mapping if the row does not exist."""
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
-        """Return the cells of rows by key; rows that do not exist are left out."""
+        """Return a dict from key to the cells of its row; rows that do not exist are left out."""
 
     def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
-        """Set and clear cells in rows. Return, by key, why the table refused a row; all other rows are stored."""
+        """Set and clear cells in rows; return a dict from refused key to cause. All other rows are stored."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
@@ -78,7 +78,7 @@ class WideTable(Protocol):
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if a family has an invalid name, or a column has the same name as one of an unrelated family.
+    """Raise ConfigError if a family has an invalid name, or if columns of unrelated families have the same name.
 
     Families are related if their names differ only in the number at the end, as in `grobid0:status` and
     `grobid1:status`. The reason for the rule is that libraries that read tables in bulk leave out the name of the
@@ -181,7 +181,7 @@ def decode(column: str, cell: bytes) -> Any:
 
 
 def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the contents of all cells of a row, by column."""
+    """Return a dict from column to the content of its cell, for all cells of a row."""
     return {column: decode(column, cell) for column, cell in cells.items()}
 
 
@@ -191,7 +191,8 @@ STATUS_CODE_COLUMN = "grobid0:status_code"
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """Columns with small cells, which show whether a row exists and what other programs wrote in it.
 
-Each tuple is read by its own query: the families in the first are not compressed, so HBase returns more rows at once.
+Each tuple is read with a query of its own: the families in the first are not compressed, so HBase returns more rows at
+once.
 """
 
 ROWS_VERSION = 3
@@ -265,10 +266,10 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return (cells to set, columns to clear) for a row that another program made.
 
-    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` are the
-    columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file`
-    each cell alone, in `grobid0` and `match0` all cells of the family as one; in `text0`, new cells replace them. With
-    `replace_foreign`, a new outcome or match replaces the cells of its family.
+    `new` is a dict from column to cell. `foreign` are the columns that other programs wrote, and `own_columns` are the
+    columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept, in `f` and `file`
+    one by one, in `grobid0` and `match0` together with all cells of the family; in `text0`, new cells replace them.
+    With `replace_foreign`, a new outcome or match replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}

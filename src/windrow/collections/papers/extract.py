@@ -128,7 +128,7 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title (empty if none is found), and the lines below the largest text of the first page.
+    """Return the title (empty if none is found), and the lines below the largest text on the first page.
 
     The title is the one in the document's metadata or, if that is not usable, the largest text on the first page. If no
     line has enough letters for a title, all lines in `document.head` are returned.
@@ -326,7 +326,7 @@ def extract(task: Task) -> Results:
 
 
 def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
-    """Yield a Skip if a paper has no text, or its text or some pages were not read; none for a reason in OWN_FAULTS."""
+    """Yield a Skip if a paper has no text, or its text or a page was not read, except for a reason in OWN_FAULTS."""
     if "declined" in record:
         yield Skip(Reason.UNSUPPORTED, key, record["declined"])
     text = record.get("text") or {}

@@ -71,7 +71,7 @@ def earlier_name(name: str) -> str:
 
 
 def final_name(name: str) -> str:
-    """Return the name of an answer whose outcome is final, although another request might have another outcome.
+    """Return the name of an answer whose outcome is final, although another request might have a different outcome.
 
     >>> final_name("tei-9")
     'final-9'
@@ -108,7 +108,7 @@ class GrobidOutcome(NamedTuple):
 
     `table_json` and `later_json` are the TEI as JSON, with the keys of TABLE and of LATER (None: not converted).
     `quality` is the content of `grobid0:quality`. `is_transient` means that the server may be the cause of the failure,
-    so that another request may have another outcome.
+    so that another request may have a different outcome.
     """
 
     code: int

@@ -187,9 +187,9 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper. Its status is that of the best work, or AMBIGUOUS, or DIFFERENT without works.
+    """Return the verdict on a paper: the status of the best work, AMBIGUOUS, or DIFFERENT if there are no works.
 
-    It is AMBIGUOUS if another work is as good as the best one and does not have the same DOI, or if more than
+    The status is AMBIGUOUS if another work is as good as the best one and does not have the same DOI, or if more than
     MAX_SAME_SLUG works have the paper's slug. The status EXACT remains in both cases, and DIFFERENT in the first one.
     """
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
@@ -271,7 +271,7 @@ def _slug_letters(title: str) -> str:
 def _are_near_titles(first: str, second: str) -> bool:
     """Return whether long titles differ only in lost ligatures, in one letter, or in a subtitle that only one has.
 
-    Another letter in a number, or an added `a` at the start of a word, makes another title.
+    Titles are not near if they differ in a number, or in an added `a` at the start of a word.
     """
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)

@@ -63,7 +63,7 @@ def digest_of(key: bytes) -> str:
 
 
 def key_text(key: bytes) -> str:
-    """Return the key of a row as exports have it: `sha1:` and base 32, or hexadecimal if the key has no digest."""
+    """Return the key of a row as exports write it: `sha1:` and base 32, or hexadecimal if the key has no digest."""
     return f"sha1:{digest_of(key)}" if digest_of(key) else key.hex()
 
 

@@ -1,6 +1,6 @@
 """Read works from files in the formats of catalogues: lines of JSON, whole JSON documents, or PubMed XML.
 
-Files may be plain or gzip, and may begin with a byte order mark.
+Files may be plain or gzipped, and may begin with a byte order mark.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
         is_too_large = len(first_line) + len(rest) > _MAX_DOCUMENT_SIZE
         document = None if is_too_large else _parse_json(first_line + rest)
         if document is None and (not rest.strip() or _is_start_of_document(first_line)):
-            problem = f"a document with {CATALOGUE_BYTES.rule}" if is_too_large else "not a whole document of JSON"
+            problem = f"a document with {CATALOGUE_BYTES.rule}" if is_too_large else "not a whole JSON document"
             raise UsageError(f"{path} cannot be read: it is {problem}")
     if document is None:
         file.seek(0)

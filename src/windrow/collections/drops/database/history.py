@@ -78,7 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld, and undo its publication, if any; raise StoreError if there is no submission."""
+    """Withhold an item's submission, and undo its publication, if any; raise StoreError if the item has none."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return

@@ -129,7 +129,7 @@ class RowBatch:
     # references and deleted rows
 
     def _resolve(self, rows: Mapping[str, MergedRow]) -> dict[str, _Values]:
-        """Replace each reference by the row's id, or by None if there is no row; return a dict from row key to values."""
+        """Replace each reference by the row's id, or None if there is no row; return a dict from row key to values."""
         target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.references.values():

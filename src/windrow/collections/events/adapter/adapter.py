@@ -69,7 +69,7 @@ class EventAdapter(RecordAdapter):
     def _export_selected(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection
     ) -> tuple[int, int]:
-        """Write the selected events; return how many are selected and how many not. Raise UsageError for jsonl."""
+        """Write the selected events; return (number selected, number not selected). Raise UsageError for jsonl."""
         if form == "jsonl":
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
@@ -195,8 +195,8 @@ class EventAdapter(RecordAdapter):
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count the events that could not be read, by reason.
 
-        `facts` is (first, last) of the attempts that are counted. If it is None, the last attempt at each address with
-        such events is counted, unless a later attempt there read an event.
+        `facts` is the range (first, last) of the attempts that are counted. If it is None, the last attempt at each
+        address with such events is counted, unless a later attempt there read an event.
         """
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
@@ -206,7 +206,7 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the event or address with this name, or whose document has this id; return None if there is none."""
+        """Explain the event or address that a name or a document's id refers to; return None if there is none."""
         key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:

@@ -124,7 +124,7 @@ class EventApi:
     def _select_events(
         self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
     ) -> ApiResponse:
-        """Return the response with the events in a range of a view that have the words and values of the parameters."""
+        """Return the response with the events in a range of a view that match the words and values in `parameters`."""
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
         values = {name: parameters[name] for name in _SELECTED_KEYS if name in parameters}
         longer_range = view_range._replace(limit=view_range.limit + 1)

@@ -65,8 +65,8 @@ class EventDatabases(NamedTuple):
 class WriteResult(NamedTuple):
     """Which documents a store refused, and how many were written without their `source_text`.
 
-    `refused` has, by document id, why the store refused a document, also without its `source_text`. `shortened` is the
-    number of documents that were written without it.
+    `refused` is a dict from document id to the reason why the store refused the document, even without its
+    `source_text`. `shortened` is the number of documents that were written without it.
     """
 
     refused: Mapping[str, str]
@@ -121,11 +121,11 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""The number that a stored parser has in place of an attempt's, so that no takedown of attempts removes the parser."""
+"""The attempt number of stored parsers. No attempt has it, so that no takedown of attempts removes a parser."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
-    """Write the parser and address of each source to the ledger, unless they are there already."""
+    """Write the parser and address of each source to the ledger, unless it has them already."""
     remembered = ledger.requests.learned_as(collection, _PARSER_KEY)
     for source in sources:
         parser = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
@@ -135,7 +135,7 @@ def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return an inactive source for each stored parser whose source is not configured any more.
+    """Return an inactive source for each stored parser whose source is no longer configured.
 
     With these, the captures of removed sources can be read.
     """

@@ -166,8 +166,8 @@ class EventProjection:
     ) -> None:
         """Write the documents of events that changed, and remember those that the store refuses.
 
-        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids that
-        an event had in versions that were removed. If no version of such an event is left, its documents are removed.
+        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` is a dict from uid to the
+        ids that the event had in removed versions. If no version of such an event is left, its documents are removed.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
@@ -237,7 +237,7 @@ class EventProjection:
         return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed_ids)))) if event else None
 
     def _remove_events(self, ids_by_uid: Mapping[str, Sequence[str]]) -> None:
-        """Remove the documents of events by their former ids, except an id that another event has now."""
+        """Remove the documents of events by their former ids, except ids that other events have now."""
         pairs = [(uid, plain_id) for uid, plain_ids in ids_by_uid.items() for plain_id in plain_ids]
         ids = {id_ for uid, plain_id in pairs for id_ in (plain_id, distinct_id(plain_id, uid))}
         stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}

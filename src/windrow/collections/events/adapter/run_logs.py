@@ -61,7 +61,7 @@ class RunLogs:
         self._archive = archive
         self._limits = limits
         self.written = 0  # logs
-        self._runs_by_id: dict[str, tuple[int, str]] = {}  # by id of the logs written: (session, source)
+        self._runs_by_id: dict[str, tuple[int, str]] = {}  # of the logs written: id -> (session, source)
         self.rejected = 0  # events that could not be read, in the logs written
         self.shortened = 0  # logs written without their source_text
         self.failed = 0  # failed tasks added to the ledger
@@ -143,7 +143,7 @@ class RunLogs:
     def add_failed_task(self, document: Mapping[str, Any]) -> None:
         """Add a failed task to the ledger for a run that drifted or failed, so that `windrow status` shows it.
 
-        Nothing is added if a killed run has added this task, or if the run's task of the phase `ask` failed.
+        Nothing is added if a killed run already added this task, or if the run's task for the phase `ask` failed.
         """
         session, source = document["session"], document["source"]
         problem = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
@@ -199,7 +199,7 @@ class RunLogs:
         skips: dict[int, list[Skipped]] = {}
         for skip in self._records.skipped(attempts=numbers):
             skips.setdefault(skip.attempt, []).append(skip)
-        if attempts and attempts[0].attempt.kind == CAPTURED:  # of an imported crawl only pages with events are logged
+        if attempts and attempts[0].attempt.kind == CAPTURED:  # of imported pages, only those with events are logged
             with_events = {number for number in numbers if counts.get(number) or skips.get(number)}
             attempts = [recorded for recorded in attempts if recorded.seq in with_events] or attempts[:1]
         addresses = [

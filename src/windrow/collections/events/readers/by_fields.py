@@ -144,7 +144,7 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 def read_end(
     document: SourceDocument, end_text: str | None, start_text: str, start: EventTime
 ) -> tuple[EventTime | str | None, str]:
-    """Return the end of an event, and a note if the field for it cannot be read or is before the start.
+    """Return the end of an event, and a note if the end's own field cannot be read or is before the start.
 
     The end is read from its own field, in which the day may be missing, or else from a start that is a range of days.
     If neither gives an end, it is None if the rules have no field for the end, and otherwise an empty text.
@@ -204,7 +204,7 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, text: str) -> FieldStatus:
-    """Return the status and the note for the text of a status field, by the words of the rules and known words."""
+    """Return the status and the note for the text of a status field, using the words in the rules and known words."""
     own_meanings = {word.lower(): status for word, status in document.rules.statuses.items()}
     return read_status(text, {**STATUSES, **own_meanings})
 
@@ -217,7 +217,7 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNOREC
 def decode_text(content: bytes, media: str = "") -> str:
     r"""Decode bytes by their byte order mark, or else by the charset of `media`, as UTF-8, or as Windows-1252.
 
-    `media` is a Content-Type. The first charset is used that is known and in which all bytes are valid. After a byte
+    `media` is a Content-Type. The first charset that is known and in which all bytes are valid is used. After a byte
     order mark, and in Windows-1252, invalid bytes become U+FFFD.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
@@ -247,7 +247,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document. An object at `items` is a single event.
 
     Yield nothing if the document only lists the events' own documents, or if it has the key that the rule `root` names,
-    but no value at `items` and no list with entries, anywhere, under the last key of `items`. Raise StepError if
+    but neither a value at `items` nor, anywhere, a list with entries under the last key of `items`. Raise StepError if
     there is otherwise no list at `items`, if the document has no events and states an error, or if it is not JSON.
     """
     tree = parse_json(document)
@@ -255,7 +255,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if error and not value_at_path(tree, document.rules.items):
         raise StepError(f"the document has no events, and states an error: {error}", Reason.PROTOCOL_ERROR)
     if error:
-        yield SkippedPart(Reason.PROTOCOL_ERROR, f"beside its events, the document states an error: {error}")
+        yield SkippedPart(Reason.PROTOCOL_ERROR, f"besides its events, the document states an error: {error}")
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
         return  # the document only lists the addresses of the events' documents
     listed = value_at_path(tree, document.rules.items)
@@ -340,8 +340,8 @@ def json_to_text(content: Any) -> str | None:
 def next_json_page(document: SourceDocument) -> str:
     """Return the address of the next page, which is at the path in the rule `next_page`.
 
-    Return an empty text if the value at the path is missing, null, false or empty. Raise StepError if it is another
-    value that is not a text, or a text that is not the address of another page.
+    Return an empty text if the value at the path is missing, null, false or empty. Raise StepError if it is any other
+    value that is not the address of another page.
     """
     path = document.rules.next_page
     address = value_at_path(parse_json(document), path) if path else None
@@ -357,7 +357,7 @@ def next_address(document: SourceDocument, address: str) -> str:
     url = join_url(document.url, address.strip())
     if not url.startswith(("http://", "https://")) or url == document.url:
         raise StepError(
-            f"the address of the next page, {address[:200]!r}, is not valid, or that of this page", Reason.BAD_ADDRESS
+            f"the address of the next page, {address[:200]!r}, is not valid or is that of this page", Reason.BAD_ADDRESS
         )
     return url
 

@@ -37,8 +37,8 @@ _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document.
 
-    Raise StepError if `items` selects nothing. But if `root` is set, a document without elements of the last name in
-    `items` is valid, and has no events. Raise StepError also if `xml_tree` raises it.
+    Raise StepError if `xml_tree` does, or if `items` selects nothing. But if `root` is set, a document without elements
+    of the last name in `items` is valid, and has no events.
     """
     root = xml_tree(document)
     has_events, rules = False, document.rules
@@ -60,7 +60,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if `xml.admit` refuses it, or if it is not well-formed or has a wrong root."""
+    """Parse XML; raise StepError if `xml.admit` refuses it, or if it is not well-formed or has the wrong root."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -125,7 +125,7 @@ def next_html_page(document: SourceDocument) -> str:
     """Return the address of the next page, from the element that the rule `next_page` selects or the first link in it.
 
     Return an empty text if there is no link, if it leads to the page itself, or if its address is a fragment or a
-    script, as in a link that is switched off. Raise StepError if the address is not valid.
+    script, as in a disabled link. Raise StepError if the address is not valid.
     """
     rule = document.rules.next_page
     node = _select_first(html_tree(document).root, rule) if rule else None

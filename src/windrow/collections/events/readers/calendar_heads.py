@@ -38,8 +38,8 @@ _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE 
 class CalendarHead(NamedTuple):
     """What a VCALENDAR says about all its events.
 
-    `is_cancelled` means that it cancels them. `zone` is the zone of their times that have no zone of their own, or
-    None. `has_unknown_zone` means that the VCALENDAR names such a zone, but it is not known.
+    `is_cancelled` means that it cancels them. `zone` is the zone for their times without a zone of their own, or None.
+    `has_unknown_zone` means that the VCALENDAR names such a zone, but the zone is not known.
     """
 
     is_cancelled: bool = False
@@ -95,7 +95,7 @@ def icalendar_library() -> Any:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
         raise MissingExtra("reading iCalendar", "events") from None
-    # The library warns about zone names that it guesses, about which a user can do nothing.
+    # The library warns if it guesses the name of a zone; a user can do nothing about such warnings.
     warnings.filterwarnings("ignore", module=r"icalendar\b")
     return icalendar
 

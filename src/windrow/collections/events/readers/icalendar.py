@@ -55,9 +55,9 @@ _ADDRESS = re.compile(r"https?://\S+")
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a calendar, and SkippedParts for what is not used.
 
-    There is one for each event that cannot be read or has a later revision, one for each event with more than
-    MAX_REPETITIONS, one for all events above `most_events`, and one if the calendar is truncated. Raise StepError if
-    the document is not a calendar.
+    There is one SkippedPart for each event that cannot be read or has a later revision, one for each event with more
+    than MAX_REPETITIONS, one for all events beyond `most_events`, and one if the calendar is truncated. Raise StepError
+    if the document is not a calendar.
     """
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
@@ -123,7 +123,7 @@ def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]
     """Find the VEVENTs of which the file has a later revision; return a dict from their indices to SkippedParts.
 
     Of VEVENTs with the same UID and RECURRENCE-ID, the one with the highest SEQUENCE is the latest (RFC 5545, section
-    3.8.7.4). If several have this SEQUENCE, those that their VCALENDAR cancels are later than the others.
+    3.8.7.4). If several have this SEQUENCE, those that their VCALENDAR cancels count as later than the others.
     """
     numbers_by_name = defaultdict[tuple[str, str], list[int]](list)
     for number, event in enumerate(events):
@@ -166,8 +166,8 @@ def _uid_of_single(event_text: str) -> str:
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
     """Return a sort key that puts events older than the day before `visited` after all others.
 
-    In both groups, the event nearest to this day is first. A recurring event that began earlier counts as an event of
-    this day or, if its rule ended before, of the day of its UNTIL.
+    In both groups, the event nearest to that day is first. A recurring event that began before that day counts as an
+    event of that day or, if its rule ended earlier, of the day of its UNTIL.
     """
     start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
@@ -186,9 +186,9 @@ def _read_day(digits: str) -> date:
 class _Overrides(NamedTuple):
     """The repetitions in a file that have a VEVENT of their own.
 
-    `replaced_starts` has (UID, original start in UTC) of each of them. `changes_of_following` has, by UID, the VEVENTs
-    that also change the repetitions after them (RANGE=THISANDFUTURE), as (original start, event) in order of time.
-    `first_starts` has, by UID, the DTSTART of the VEVENT that repeats.
+    `replaced_starts` has (UID, original start in UTC) for each of them. `changes_of_following` is a dict from UID to
+    the VEVENTs that also change the repetitions after them (RANGE=THISANDFUTURE), as (original start, event) in order
+    of time. `first_starts` is a dict from UID to the DTSTART of the VEVENT that repeats.
     """
 
     replaced_starts: set[tuple[str, str]]
@@ -277,7 +277,7 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
     duration = _duration(document, event, start)
     for repeated_start, own_duration in _repetitions_in_window(document, event, start):
         if repeated_start is None:
-            message = f"{raw_event.title[:80]!r} has too many repetitions; {MAX_REPETITIONS} at most are read"
+            message = f"{raw_event.title[:80]!r} has too many repetitions; at most {MAX_REPETITIONS} are read"
             yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(event_text))
         elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.replaced_starts:
             end = _end_time(repeated_start, duration if own_duration is None else own_duration)
@@ -286,7 +286,7 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
 
 
 def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
-    """Return a repetition with the content of the last override that begins at `start` or before.
+    """Return a repetition with the content of the last override that begins at or before `start`.
 
     Without an override the repetition is unchanged. `overrides` are as in `_Overrides.changes_of_following`; see RFC
     5545, section 3.2.13.
@@ -317,7 +317,7 @@ def _repetitions_in_window(
     zone = getattr(start_property.dt, "tzinfo", None)
     local_zone = zone or document.calendar_zone or document.zone
     repetitions, durations = _all_repetitions(event, zone, local_zone)
-    # An EXDATE with a day alone, although the event has times, is meant to exclude all repetitions on that day.
+    # An EXDATE with only a day, although the event has times, is meant to exclude all repetitions on that day.
     excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
     begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.recurrence_past)
     end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.recurrence_ahead)

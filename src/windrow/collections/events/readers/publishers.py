@@ -1,7 +1,7 @@
 """Read formats that need code of their own: House calendar, Legistar, votes of Senate and House, schema.org.
 
 In the House calendar, the page of a week does not list all meetings that the pages of its days list. A meeting's XML
-has no address of its own: it is the response to the form of the meeting's page, which the link "Meeting XML" posts with
+has no address of its own: it is the response to the form on the meeting's page, which the link "Meeting XML" posts with
 the hidden fields. The day of the request is added to addresses, so that a meeting is requested once a day as long
 as its week is requested.
 """
@@ -192,7 +192,7 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the votes of one session of the Senate; their dates get the year of the session.
 
-    A session begins on 3 January and ends before that day of the next year, so votes on 1 and 2 January get the next
+    A session begins on 3 January and ends before 3 January of the next year, so votes on 1 and 2 January get the next
     year.
     """
     root = xml_tree(document)

@@ -34,8 +34,8 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
     """Import new and changed files of `locations` (files and folders); remove the works of files that are gone.
 
     A file that cannot be read keeps its former works, and so do files below a folder that cannot be read. The files of
-    a location that does not exist or is empty keep their works, too: the location may be a disk that is not mounted. If
-    `pulse` returns False, the update is stopped, and the works of files that are gone stay. If `locations` is empty,
+    a location that does not exist or is empty also keep their works: the location may be a disk that is not mounted. If
+    `pulse` returns False, the update is stopped, and the works of files that are gone remain. If `locations` is empty,
     the index is not changed.
     """
     if not locations:
@@ -133,7 +133,7 @@ def _join(clauses: Sequence[str], separator: str) -> str:
 
 
 def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
-    """Return the files of a location. Add to `unread`, by path, the errors of files and folders that cannot be used."""
+    """Return the files of a location. Add to `unread` the error for each file or folder that cannot be used."""
     try:
         mode = location.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

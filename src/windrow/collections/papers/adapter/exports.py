@@ -26,7 +26,7 @@ from windrow.formats.text import json_text
 
 ReadSettings = Callable[[Workspace], PaperSettings]
 ExportWriter = Callable[[Workspace, str, TextIO], int]
-"""A function that writes an export in a form to a stream, and returns the number of lines, rows or files."""
+"""A function that writes an export in a given form to a stream, and returns the number of lines, rows or files."""
 
 DUMPS: Mapping[str, tuple[str, ...]] = {
     "ungrobided": ("f:c", "file:mime", "file:cdx"),

@@ -79,7 +79,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that takes keys of papers and returns, by key, why some are not sent to GROBID.
+        """Return a function that finds out which papers are not sent to GROBID, and why.
 
         Return None if all papers are sent.
         """
@@ -100,7 +100,8 @@ class PaperAdapter(RecordAdapter):
     ) -> list[str]:
         """Let the next run send the papers with these digests to GROBID again; return the keys of their records.
 
-        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`. For another service, no key is returned.
+        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`. For any other service, no keys are
+        returned.
         """
         path = self._path(workspace)
         if service != GROBID or not path.is_file():
@@ -127,13 +128,13 @@ class PaperAdapter(RecordAdapter):
             if missing_count := sum(key not in stored_keys for key in row_keys):
                 yield Fault(settings.table, f"{counted(missing_count, 'paper')} without a row", "windrow replay")
             if not is_up_to_date(settings):
-                message = "the rows are not compared: they are from before a change of the settings or the catalogue"
+                message = "the rows are not compared: they were written before the settings or the catalogue changed"
                 yield Fault(settings.table, message, "windrow run papers")
                 return
             altered = list(find_altered_rows(settings, store, table, ledger))
             if altered:
                 key, columns = altered[0]
-                message = f"{counted(len(altered), 'row')} with other cells than windrow wrote, such as that of {key}: "
+                message = f"{counted(len(altered), 'row')} with altered cells, such as that of {key}: "
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
@@ -162,7 +163,8 @@ class PaperAdapter(RecordAdapter):
         """Read a paper from a file or an address, and yield what was read. GROBID gets no request.
 
         A PDF in a file is read by the embedded extractor, and so is a PDF at an address if GROBID is not configured. If
-        it is, the record is incomplete, and a finding names the request that a run would make.
+        GROBID is configured, the record of a PDF at an address is incomplete, and a finding names the request that a
+        run would make.
         """
         path = Path(address)
         if not path.is_file():
@@ -219,7 +221,7 @@ def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> E
 
 
 class FailedCapture(NamedTuple):
-    """An index line whose record could not be read, or whose record has another digest than the line."""
+    """An index line whose record could not be read, or has a digest that differs from the line's."""
 
     url: str
     digest: str

@@ -52,9 +52,9 @@ _MAX_RECORD_ID_CHARACTERS = 256
 class PaperSettings(NamedTuple):
     """The paths and settings of a workspace's papers.
 
-    `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` is its name there. `tei_shape`
-    is TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files of the
-    sources.
+    `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` is the table's name.
+    `tei_shape` is TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC
+    files of the sources.
     """
 
     store: Path
@@ -99,7 +99,8 @@ def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
     """Update the catalogue's index, and write or remove the rows that are out of date, while `pulse` returns True.
 
-    Return a summary, and errors by source. A row that the table refuses stays out of date; each run tries it again.
+    Return a summary, and errors by source. A row that the table refuses remains out of date; each run tries to write it
+    again.
     """
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
@@ -154,7 +155,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return, by source, a message about rows that the table refuses. `refused` has the cause by key of the paper."""
+    """Return, by source, a message about rows that the table refuses. `refused` is a dict from paper to cause."""
     papers = [paper for key in refused if (paper := store.paper(key))]
     recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
@@ -209,7 +210,7 @@ def find_altered_rows(
 def _make_puts(
     papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return what to write for each paper, by key, and whether windrow made the paper's row.
+    """Return two dicts: from key to what to write for the paper, and from key to whether windrow made its row.
 
     `is_own_row` has, for registered rows, whether windrow made the row. A row that is not registered becomes windrow's
     own if the table does not have it. In a row that another program made, cells of other programs are kept as
@@ -243,7 +244,7 @@ def _key_settings(settings: PaperSettings) -> list[str]:
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it is of another table or another form of keys."""
+    """Open the register of rows for a `with` block; clear it if it is for another table or form of keys."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -264,10 +265,10 @@ def _write_rows(
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
     """Write the rows of papers, and remove what windrow wrote for keys without a record.
 
-    The row of a paper that was taken down is removed as a whole, even if another program made it.
-    Return (counts, refused, undrawn). `counts` has the numbers of rows that were `written` and `removed`, and of PDFs
-    that are `unread`. `refused` has, by key of a paper, why the table refuses its row. `undrawn` has, by key, why the
-    first page could not be drawn.
+    The row of a paper that was taken down is removed as a whole, even if another program made it. Return (counts,
+    refused, undrawn). `counts` has the numbers of rows that were `written` and `removed`, and of PDFs that are
+    `unread`. `refused` is a dict from the key of a paper to the reason why the table refuses its row, and `undrawn`
+    from the key to the reason why its first page could not be drawn.
     """
     store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}
@@ -292,7 +293,7 @@ def _write_rows(
 
 
 def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return, by key of a paper, which of SMALL_COLUMNS its row has; papers without a row are left out."""
+    """Return a dict from paper to those of SMALL_COLUMNS that its row has; papers without a row are left out."""
     columns: dict[bytes, set[str]] = {}  # by the keys of the table
     for selected_columns in SMALL_COLUMNS:
         for table_key, cells in table.get_many([*row_keys.values()], selected_columns).items():
@@ -313,7 +314,7 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper, by key.
+    """Return a dict from the key of each paper to its first capture.
 
     If the capture was copied into the archive from another WARC file, its location is that in the other file.
     """
@@ -347,10 +348,11 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the name of a capture's WARC file, as rows have it.
+    """Return the name of a capture's WARC file, as it is written in rows.
 
-    If the file is remote, or its name in the index has a folder, it is the name in the index. Otherwise it is the path
-    below the folder of the source, or only the file's name if the source does not name a folder that contains it.
+    If the file is remote, or its name in the index has a folder, this is the name in the index. Otherwise, this is the
+    path below the folder of the source, or only the file's name if the source does not name a folder that contains the
+    file.
     """
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:

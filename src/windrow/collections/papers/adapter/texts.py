@@ -33,7 +33,7 @@ REFERENCE_FIELDS = {
     "key": TEXT, "number": NUMBER, "text": TEXT, "title": TEXT, "authors": TEXTS, "year": NUMBER,
     "journal": TEXT, "doi": TEXT, "match": TEXT, "match_doi": TEXT, "problem": TEXT,
 }  # fmt: skip
-"""The fields of `paper-references` and their types; `problem` is why a paper's references cannot be read."""
+"""The fields of `paper-references` and their types; `problem` says why a paper's references cannot be read."""
 
 TypedRow = dict[str, Any]
 

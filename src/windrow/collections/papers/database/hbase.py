@@ -1,8 +1,8 @@
 """Wide rows in Apache HBase, through its Thrift gateway (version 1 of the interface, framed and compact).
 
-The gateway has neither authentication nor conditional writes. So only one process may write a table at a time; within
-one workspace, the lease ensures this. Deleted cells are no longer visible to readers; HBase removes them from its files
-with the next major compaction of the table.
+The gateway has neither authentication nor conditional writes. So only one process at a time may write to a table;
+within one workspace, the lease ensures this. Deleted cells are no longer visible to readers; HBase removes them from
+its files with the next major compaction of the table.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class HbaseTable:
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
-        """Return the cells of rows by key; rows that do not exist are left out."""
+        """Return a dict from key to the cells of its row; rows that do not exist are left out."""
         check_columns(columns, self._family_names)
         size = self._rows_at_once(columns)
         column_names = [column.encode() for column in columns] or None
@@ -166,7 +166,7 @@ class HbaseTable:
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows. Return, by key, why HBase refused a row; all other rows are stored.
+        """Set and clear cells in rows; return a dict from refused key to cause. All other rows are stored.
 
         A message has at most `_MAX_ROWS` rows; it has more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
         """
@@ -186,7 +186,7 @@ class HbaseTable:
         return refused | self._send_all(batch)
 
     def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
-        """Write rows in one message or, if HBase refuses it, one by one. Return, by key, why rows were refused.
+        """Write rows in one message or, if HBase refuses it, one by one. Return a dict from refused key to cause.
 
         Raise StoreError if all of several rows are refused.
         """

@@ -1,6 +1,6 @@
 """The index of the catalogue, an SQLite file, which finds works by identifier and by the same or nearly the same slug.
 
-If several files have a work of the same name, the file that was imported last counts.
+If several files have a work with the same name, the file that was imported last counts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHORTENED, _DELETED, _REPEATED = (
     "shortened",
     "deleted",
     "repeated",
-)  # keys of numbers beside those of refused records
+)  # keys of numbers other than those of refused records
 _IS_WORK = "json <> ''"  # otherwise the record only says that its file deletes the work of this name
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
@@ -48,11 +48,11 @@ class CatalogueFile(NamedTuple):
     """A file of the catalogue. `works` is the number of its works; `refused` counts its refused records by reason.
 
     `shortened` is the number of works with more than MAX_AUTHORS authors. `deleted` is the number of works that the
-    file declares as deleted: earlier files may have them. `repeated` is the number of records that a later record of
-    the file with the same name and other content replaces. `stamp` shows whether the file has changed; it is empty if
-    the file was never imported. If the file could not be read, works that were imported earlier are kept, `problem` is
-    the reason, and `problem_stamp` is the stamp of the file that failed. `problem_stamp` is empty if the next run must
-    try again even if the file has not changed.
+    file declares as deleted: earlier files may have them. `repeated` is the number of records that a later record in
+    the file replaces: one with the same name and other content. `stamp` shows whether the file has changed; it is empty
+    if the file was never imported. If the file could not be read, works that were imported earlier are kept, `problem`
+    is the reason, and `problem_stamp` is the stamp of the file that failed. `problem_stamp` is empty if the next run
+    must try again even if the file has not changed.
     """
 
     path: str

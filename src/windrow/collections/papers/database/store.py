@@ -15,7 +15,7 @@ from windrow.contract import TypedColumn
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
-# Triggers update the list, so that it changes in the transaction of every write, whichever code writes.
+# Triggers update the list in the transaction of each write, whichever code writes.
 _STALE_SCHEMA = """
 CREATE TABLE IF NOT EXISTS touched (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS touched_by_new AFTER INSERT ON observation BEGIN
@@ -61,7 +61,7 @@ _RESET_RUNS = "UPDATE asked SET failed_runs = 0, all_failed_runs = 0, is_new = 0
 MAX_FAILED_RUNS = 3
 """If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""The most documents for which GROBID may fail in a run that counts although GROBID processed no document in it."""
+"""The maximum number of documents that may fail in a run that counts although GROBID processed no document in it."""
 MAX_FAILED_RUNS_IN_ALL = 10
 """If GROBID failed for a document in this many runs, the outcome is final although GROBID processed no other document.
 
@@ -91,7 +91,7 @@ class PaperStore(RecordStore):
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
         """Open the file. Unless `read_only` is true, create the list if it is missing, with all papers in it.
 
-        For `columns` see `RecordStore`.
+        For `columns`, see `RecordStore`.
         """
         super().__init__(path, columns, read_only=read_only)
         if read_only:
@@ -107,7 +107,7 @@ class PaperStore(RecordStore):
 
         The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
         step, which sends another request. After MAX_FAILED_RUNS runs that count, or MAX_FAILED_RUNS_IN_ALL runs if
-        GROBID failed for at most MAX_FAILED_ALONE documents in the last one, the step takes the last answer as final. A
+        GROBID failed for at most MAX_FAILED_ALONE documents in the last run, the step takes the last answer as final. A
         run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE documents, for all
         of which it had failed in an earlier run that counts. Return the number of unused values that were removed; `at`
         is not used.
@@ -212,7 +212,7 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return, by reason, the number of attempts that were skipped and have no record."""
+        """Return a dict from reason to the number of attempts that were skipped and have no record."""
         query = """
             SELECT reason, count(*) FROM skipped s
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
@@ -250,14 +250,14 @@ class RowRegister(SqliteStore):
         super().__init__(path, _ROWS_SCHEMA)
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
-        """Return, by key, whether windrow made the row of a paper; papers without a registered row are left out."""
+        """Return a dict from paper to whether windrow made its row; papers without a registered row are left out."""
         with self._guarded():
             placeholders = ",".join("?" * len(keys))
             rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({placeholders})", [*keys])
             return {key: bool(is_own) for key, is_own in rows}
 
     def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Return, by key of a paper, the columns (or none) that windrow wrote in a row that another program made."""
+        """Return a dict from paper to the columns (or none) that windrow wrote in a row that another program made."""
         placeholders = ",".join("?" * len(keys))
         columns_by_key: dict[str, set[str]] = {key: set() for key in keys}
         with self._guarded():

@@ -56,7 +56,7 @@ class SqliteTable(SqliteStore):
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
-        """Return the cells of rows by key; rows that do not exist are left out."""
+        """Return a dict from key to the cells of its row; rows that do not exist are left out."""
         condition, parameters = self._column_condition(columns)
         cells_by_key: dict[bytes, Cells] = {}
         with self._guarded():
@@ -109,7 +109,7 @@ class SqliteTable(SqliteStore):
     def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
         """Yield, in the order of keys, (key, cells in these columns) of each row that has such a cell.
 
-        Rows may be written meanwhile.
+        Rows may be written during the scan.
         """
         after = b""
         condition, parameters = self._column_condition(columns)
@@ -161,7 +161,7 @@ def open_table(address: str, name: str, families: Sequence[Family]) -> SqliteTab
 
 
 def parse_gateway(address: str) -> Gateway:
-    """Return host and port of an address `hbase://HOST:PORT`; raise ConfigError if it has another form.
+    """Return the host and port in an address `hbase://HOST:PORT`; raise ConfigError if it has any other form.
 
     >>> parse_gateway("hbase://gateway.example")
     Gateway(host='gateway.example', port=9090)
