@@ -1,4 +1,4 @@
-"""Names of zips and XML files: read centre, date and increment from a name that follows the convention.
+"""Names of zips and XML files: read the centre, date and increment from a name that follows the convention.
 
     zip = centre "." date "." increment ".impc.zip"
     xml = centre "." date "." increment "." kind ".impc.xml"
@@ -142,7 +142,7 @@ def _compile_pattern(pattern: str, setting: str, required_groups: set[str]) -> r
 
 
 def _match_name(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
-    """Return the match of a name with a centre, a calendar date and an increment, or the reason why it is refused."""
+    """Return the match for a name with a centre, a calendar date and an increment, or the reason for refusing the name."""
     if reason := refusal_reason(name):
         return reason
     match = pattern.fullmatch(name)

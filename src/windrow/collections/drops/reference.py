@@ -241,7 +241,7 @@ class Findings:
         self._skipped_checks: dict[str, set[str]] = {}
 
     def report(self, finding_kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
-        """Add a finding with the line of an element. After `MAX_FINDINGS` findings, only fatal ones are kept."""
+        """Add a finding with the line number of an element. After `MAX_FINDINGS` findings, only fatal ones are kept."""
         if level is Level.FATAL or len(self._findings) < MAX_FINDINGS:
             self._findings.append(Finding(finding_kind, message, level, line_number(element)))
         else:

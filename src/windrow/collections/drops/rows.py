@@ -167,7 +167,7 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for the elements of `table` in elements of `containing_table`, with the plans of their children.
+    """Return the plan for the elements of `table` in elements of `containing_table`, with the plans for their children.
 
     `namespace` is in braces, or empty. `containing_table` is empty for a centre.
     """

@@ -43,7 +43,7 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """The settings of [drops]. Deadlines are in seconds (0: no limit); empty patterns mean those of the standard."""
+    """The settings of [drops]. Deadlines are in seconds (0: no limit); an empty pattern means the standard's."""
 
     tracker: DatabaseAddress
     store: DatabaseAddress
@@ -116,7 +116,7 @@ SOURCE_SETTINGS = (
     ),
     Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "minimum speed of its transfers, in bytes per second; 0: none"),
     Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
-    Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
+    Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, in addition to those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
     Setting("allow_private", SWITCH, ALLOWED.everything, "allow an address in a private network"),
 )

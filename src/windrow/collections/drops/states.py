@@ -39,7 +39,7 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """The state of a zip, and a dict from each attempt to fetch it to the attempt's state."""
+    """The state of a zip, and a dict from each attempt to fetch the zip to the attempt's state."""
 
     state: State
     attempt_states: Mapping[int, State]

@@ -29,7 +29,7 @@ ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
 """Keys of a source's options.
 
 The option ADDRESS is the source's address with its query, and the option PARSER is the source's `EventParser`. The
-option ONCE is true if the present address is requested only once, because the address changes each day or hour.
+option ONCE is true if the current address is requested only once, because the address changes each day or hour.
 """
 
 SITE = "{site}"

@@ -69,7 +69,7 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text contains a range of days whose month is a word, perhaps among other words.
+    """Return whether a text contains, perhaps among other words, a range of days with the month written as a word.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)

@@ -156,7 +156,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
         return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
-    # A part that cannot be read is listed, too. If its event is not known, any event may be the one that is listed.
+    # A part that cannot be read is also listed. If its event is not known, any event may be the one that is listed.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     is_first = answer.request.name == _FIRST_PAGE
     is_incomplete = "" in skipped_keys or bool(faults) or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
@@ -179,7 +179,7 @@ def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str,
     """Return the address of the next page, and a list of findings.
 
     The address is "" if there is no next page, or if the document names itself as the next page. If the reader cannot
-    tell whether there is a next page, the address is "", and the finding describes the error.
+    tell whether there is a next page, the address is "", and a finding describes the error.
     """
     try:
         next_page = reader.next_page(document)

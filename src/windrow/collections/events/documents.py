@@ -94,7 +94,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The versions from which an event's document gets its dates, and the event's status if it is no longer listed."""
+    """The versions from which an event's document gets its dates, and the status of an event that is no longer listed."""
 
     first: EventVersion
     first_current: EventVersion  # the first one with the current content

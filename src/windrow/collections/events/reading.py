@@ -47,7 +47,7 @@ MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
 """The maximum total length of the `text` of a document's events, in characters."""
 
 UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UTC")
-"""The parser for a source that has none, such as an address that is not configured. It reads iCalendar."""
+"""The parser for a source without a parser, or for an address that is not configured. It reads iCalendar."""
 
 
 class ReadEvent(NamedTuple):

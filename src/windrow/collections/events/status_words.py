@@ -1,7 +1,8 @@
 """Find the status of an event in its title or text, where a source without a field for the status writes it.
 
-A word such as "cancelled" gives the status if it is in brackets or in capitals, before or after the title with a dash,
-after the title's noun, or in a sentence about the event. So `Cancelled checks: a workshop` is not cancelled.
+A word such as "cancelled" gives the status if it is in brackets or in capitals, if a dash separates it from the title,
+if it follows the title's noun, or if it is in a sentence about the event. So `Cancelled checks: a workshop` is not
+cancelled.
 """
 
 from __future__ import annotations

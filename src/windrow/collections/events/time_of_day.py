@@ -1,4 +1,4 @@
-"""Find the date, the time of day and the time zone in a text that people wrote.
+"""Find the date, the time of day and the time zone in a text written by people.
 
 A text is read only if all of it is understood: apart from the date, the time and its zone, it may contain only certain
 words and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its
@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""A dict from a zone's usual name, without S or D, to its IANA name: many sources write EST in summer, too."""
+"""A dict from a zone's usual name, without S or D, to its IANA name: many sources write EST even in summer."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
@@ -100,7 +100,7 @@ _FILLER = re.compile(
     r"|il|ore|ora|locale|alle|dalle|om|van|vanaf|kl|klo|godz)\b|[\s,;|@()\[\]_.:/\u2013\u2014-]",
     re.IGNORECASE,
 )
-"""Matches a word or a mark that a text may have beside its date and time, because it does not change their meaning."""
+"""Matches a word or a mark that a text may have besides its date and time, because it does not change their meaning."""
 
 _RANGE_WORD = re.compile(rf"\s*{_TO}\s*", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tussen)\b(.{1,20}?)\b(?:and|und|et|y|en)\b", re.IGNORECASE)
@@ -158,7 +158,7 @@ def has_date(text: str) -> bool:
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day; return None if it has no date, or a part that is not understood.
+    """Split a text into its date and time of day; return None if it has no date, or if a part is not understood.
 
     Of a range of times, only the first is returned.
 

@@ -1,6 +1,6 @@
 """Convert the times of events to UTC, to the second, and find out whether they have a time of day.
 
-A date without a time of day becomes 00:00:00Z of that date in every zone, as in VotersDaily's standard.
+A date without a time of day becomes 00:00:00Z on that date in every zone, as in VotersDaily's standard.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
 
 
 def _plain_text(text: str) -> str:
-    r"""Return a text in one line, with digits, colons, hyphens and spaces in their usual form.
+    r"""Return a text on one line, with digits, colons, hyphens and spaces in their usual form.
 
     >>> _plain_text("Nov 24,\n 2026\u202f7\uff1a00 PM")
     'Nov 24, 2026 7:00 PM'

@@ -176,7 +176,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _name(prefix: str, id_: str) -> str:
-    """Return a name made of a work's id; empty if it has no id, since works without an id must not share a name."""
+    """Return a name made from a work's id; empty if it has no id, since works without an id must not share a name."""
     return f"{prefix}{id_}" if id_ else ""
 
 

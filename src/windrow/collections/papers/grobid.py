@@ -71,7 +71,7 @@ def earlier_name(name: str) -> str:
 
 
 def final_name(name: str) -> str:
-    """Return the name of an answer whose outcome is final, although another request might have a different outcome.
+    """Return the name that marks an answer as final, although another request might have a different outcome.
 
     >>> final_name("tei-9")
     'final-9'

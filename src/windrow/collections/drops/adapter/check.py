@@ -109,6 +109,6 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the store and the tracker with the ledger, and yield their faults."""
+    """Compare the store and the tracker with the ledger, and yield the faults found."""
     yield from check_store(workspace, ledger)
     yield from check_tracker(workspace, ledger)

@@ -105,7 +105,7 @@ def _derive_zip_states(
 
 
 def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[int, Counter[State]]:
-    """Count the XML files of a zip by attempt, and by the state that they had before an event."""
+    """Count the XML files of a zip by attempt, and by their state before an event."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
         earlier_events = [event for event in events if event.seq < event_seq]
@@ -145,7 +145,7 @@ def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
     """Count zips and XML files by (kind, state).
 
-    Only the XML files that the latest attempt at a zip fetched are counted.
+    Of XML files, only those fetched by the latest attempt at their zip are counted.
     """
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):

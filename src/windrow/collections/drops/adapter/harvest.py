@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as its `siblings`, the schemas in the same folder that it imports, directly or not.
+    """Read a schema and, as its `siblings`, the schemas in the same folder that it imports, directly or indirectly.
 
     Raises ConfigError if one of them cannot be read.
     """

@@ -34,8 +34,8 @@ from windrow.settings.configuration import DatabaseAddress
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild the store of drops from the captures; the new store replaces the old one when all captures are read.
 
-    A store on a server is built in the database that the configuration names; UsageError is raised if this database has
-    documents already. Returns None if the workspace has neither a source of drops nor a store in a file.
+    A store on a server is built in the database that the configuration names; UsageError is raised if this database
+    already has documents. Returns None if the workspace has neither a source of drops nor a store in a file.
     """
     store_file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
     if not workspace.of(COLLECTION.name) and not Path(store_file).is_file():

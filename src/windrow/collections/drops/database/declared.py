@@ -74,7 +74,7 @@ def protocol_id(scheme: str) -> int | None:
 
 
 def action_id(folder: str) -> int:
-    """Return the id of the action of a folder: `add`, `edit` or `delete`.
+    """Return the id of the action for a folder, which is `add`, `edit` or `delete`.
 
     >>> action_id("edit")
     2
@@ -98,7 +98,7 @@ def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
 
 
 def make_seeds(created_at: datetime) -> Iterator[Seed]:
-    """Yield the standard's seed rows and those of windrow's protocols; `created_at` is the creation time of centres."""
+    """Yield the standard's seed rows and those for windrow's protocols; `created_at` is the centres' creation time."""
     vocabularies = {
         "phase": PHASE_MEANINGS,
         "source_protocol": PROTOCOLS,
@@ -196,7 +196,7 @@ def _state_id(source: Source) -> int:
 
 
 def _end_with_slash(base: str) -> str:
-    """Return a base path that ends in a slash or is empty: the standard's readers append the name of a folder to it."""
+    """Return a base path with a slash at its end, unless it is empty: the standard's readers append a folder's name."""
     return base if not base or base.endswith("/") else f"{base}/"
 
 

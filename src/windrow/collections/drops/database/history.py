@@ -6,7 +6,7 @@ is a tombstone records that its record was deleted. The functions work within th
 again with the same arguments changes nothing.
 
 Most documents are new as a whole: neither their records nor their bytes were published before. New documents are
-published together and the others one by one, with the same result as if each was published alone.
+published together and the others one by one, with the same result as if each were published alone.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def find_known(connection: sa.Connection, schema: TableSchema, question: str, ke
 def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, published_at: datetime) -> None:
     """Put a submission's entities in force and end their predecessors: entities in force for the same records.
 
-    A predecessor whose submission has a greater sort key stays in force, and the new entity is ended at once, so that
+    A predecessor whose submission has a greater sort key remains in force, and the new entity is ended at once, so that
     the result does not depend on the order in which documents are loaded. Of several entities for the same record in
     the submission, only the last one is put in force.
     """
@@ -211,7 +211,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
 ) -> Published:
-    """Return the effect of a publication. `same_id` is an earlier submission with the same bytes, or None."""
+    """Return the effect of a publication. `same_id` is the id of an earlier submission with the same bytes, or None."""
     entity = schema.entity
     if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"

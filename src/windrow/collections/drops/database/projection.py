@@ -248,7 +248,7 @@ def _zip_row_key(subject: ledger_facts.Subject) -> str:
 
 
 def clean_text(raw: str, max_length: int = _MAX_MESSAGE_LENGTH) -> str:
-    r"""Return a text as every database accepts it: without NULs and lone surrogates, cut to `max_length` characters.
+    r"""Return a text that every database accepts: without NULs and lone surrogates, and cut to `max_length` characters.
 
     >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'

@@ -293,7 +293,7 @@ def _is_not_ascii(value: object) -> bool:
 
 
 def _split_runs(rows: Sequence[_NewRow], natural_columns: Sequence[str]) -> Iterator[Sequence[_NewRow]]:
-    """Split rows into runs of neighbours; a row whose natural key only the database can compare is alone in its run."""
+    """Split rows into runs of neighbours; a row whose natural key only the database can compare is a run of its own."""
     run: list[_NewRow] = []
     for row in rows:
         if any(_is_not_ascii(row.values.get(name)) for name in natural_columns):

@@ -111,7 +111,7 @@ def mark_as_published(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_entities(schema: TableSchema) -> sa.Select[Any]:
-    """Select id, kind and identifier of the entities of submission `its_id`, in the order of ids."""
+    """Select the id, kind and identifier of each entity of submission `its_id`, in the order of ids."""
     entity = schema.entity
     query = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
     return query.where(entity.c.submission_id == sa.bindparam("its_id")).order_by(entity.c.id)
@@ -218,7 +218,7 @@ def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.
 def make_publication_updates(
     schema: TableSchema, submissions: Sequence[int], published_at: datetime
 ) -> tuple[sa.Update, sa.Update]:
-    """Return two updates for wholly new submissions: one puts their entities in force, one marks them as published."""
+    """Return two updates for wholly new submissions: to put their entities in force, and to mark them as published."""
     entity, submission = schema.entity, schema.submission
     entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
     submission_update = submission.update().where(is_one_of(submission.c.id, submissions))

@@ -47,7 +47,7 @@ _COLUMN_TYPES: dict[ColumnKind, TypeEngine[Any]] = {
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """The type of a time in UTC with microseconds. It has a zone only in Python and PostgreSQL."""
+    """The type of a time in UTC with microseconds. The time has a zone only in Python and PostgreSQL."""
 
     impl = sa.DateTime
     cache_ok = True

@@ -96,7 +96,7 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the configured harvest with its sources' present addresses and the function that derives documents."""
+        """Return the configured harvest with its sources' current addresses and the function that derives documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
@@ -126,7 +126,7 @@ class EventAdapter(RecordAdapter):
         return LateAttemptStore(path, self._collection.columns)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
-        """Write the documents of all records and runs again, and remove other documents that windrow wrote."""
+        """Write the documents for all records and runs again, and remove all other documents that windrow wrote."""
         with open_databases(workspace) as databases:
             databases.store.rewind()
         self._derive(workspace, lambda: True)
@@ -242,14 +242,14 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a message if the file of records keeps some."""
+        """Erase the records and documents that were taken down; return a message if the file of records still has some."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its present address; its option ONCE is true if the address changes each day or hour."""
+    """Return a source with its current address; its option ONCE is true if the address changes each day or hour."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))

@@ -35,7 +35,7 @@ FOREIGN_DOCUMENTS_HINT = (
     "if the databases belong to this workspace: windrow replay events, which writes all documents again and removes"
     " others that windrow wrote; if not, set events.documents to databases of its own"
 )
-"""What to do if the databases have documents of attempts that the records do not have."""
+"""What to do if the databases have documents from attempts that the records do not have."""
 PAGE_SIZE = 256  # records, documents or ids
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 

@@ -107,7 +107,7 @@ class RunLogs:
     def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
         """Write the log of a run, unless it is stored already.
 
-        For a new run of the latest session that failed or drifted, a failed task is added. The id of the log is added
+        If a new run of the latest session failed or drifted, a failed task is added. The id of the log is added
         to `log_ids`, unless it is None.
         """
         document, stored = self._log_of_run(run)
@@ -248,8 +248,8 @@ class RunLogs:
     ) -> RequestedAddress:
         """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document.
 
-        `source` is None if it is no longer known. If the request for a robots.txt failed, this is reported as the
-        outcome of the source's address, and the message names the robots.txt.
+        `source` is None if it is no longer known. If the request for a robots.txt failed, this failure is reported as
+        the outcome of the source's address, and the message names the robots.txt.
         """
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)

@@ -1,4 +1,4 @@
-"""Read the fields of an event by the expressions in a parser's rules; read events in JSON.
+"""Read the fields of an event with the expressions in a parser's rules; read events in JSON.
 
 The expression `a.b|c` returns the text at the path `a.b` or, if it is empty, at `c`. `{date} {time}` joins the texts at
 two paths; it is empty if the first text is empty. `=word` returns the word. `a?word` returns the word if `a` is not
@@ -36,7 +36,7 @@ PathLookup = Callable[[str], str | None]
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of the first alternative in an expression that is not empty; an empty text if all are empty.
+    """Return the text of the first alternative that is not empty in an expression; an empty text if all are empty.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -63,7 +63,7 @@ _ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, if
 
 
 def remove_markup(text: str) -> str:
-    """Return the text of HTML in one line, without navigation, forms and scripts; plain text is returned unchanged.
+    """Return the text of HTML on one line, without navigation, forms and scripts; plain text is returned unchanged.
 
     >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'

@@ -1,4 +1,4 @@
-"""Read events in XML, HTML and feeds, by paths and CSS selectors.
+"""Read events in XML, HTML and feeds, using paths and CSS selectors.
 
 Paths in XML consist of local names, without prefixes and namespaces; `a/b|a/c` selects the items at both paths, and
 `a/b@NAME` selects an attribute. A document type that names only an external DTD is removed, as the DTD is never loaded;

@@ -309,7 +309,7 @@ def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield (start, duration) of each repetition in the parser's window around `visited`, in order of time.
+    """Yield (start, duration) for each repetition in the parser's window around `visited`, in order of time.
 
     The duration is None unless an RDATE has one. A start of None at the end means that there are too many repetitions.
     """
@@ -437,7 +437,7 @@ def _date_or_duration(ical_property: Any) -> Any:
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
     """Return the duration of an event; None if it is not stated or is negative.
 
-    The duration of whole days ends at the beginning of the last day.
+    For whole days, the duration ends at the beginning of the last day.
     """
     end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None

@@ -67,7 +67,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 
 
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write all rows with decoded cells, without the TEI, which `paper-tei` exports; return the number of rows."""
+    """Write all rows, with decoded cells but without the TEI (see `paper-tei`); return the number of rows."""
     if form == "parquet":
         fields = {name: NUMBER if ENCODINGS[name] == INT64 else TEXT for name in ENCODINGS if ENCODINGS[name] != BYTES}
         rows = (

@@ -72,7 +72,7 @@ class PaperAdapter(RecordAdapter):
         self._paper_settings(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return what `RecordAdapter.harvest` returns, with `bring_up_to_date` as the function of the step `match`."""
+        """Return what `RecordAdapter.harvest` returns, with `bring_up_to_date` as the function for the step `match`."""
         settings = self._paper_settings(workspace)
         return replace(
             super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(settings, pulse)}

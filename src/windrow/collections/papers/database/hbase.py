@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _TIMEOUT_SECONDS = 120
 _MAX_BATCH_SIZE = 1 << 20  # bytes of cells in one message, as the gateway's default limit is 2 MiB
-_PAUSE_AFTER_DELETE = 0.005  # seconds, as cells written in the same millisecond as a deletion would be deleted, too
+_PAUSE_AFTER_DELETE = 0.005  # seconds, as cells written in the same millisecond as a deletion would also be deleted
 _SAFE_MESSAGE_SIZE = 2_000_000  # bytes of a message that every gateway accepts
 _MAX_ROWS = 500  # in one message
 _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and with compressed families

@@ -98,7 +98,7 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove these rows, and overwrite them in the file; the log beside it may keep them until `erase_deleted`."""
+        """Remove these rows and overwrite them in the file; the write-ahead log may keep them until `erase_deleted`."""
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
