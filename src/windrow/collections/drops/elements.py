@@ -6,7 +6,7 @@ Names are in lower case, with underscores. Some differ further from those of the
 
 - `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called; `term` is `ontology_term`;
 - `value` is `series_value` or `series_media_value`, depending on its parent; `dim` is `dimension`;
-- `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
+- `specimenID` of an experiment is a row of `experiment_specimen`, since an experiment may have several;
 - `start`, `end` and a dimension's `id` have longer names, since SQL or each table's column `id` uses these words;
 - for an element with several possible parents, `parent_table` names the table of its parent.
 """

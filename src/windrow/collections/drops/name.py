@@ -142,7 +142,7 @@ def _compile_pattern(pattern: str, setting: str, required_groups: set[str]) -> r
 
 
 def _match_name(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
-    """Return the match for a name with a centre, a calendar date and an increment, or the reason for refusing the name."""
+    """Return the match if a name has a centre, a calendar date and an increment, and otherwise why it is refused."""
     if reason := refusal_reason(name):
         return reason
     match = pattern.fullmatch(name)

@@ -52,7 +52,7 @@ Pipeline = Mapping[str, Procedure]
 
 
 class Colony(NamedTuple):
-    """A colony as iMITS describes it. `centre` is the name that iMITS uses for the centre that produced it."""
+    """A colony as iMITS describes it. `centre` is the name that iMITS uses for the centre that produced the colony."""
 
     centre: str
     status: str

@@ -248,4 +248,4 @@ IDENTIFIERS: dict[str, Callable[[str, Node], str]] = {
     "line": _identify_line,
     "housing": _identify_housing,
 }
-"""A dict from the kind of a record to the function that makes its identifier from its centre's id and its element."""
+"""A dict from the kind of a record to the function that makes identifiers from a centre's id and a record's element."""

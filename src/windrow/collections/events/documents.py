@@ -94,7 +94,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The versions from which an event's document gets its dates, and the status of an event that is no longer listed."""
+    """The versions from which an event's document gets its dates, and the status of an event no longer listed."""
 
     first: EventVersion
     first_current: EventVersion  # the first one with the current content
@@ -217,13 +217,13 @@ def _cut_text(content: Any) -> Any:
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:
-    """Return the end of an event, or its start if it has no end; for whole days, the midnight after the last."""
+    """Return the end of an event, or its start if it has no end; for an all-day event, the midnight after it."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
 
 
 def event_days(event: Mapping[str, Any]) -> list[str]:
-    """Return the local times of an event's start and of its last second; for whole days, its first and its last day.
+    """Return the local times of an event's start and of its last second; for an all-day event, return days.
 
     Return only the start, or the first day, if the event has no end. Return only the start of an event with a time of
     day if it does not end after its start, or if its zone is not known.

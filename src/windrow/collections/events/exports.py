@@ -127,7 +127,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
     """Yield DTSTART and, if the event ends after its start, DTEND.
 
-    An event of whole days has a DTEND even without an end: the day after its last day, if its year is below 10000.
+    An all-day event has a DTEND even if it has no end: the day after its last day, if the year is below 10000.
     """
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None

@@ -1,4 +1,4 @@
-"""Read the events of a document by its parser's rules, and find future events that are missing from listings."""
+"""Read the events of a document with its parser's rules, and find future events that are missing from listings."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def source_document(parser: EventParser, content: bytes, url: str, visited: date
 
 
 def lists_all_events(parser: EventParser, rules: ParserRules) -> bool:
-    """Return whether a listing that is read by `rules` has all future events of its source."""
+    """Return whether a listing that is read with `rules` has all future events of its source."""
     return READERS[rules.reader].complete if parser.complete is None else parser.complete
 
 

@@ -97,7 +97,7 @@ def zone_of(name: str) -> ZoneInfo | None:
 
 
 def from_day(day: date) -> EventTime:
-    """Return a day as the time of an event that lasts this whole day."""
+    """Return a day as the time of an event that lasts the whole day."""
     return EventTime(datetime(day.year, day.month, day.day, tzinfo=UTC), all_day=True, local=day.isoformat())
 
 

@@ -1,4 +1,4 @@
-"""Select captures that may be papers by media type, status, digest and address; refuse unusable index lines."""
+"""Select, by media type, status, digest and address, captures that may be papers; refuse unusable index lines."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 STATUS_CODE_COLUMN = "grobid0:status_code"
-"""The column whose cell shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to that outcome."""
+"""The column whose cell shows that GROBID's outcome is stored, which has all other columns of `grobid0`."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """Columns with small cells, which show whether a row exists and what other programs wrote in it.
@@ -267,9 +267,9 @@ def merge_with_foreign(
     """Return (cells to set, columns to clear) for a row that another program made.
 
     `new` is a dict from column to cell. `foreign` are the columns that other programs wrote, and `own_columns` are the
-    columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept, in `f` and `file`
-    one by one, in `grobid0` and `match0` together with all cells of the family; in `text0`, new cells replace them.
-    With `replace_foreign`, a new outcome or match replaces the cells of its family.
+    columns that windrow wrote, which are cleared if they have no new cell. In `f` and `file`, each foreign cell is
+    kept. In `grobid0` and `match0`, a foreign outcome or match is kept with all cells of the family. In `text0`, new
+    cells replace foreign ones. With `replace_foreign`, a new outcome or match replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}

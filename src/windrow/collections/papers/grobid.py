@@ -1,6 +1,6 @@
 """The request to a GROBID server, and the meaning of its answers for the row of a paper.
 
-GROBID's errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type is.
+GROBID's errors have the status 500 and a plain text that begins with a code in brackets, whatever their content type.
 Errors whose code is about the document are final, as are the status 204, answers that exceed a limit, and XML that is
 refused although it is well-formed and TEI. Other failures are transient: timeouts, errors that a proxy may have sent,
 and answers that are not the TEI of the document. If GROBID fails for a document in several runs, the store makes the

@@ -157,7 +157,7 @@ def _read_article(article: Any) -> Mapping[str, Any]:
 
 
 def _read_book(article: Any) -> Mapping[str, Any]:
-    """Return the record of a chapter or, if none is named, of a book. The journal of a chapter is the book's title."""
+    """Return the record of a chapter or, if none is named, of a book. A chapter's journal is the title of its book."""
     book = article.find("BookDocument")
     book_title, chapter = _title_text(book.find("Book/BookTitle")), _title_text(book.find("ArticleTitle"))
     authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))

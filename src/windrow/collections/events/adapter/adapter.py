@@ -242,7 +242,7 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a message if the file of records still has some."""
+        """Erase records and documents that were taken down; return a message if the file of records still has some."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining

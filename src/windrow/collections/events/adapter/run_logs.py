@@ -221,7 +221,7 @@ class RunLogs:
         return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, addresses, text)
 
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
-        """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
+        """Return the last attempt at each address, in the order of the first attempts, except followed redirects.
 
         A failed request for a robots.txt is included if nothing else was requested from its origin.
         """

@@ -199,7 +199,7 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
 
 
 def time_of(document: SourceDocument, text: str) -> EventTime | None:
-    """Parse a time by the rules of its document; return None if it is empty or cannot be parsed."""
+    """Parse a time with the rules for its document; return None if it is empty or cannot be parsed."""
     return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 

@@ -370,7 +370,7 @@ def _all_repetitions(
 def _refuse_endless(rule: Any) -> None:
     """Raise StepError for a rule whose expansion by the library would take very long, or never end.
 
-    For a rule by hours, minutes or seconds with filters, the library tries each hour, minute or second until one
+    For an hourly, minutely or secondly rule with filters, the library tries each hour, minute or second until one
     passes, which may never happen.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
@@ -437,7 +437,7 @@ def _date_or_duration(ical_property: Any) -> Any:
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
     """Return the duration of an event; None if it is not stated or is negative.
 
-    For whole days, the duration ends at the beginning of the last day.
+    For an all-day event, the duration ends at the beginning of the last day.
     """
     end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None

@@ -1,4 +1,4 @@
-"""Read formats that need code of their own: the House calendar, Legistar, votes of the Senate and the House, schema.org.
+"""Read formats that need code of their own: the House calendar, Legistar, votes of Senate and House, schema.org.
 
 In the House calendar, the page of a week does not list all meetings that the pages of its days list. A meeting's XML
 has no address of its own: it is the response to the form on the meeting's page, which the link "Meeting XML" posts with
