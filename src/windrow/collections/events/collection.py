@@ -207,8 +207,8 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 def _fill_site(built_in_url: str, url: str) -> str:
     """Return the address of a source: its own `url` or, if that is empty, the address of its built-in parser.
 
-    In the address of a preset, `url` replaces `SITE`. `url` is returned unchanged if it is a whole address already: if
-    it has the path of the preset's address or, if that address has only a query, if it has a query.
+    In the address of a preset, `url` replaces `SITE`. But a `url` that is a whole address is returned unchanged: one
+    with the path of the preset's address or, if that address has only a query, one with a query.
 
     >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
     ('https://a.example/events?top=9', 'https://b.example/')

@@ -41,7 +41,7 @@ _MIN_EVENTS = 3
 
 
 class DriftResult(NamedTuple):
-    """The statistics of an address, for the next call of `detect_drift`, and a message for each drift."""
+    """The statistics for an address, to pass to the next call of `detect_drift`, and a message for each drift."""
 
     statistics: dict[str, Any]
     drifts: tuple[str, ...]

@@ -223,7 +223,7 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 
 
 def event_days(event: Mapping[str, Any]) -> list[str]:
-    """Return the local times of an event's start and of its last second; for an all-day event, return days.
+    """Return the local times of an event's start and last second; for an all-day event, its first and its last day.
 
     Return only the start, or the first day, if the event has no end. Return only the start of an event with a time of
     day if it does not end after its start, or if its zone is not known.

@@ -210,7 +210,7 @@ _OCD_STATUSES = {"cancelled": "cancelled", "withdrawn": "cancelled", "scheduled"
 
 
 def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the parts of a JSON list of events of Open Civic Data (OCDEP 4)."""
+    """Yield the parts of a JSON list of Open Civic Data events (OCDEP 4)."""
     is_first = True
     for event in events:
         yield ("[\n" if is_first else ",\n") + json_text(ocd_event(event))

@@ -186,7 +186,7 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 STATUS_CODE_COLUMN = "grobid0:status_code"
-"""The column whose cell shows that GROBID's outcome is stored, which has all other columns of `grobid0`."""
+"""A cell in this column shows that an outcome of GROBID is stored, to which all other columns of `grobid0` belong."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """Columns with small cells, which show whether a row exists and what other programs wrote in it.

@@ -147,7 +147,7 @@ def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegi
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Add the catalogue's changes to `message`, and its problems to the errors of the source ""; return both."""
+    """Add the catalogue's changes to `message`, and its problems to `errors` as those of the source ""; return both."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -212,7 +212,7 @@ def _make_puts(
 ) -> tuple[dict[str, Put], dict[str, bool]]:
     """Return two dicts: from key to what to write for the paper, and from key to whether windrow made its row.
 
-    `is_own_row` has, for registered rows, whether windrow made the row. A row that is not registered becomes windrow's
+    `is_own_row` says, for registered rows, whether windrow made them. A row that is not registered becomes windrow's
     own if the table does not have it. In a row that another program made, cells of other programs are kept as
     `merge_with_foreign` explains.
     """
