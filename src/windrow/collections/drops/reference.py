@@ -232,7 +232,7 @@ class Findings:
     """Collects the findings about one document, and the look-ups in the store that may become findings."""
 
     def __init__(self, lists: ReferenceLists, today: str) -> None:
-        """Start without findings; `today` is an ISO date, or empty if it is not known."""
+        """Take the lists to compare with; `today` is an ISO date, or empty if it is not known."""
         self.lists = lists
         self.today = today
         self._findings: list[Finding] = []

@@ -54,7 +54,7 @@ class RowReader:
     """Collects the rows and records of one document."""
 
     def __init__(self, limits: Limits) -> None:
-        """Start without rows; a document with more than `limits.elements` elements is refused."""
+        """Take the limits; a document with more than `limits.elements` elements is refused."""
         self._limits = limits
         self._max_elements = limits.elements
         self._row_count = 0

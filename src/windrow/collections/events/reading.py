@@ -128,7 +128,7 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
         kept_numbers.add(number)
     limit = f"the setting `most_events` is {max_events}"
     if len(kept_numbers) < max_events:
-        limit = f"the limit of their texts is {MAX_TEXT_CHARACTERS} characters"
+        limit = f"the limit for their texts is {MAX_TEXT_CHARACTERS} characters"
     limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
     return [*limited, SkippedPart(Reason.TOO_LARGE, describe_left_out(len(events), len(kept_numbers), limit))]
 

@@ -88,7 +88,7 @@ def find_status(title: str, description: str = "") -> WrittenStatus | None:
 
 
 def read_status(text: str, meanings: Mapping[str, str]) -> FieldStatus:
-    """Return the status in a field. `meanings` has windrow's status for each word of the source, in lower case.
+    """Return the status in a field. `meanings` is a dict from the source's words, in lower case, to statuses.
 
     >>> read_status("Final", {"final": "scheduled"}), read_status("cancelled by the chair", {}).status
     (FieldStatus(status='scheduled', note=''), 'cancelled')

@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""A dict from a zone's usual name, without S or D, to its IANA name: many sources write EST even in summer."""
+"""A dict from a zone's usual name to its IANA name. S and D are left out, since many sources write EST in summer."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}

@@ -397,7 +397,7 @@ def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:
 
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add an outcome of GROBID to `record` and `extra`; return the text for the search, empty without a parsed TEI."""
+    """Add an outcome of GROBID to `record` and `extra`; return the text for the search, or "" without a parsed TEI."""
     record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
     record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:

@@ -149,7 +149,6 @@ class DropsStore:
     """The store of loaded records, to which the engine writes."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
-        """Take the tables to write to, and the centres and the pattern for reading the names of XML files."""
         self.tables = tables
         self._centres = centres
         self._pattern = pattern

@@ -167,7 +167,7 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission:
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
-    """Give a submission the sort key of a later submission with the same bytes, if the later key is greater."""
+    """Give a submission the greater of its sort key and that of a later submission with the same bytes."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:

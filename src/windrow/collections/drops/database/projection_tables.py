@@ -52,7 +52,10 @@ class _NewRow(NamedTuple):
 
 
 class RowBatch:
-    """Finds, inserts and updates the rows of a batch, one table after another, referenced tables first."""
+    """Finds, inserts and updates the rows of a batch, one table after another, referenced tables first.
+
+    If `checks_rows` is true, `write` first finds out which rows still exist.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,6 @@ class RowBatch:
         *,
         checks_rows: bool,
     ) -> None:
-        """Take the connection to write to; if `checks_rows` is true, `write` first finds out which rows still exist."""
         self._connection = connection
         self._metadata = metadata
         self._id_lookup = id_lookup

@@ -128,7 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select pairs: an entity of submission `its_id`, and the entity of another submission in force for that record."""
+    """Select pairs: an entity of submission `its_id`, and another submission's entity in force for the same record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(

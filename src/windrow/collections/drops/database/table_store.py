@@ -147,7 +147,7 @@ class TableStore:
         *,
         password: str | None = None,
     ) -> None:
-        """Take the store's tables and counts; the first call of a method opens the database."""
+        """Take the address and tables of a store; the first method call opens the database."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password)

@@ -155,7 +155,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return, by source, a message about rows that the table refuses. `refused` is a dict from paper to cause."""
+    """Return a dict from source to a message about refused rows; `refused` is a dict from paper to cause."""
     papers = [paper for key in refused if (paper := store.paper(key))]
     recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
@@ -244,7 +244,7 @@ def _key_settings(settings: PaperSettings) -> list[str]:
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it is for another table or form of keys."""
+    """Open the register of rows for a `with` block; clear it if it is for another table or another form of keys."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):

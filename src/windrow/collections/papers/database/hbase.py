@@ -123,7 +123,7 @@ class HbaseTable:
             self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase; set `_versions`: how many versions of a cell each family keeps."""
+        """Return the families of the table in HBase; set `_versions` to the numbers of versions kept."""
         options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
         with self._guarded():
             options_by_name = sorted(
