@@ -19,7 +19,7 @@ _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
 MAX_AUTHORS = 200
-"""The maximum number of authors of a work that the index stores. Works with more authors are counted as shortened."""
+"""The maximum number of authors that the index stores for a work. A work with more is counted as shortened."""
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 

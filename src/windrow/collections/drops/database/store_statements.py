@@ -181,7 +181,7 @@ def count_ended(schema: TableSchema) -> sa.Select[Any]:
 
 
 def select_submissions(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
-    """Select the submissions of items of the ledger."""
+    """Select the submissions of these items."""
     return sa.select(schema.submission).where(is_one_of(schema.submission.c.item, items))
 
 

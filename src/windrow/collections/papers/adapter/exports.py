@@ -98,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and cells of each row that has all columns of `form`; `ungrobided` skips rows with a status code."""
+    """Yield key and cells of each row that has all columns of `form`; `ungrobided` skips rows with a status code."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
