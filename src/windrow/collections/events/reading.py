@@ -110,10 +110,10 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts, but at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
+    """Return the parts, with at most `most_events` events and at most MAX_TEXT_CHARACTERS characters in their texts.
 
-    Past events are left out before future ones. If events are left out, a SkippedPart at the end has the number of
-    events that were read. At least one event is kept.
+    Past events are left out before future ones. If events are left out, a SkippedPart at the end says how many events
+    were read. At least one event is kept.
     """
     parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]

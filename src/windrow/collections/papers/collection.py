@@ -50,7 +50,7 @@ CONFIGURATION = Configuration(
     source=(
         *CAPTURED,
         Setting("media_types", TEXTS, [], "media types of papers; empty: PDF, PostScript and JATS"),
-        Setting("octet_stream", SWITCH, False, "accept files without a known media type, too"),
+        Setting("octet_stream", SWITCH, False, "also accept files without a known media type"),
         Setting("patterns", TEXTS, [], "accept only addresses that match a named rule or regular expression"),
         Setting("digests", TEXTS, [], "accept only files with one of these SHA-1 digests, in base 32 or hexadecimal"),
     ),

@@ -82,7 +82,7 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles by the edit distance of their plain forms: 0 (different) to 1000 (same).
+    """Return the similarity of two titles, from the edit distance of their plain forms: 0 (different) to 1000 (same).
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -93,7 +93,7 @@ def title_score(first: str, second: str) -> int:
 
 
 def edit_distance(first: str, second: str) -> int:
-    """Return the Levenshtein distance of two texts, in characters.
+    """Return the Levenshtein distance between two texts, in characters.
 
     The algorithm is by Myers (1999) and Hyyrö (2003). Bit vectors represent the differences between neighbours in a
     column of the table of distances; bit N is the difference at letter N of `first`.

@@ -344,7 +344,7 @@ class _JudgedBatch:
         return self._find_known(question, keys)
 
     def _is_new(self, submission: Any, record_names: Sequence[_RecordName]) -> bool:
-        """Return True only if publishing the document will change only its own rows and give no findings."""
+        """Return whether publishing the document is certain to change no other rows and to give no findings."""
         return (
             submission.action == "add"
             and submission.published_at is None

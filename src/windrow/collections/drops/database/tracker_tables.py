@@ -158,7 +158,7 @@ NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""A dict from table to the columns by which a row of another program is recognised and used instead of a new one."""
+"""A dict from table to the columns by which another program's row is recognised, to use it instead of a new one."""
 
 _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:

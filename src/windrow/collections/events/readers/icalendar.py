@@ -61,7 +61,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     """
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
-        raise StepError("the document is not an iCalendar", Reason.WRONG_ROOT)
+        raise StepError("the document is not an iCalendar file", Reason.WRONG_ROOT)
     define_zones(text)
     event_texts = list(split_calendars(text))
     event_count, max_events = len(event_texts), document.parser.most_events
@@ -437,7 +437,7 @@ def _date_or_duration(ical_property: Any) -> Any:
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
     """Return the duration of an event; None if it is not stated or is negative.
 
-    For an all-day event, the duration ends at the beginning of the last day.
+    An all-day event is taken to end at the beginning of its last day.
     """
     end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None
