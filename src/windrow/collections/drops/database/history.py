@@ -78,7 +78,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Withhold an item's submission, and undo its publication, if any; raise StoreError if the item has none."""
+    """Withhold an item's submission and undo any publication of it; raise StoreError if the submission is missing."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return

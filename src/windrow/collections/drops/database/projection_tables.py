@@ -330,8 +330,9 @@ class ProjectionTables:
         If all tables are missing, or all that had rows were emptied, the bookkeeping is cleared, so that all facts are
         projected again. Raises StoreError if only some tables are missing and one of them had rows.
 
-        `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
-        natural key of each table. `database` is used if the URL of a server does not contain the name of a database.
+        `name` distinguishes this projection from others in the same database. `natural_keys` is a dict from table to
+        the columns of its natural key. `database` is used if the URL of a server does not contain the name of a
+        database.
         """
         self.metadata = metadata
         self.natural_keys = natural_keys

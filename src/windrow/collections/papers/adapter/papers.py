@@ -160,7 +160,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read a paper from a file or an address, and yield what was read. GROBID gets no request.
+        """Read a paper from a file or an address, and yield what was read. Nothing is sent to GROBID.
 
         A PDF in a file is read by the embedded extractor, and so is a PDF at an address if GROBID is not configured. If
         GROBID is configured, the record of a PDF at an address is incomplete, and a finding names the request that a

@@ -210,7 +210,7 @@ def find_altered_rows(
 def _make_puts(
     papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return two dicts: from key to what to write for the paper, and from key to whether windrow made its row.
+    """Return a dict from key to what to write for the paper, and a dict from key to whether windrow made its row.
 
     `is_own_row` says, for registered rows, whether windrow made them. A row that is not registered becomes windrow's
     own if the table does not have it. In a row that another program made, cells of other programs are kept as
