@@ -81,8 +81,8 @@ def check_families(families: Sequence[Family]) -> None:
     """Raise ConfigError if a family has an invalid name, or if columns of unrelated families have the same name.
 
     Families are related if their names differ only in the number at the end, as in `grobid0:status` and
-    `grobid1:status`. The reason for the rule is that libraries that read tables in bulk leave out the name of the
-    family. Raise StoreError if the name of a column is not valid.
+    `grobid1:status`. The rule is needed because libraries that read tables in bulk leave out the name of the family.
+    Raise StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """

@@ -183,7 +183,7 @@ class EventProjection:
     ) -> Iterator[DocumentChanges]:
         """Yield the changes that bring the stored documents of events up to date; `events` is a dict from uid to event.
 
-        The present ids of the documents are added to `current_ids`, unless it is None.
+        The current ids of the documents are added to `current_ids`, unless it is None.
         """
         plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
         possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
