@@ -3,8 +3,8 @@
     zip = centre "." date "." increment ".impc.zip"
     xml = centre "." date "." increment "." kind ".impc.xml"
 
-The date must be a day of the calendar, and the centre must be declared; case in the centre is ignored (specification,
-section 3). The workspace may replace both patterns.
+The date must be a day of the calendar, and the centre must be declared, in upper or lower case (specification, section
+3). The workspace may replace both patterns.
 """
 
 from __future__ import annotations

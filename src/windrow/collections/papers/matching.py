@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
 
 MAX_TITLE_CHARACTERS = 1023
-"""The maximum number of characters of a title by which papers and works are matched."""
+"""The maximum number of characters in a title by which papers and works are matched."""
 _MIN_SLUG_CHARACTERS = 8
 
 _GREEK_NAMES = (

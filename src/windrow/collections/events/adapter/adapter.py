@@ -196,7 +196,7 @@ class EventAdapter(RecordAdapter):
         """Count the events that could not be read, by reason.
 
         `facts` is the range (first, last) of the attempts that are counted. If it is None, the last attempt at each
-        address with such events is counted, unless a later attempt there read an event.
+        address with such events is counted, unless a later attempt at the address read an event.
         """
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
