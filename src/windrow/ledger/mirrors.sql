@@ -105,8 +105,8 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
 -- Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
--- These mirrors list the size of the fetched file, or no size. They were not compared since the file was fetched and
--- since the last other event of the mirror.
+-- These mirrors list the size of the fetched file, or no size. No comparison has
+-- followed both the fetch of the file and the last other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

@@ -203,7 +203,7 @@ class CouchDocuments:
         return refused
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         for database in self._databases:
             self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
 

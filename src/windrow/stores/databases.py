@@ -33,7 +33,7 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The key in a connection's `info` of the error that prevents writing its SQLite file."""
+"""The key in a connection's `info` for the error that prevents writing to its SQLite file."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
@@ -149,7 +149,7 @@ def map_error(error: BaseException, database: str) -> StoreError:
 
 
 def _error_code(error: BaseException) -> str:
-    """Return a driver's error code: an SQLSTATE, MariaDB's number or SQLite's name of the error; "" if it has none."""
+    """Return a driver's error code: an SQLSTATE, MariaDB's number or SQLite's name for the error; "" if it has none."""
     code = error.args[0] if error.args else ""
     if isinstance(code, int):
         return str(code)
@@ -177,7 +177,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the database name `database`, if `url` has no such name and is not an SQLite URL.
+    """Return `url` with the database name `database`, unless `url` has a database name or is an SQLite URL.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'

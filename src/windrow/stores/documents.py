@@ -78,7 +78,7 @@ class DocumentStore(Protocol):
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         ...
 
     def write(
@@ -193,7 +193,7 @@ class SqliteDocuments(SqliteStore):
         return min(checkpoints), max(checkpoints)
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         with self._writing():
             self._connection.executemany(
                 "INSERT INTO windrow_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",

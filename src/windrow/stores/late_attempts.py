@@ -94,7 +94,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether the latest observation of a statement's record is by the attempt of the statement."""
+        """Return whether the latest observation of a statement's record is from the statement's attempt."""
         query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1

@@ -92,9 +92,9 @@ class FoundEntries(NamedTuple):
     """The entries that a search found. `relaxed` is true if none of them has all words of the query.
 
     `frequency` has the number of documents with each word of the query; `documents` is the number of all documents in
-    the index. `suggestions` are for words that no document has. `forms` are the other forms of words that were searched
-    too. `lacking` has, for each column by which the query filters, the number of documents without a value in it; a
-    column in which every document has a value is left out.
+    the index. `suggestions` are for words that no document has. `forms` are the other forms of words that were also
+    searched for. `lacking` has, for each column by which the query filters, the number of documents without a value in
+    it; a column in which every document has a value is left out.
     """
 
     entries: tuple[Entry, ...]

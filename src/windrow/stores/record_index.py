@@ -53,7 +53,7 @@ class RecordIndex:
     def __init__(
         self, store: Path, connection: sqlite3.Connection, columns: Sequence[TypedColumn] = (), *, read_only: bool
     ) -> None:
-        """Take the store's file and a connection to it in autocommit mode; the methods open the index.
+        """`store` is the store's file, and `connection` is a connection to it in autocommit mode.
 
         `columns` are those of the collection. If `read_only` is true, the files of the index are not written.
         """

@@ -2,7 +2,7 @@
 
 Every observation of a record is stored: key, attempt, value, and the time that the source states, or else that of the
 fetch. Versions are derived from the observations of a key in the order of time, so observations may be written in any
-order, also repeatedly.
+order, and more than once.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class RecordStore(SkippedCounts):
     def _write_observation(
         self, entry: AttemptObservations, observation: Observation, old_rows: Iterable[tuple[Any, ...]] = ()
     ) -> set[int]:
-        """Write an observation, and that other records with its names are gone; return the ids of all these records."""
+        """Write an observation, and mark other records with its names as gone; return the ids of all these records."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
@@ -252,7 +252,7 @@ class RecordStore(SkippedCounts):
             self._index().update(pulse)
 
     def rebuild_index(self, pulse: Callable[[], object]) -> None:
-        """Remove the search index and build it again, so that removed records do not stay in its files."""
+        """Remove the search index and build it again, so that no removed record remains in its files."""
         with self._guarded():
             self._index().rebuild(pulse)
 
@@ -407,7 +407,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return, for each attempt with observations, how many records it observed, and how many it observed first.
+        """Return, for each attempt with observations, how many records it observed, and how many were new then.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """
@@ -422,7 +422,7 @@ class RecordStore(SkippedCounts):
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
-        """Return the skipped documents and entries with the key `key`, with the address `url`, or of `attempts`.
+        """Return the skipped documents and entries with the key `key`, with the address `url`, or from `attempts`.
 
         An empty key or address is ignored. A document or entry that meets several conditions is returned several times.
         """

@@ -32,7 +32,7 @@ class SkippedCounts(SqliteStore):
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
         """Count the documents and entries that are still skipped, by reason.
 
-        For each address, only those count that were skipped in its last attempt with skips, and only if no later
+        For each address, only those that its last attempt with skips skipped are counted, and only if no later
         attempt observed a record at the address. For `ignored` see `count_skipped`.
         """
         with self._guarded():

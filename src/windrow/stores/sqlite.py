@@ -18,7 +18,7 @@ SIDECARS = ("-wal", "-shm", "-journal")
 
 
 DISK_FULL_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-"""SQLite's names of the errors that mean a full disk; SQLite counts the second one among the I/O errors."""
+"""SQLite's names for the errors that mean a full disk; SQLite counts the second one among the I/O errors."""
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def is_damaged(error: BaseException) -> bool:
 
 @contextmanager
 def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` if the block raises an error, so that a database that cannot be prepared does not stay open."""
+    """Call `close` if the block raises an error, so that a database that cannot be prepared is not left open."""
     try:
         yield
     except BaseException:
@@ -90,7 +90,7 @@ def open_or_read(
 
 
 _UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", *DISK_FULL_ERRORS)
-"""SQLite's names of the errors that mean that a database, or a file beside it, cannot be written."""
+"""SQLite's names for the errors that mean that a database, or a file beside it, cannot be written."""
 
 
 def is_unwritable(error: BaseException) -> bool:
@@ -208,9 +208,9 @@ _VALUE_TYPES = {"INT": "'integer'", "CHAR": "'text'", "TEXT": "'text'", "DOUBLE"
 
 
 def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield a message for each column of a table that has values of another type than it declares.
+    """Yield a message for each column of a table that has values of a type other than its declared one.
 
-    SQLite stores them all the same, but only another program than windrow can have written them.
+    SQLite stores such values, but only a program other than windrow can have written them.
     """
     columns_by_table: dict[str, dict[str, str]] = {}
     for table, column, declared in connection.execute(_COLUMNS_QUERY):

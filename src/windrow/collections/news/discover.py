@@ -95,7 +95,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page; request the site's lists or, if the page is itself a list, what it lists.
+    """Detect a site's kind from its front page; request its lists or, if the page is itself a list, what it lists.
 
     If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, it is
     refused, and feeds and sitemaps are requested at usual addresses.

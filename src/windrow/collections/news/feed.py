@@ -194,7 +194,7 @@ def _follow_section(
 
 
 def find_drift(earlier_count: int, thing: str) -> tuple[Finding, ...]:
-    """Return a finding for a list that names nothing now, but named `earlier_count` things, or more, before.
+    """Return a finding for a list that names nothing now, but named at least `earlier_count` things before.
 
     Return no finding if `earlier_count` is below 10, because a short list may become empty.
 

@@ -1,4 +1,4 @@
-"""Read articles of BLOX (TownNews) with a site's search. `learned` is what the ledger remembers about a source."""
+"""Read articles from the search of a BLOX (TownNews) site. `learned` is what the ledger remembers about a source."""
 
 from __future__ import annotations
 

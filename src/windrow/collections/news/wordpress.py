@@ -106,7 +106,7 @@ def _first_list(source: Source, listing: PostList) -> PostList:
 
 
 def _second_after(day: str) -> str:
-    """Return the first second after a day as ISO 8601, because `before` excludes its own time; empty without a day."""
+    """Return the first second after a day as ISO 8601, because `before` excludes the given time; "" without a day."""
     if not day:
         return ""
     next_day = min(date.fromisoformat(day), date.max - timedelta(days=1)) + timedelta(days=1)
@@ -244,7 +244,7 @@ def _finish_list(
 ) -> FollowResult:
     """Finish a list and remember the time up to which it was read.
 
-    If posts were removed meanwhile, begin it again instead, until it was begun _MAX_ROUNDS times.
+    If posts were removed meanwhile, begin it again instead, unless it was begun _MAX_ROUNDS times already.
     """
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")

@@ -60,7 +60,7 @@ def begin(source: Source, api: str) -> Request:
 
 
 def second_before(day: str) -> str:
-    """Return the last second before a day as ISO 8601, because `after` excludes its own time; empty without a day.
+    """Return the last second before a day as ISO 8601, because `after` excludes the given time; "" without a day.
 
     >>> second_before("2026-01-01"), second_before("")
     ('2025-12-31T23:59:59', '')
@@ -182,8 +182,8 @@ def learned_numbers(
 ) -> dict[str, list[int]]:
     """Return what to store in `learned` so that `existing` are known numbers and `missing` are not.
 
-    The result has, by key, the blocks of numbers that change. A block is stored as the differences of successive
-    numbers.
+    The result has, by key, the blocks of numbers that change. A block is stored as the differences between
+    successive numbers.
     """
     blocks: dict[str, set[int]] = {}
     existing, missing = set(existing), set(missing)

@@ -199,7 +199,7 @@ class TypedMirrors(LedgerQueries):
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
         """Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
 
-        These mirrors list the size of the fetched file, or no size. They were not compared since the file was fetched
-        and since the last other event of the mirror.
+        These mirrors list the size of the fetched file, or no size. No comparison has followed both the fetch of the
+        file and the last other event of the mirror.
         """
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

@@ -2,7 +2,7 @@
 
 A wrong folder may be configured. So only files with certain names are removed: the note `index.json`, which shows that
 a folder is an index of windrow, the manifest, and the files that Tantivy writes below `text`. A folder with other files
-and without the note is refused, and other files in the folder of an index stay.
+and without the note is refused, and other files in the folder of an index are left alone.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from windrow.stores.sqlite import close_on_failure
 
 WRITER_MEMORY = 128_000_000  # bytes that a writer collects before it writes a file of the index
 _ANALYSER_NAME = "folded"
-_MAX_ATTEMPTS = 3  # of opening: another process may remove a file of the index before the link to it is opened
+_MAX_ATTEMPTS = 3  # to open an index: another process may remove one of its files before the link to the file is opened
 
 
 class FullTextIndex:

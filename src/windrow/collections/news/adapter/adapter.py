@@ -30,7 +30,7 @@ from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.sqlite import store_errors
 
-_PAGE_SIZE = 500  # attempts that are read from the ledger at once
+_PAGE_SIZE = 500  # attempts that are read from the ledger at a time
 _ATTEMPTS_PER_QUERY = 400  # attempts whose statements are read with one query
 
 
@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address or, if it is not known, the article at another spelling; None if both are unknown."""
+        """Explain an address or, if it is not known, an article at another spelling of it, or return None."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation

@@ -256,7 +256,7 @@ def describe_refusal(followed: Followed) -> str:
 
 
 def _row_name(row: Any) -> str:
-    """Return a text that is the same for a row on several pages of a list: its ids and addresses, or else all of it.
+    """Return a text that identifies a row on any page of a list: its ids and addresses, or else the whole row.
 
     >>> _row_name({"uuid": "u", "url": "/a"}) == _row_name({"uuid": "u", "url": "/b"})
     False
