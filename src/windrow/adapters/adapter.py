@@ -140,9 +140,9 @@ class Export(NamedTuple):
     """One export of `windrow export`: its name, the names of its formats (`forms`), and the function that writes it.
 
     `write` writes everything in one of the formats, and returns the number of units, such as rows. `write_selected`
-    writes a selection of records, and returns the numbers of units that are written and that are not selected. It is
+    writes a selection of records, and returns the numbers of units that are written and that are not selected; it is
     None if the records have no times by which they could be selected. `count_left_out` returns how many records are
-    left out in a format, because they are not valid; it is None if none are.
+    left out of a format because they are not valid; it is None if there are none.
     """
 
     name: str
@@ -338,7 +338,7 @@ class Comparison(NamedTuple):
 
     `changes` has the changes of short texts (title, description, ...). `lines` has the changed lines of the long texts,
     each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
-    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page or
+    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside a page's main text. If the page or
     record was gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version
     has no text and, if it is of a page, has the name of the version before it.
     """

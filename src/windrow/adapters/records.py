@@ -69,7 +69,7 @@ class RecordAdapter(CountsUnrepaired):
     """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
-        """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
+        """Take a collection with the discovery `Requests`, `Captures` or both, and with one Settle step."""
         check_columns(collection.columns)
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))

@@ -39,7 +39,7 @@ class CountsSkipped(Protocol):
         """Count by reason the records that could not be read from the attempts of `facts` (first, last).
 
         Nothing is counted for `facts` if sessions report these records as left out. If `facts` is None, all attempts
-        count, but not at addresses whose later attempts could be read.
+        count, except at addresses whose later attempts could be read.
         """
 
 

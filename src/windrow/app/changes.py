@@ -103,7 +103,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
     """Count by reason the records that could not be read in the attempts within `facts` (first, last).
 
-    If `facts` is None, count those of all attempts, but not at addresses whose later attempts could be read. Records
+    If `facts` is None, count those of all attempts, except at addresses whose later attempts could be read. Records
     that sessions report as left out are only counted if `facts` is None.
     """
     counts: Counter[str] = Counter()

@@ -42,7 +42,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 
     If the ledger has values of wrong types, nothing else is checked, and a fault says so.
 
-    Raises Locked if a process holds the lease and a pending step, store or projection differs from the ledger, or a
+    Raises Locked if a process holds the lease while a pending step, store or projection differs from the ledger, or a
     takedown is unfinished. During a run, the projections may be a little behind the ledger.
     """
     checkup = Checkup(faults=check_values(ledger))
@@ -126,7 +126,7 @@ def take_down(
 ) -> list[TakedownResult]:
     """Take down the named targets and finish interrupted takedowns; return a result for each takedown.
 
-    Raise Locked if a run is under way. A tombstone with the reason stays, and the target is not requested again until
+    Raise Locked if a run is under way. A tombstone with the reason remains, and the target is not requested again until
     the takedown is lifted. If another process that reads a database prevents the erasure, all results contain this
     error, and the next call repeats the erasure. `adapters` (by collection) are by default those of all collections
     that have or had sources.
@@ -177,5 +177,5 @@ def _find_targets(
                 f"{name!r} cannot be taken down: no collection has it", hint=f"windrow why {shlex.quote(name)}"
             )
         targets += found_targets
-    targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # the first of each stays
+    targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # keeps the first of each
     return [*targets_by_key.values()][::-1]

@@ -1,7 +1,7 @@
 """A user's last look at the changes of a workspace: the number of the newest fact whose changes were listed.
 
 It is stored outside the workspace, in the user's own folder, so that each user has a last look, even a user who may not
-write in the workspace.
+write to the workspace.
 """
 
 from __future__ import annotations
@@ -67,5 +67,5 @@ def write_look(path: Path, fact: int) -> None:
     except OSError as error:
         raise WindrowError(
             f"the last look cannot be recorded in {path}: {error.strerror}; the next look lists these changes again",
-            hint="set XDG_STATE_HOME to a folder that you may write",
+            hint="set XDG_STATE_HOME to a folder that you may write to",
         ) from error

@@ -236,7 +236,7 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
     """Harvest each chosen collection; if the database of a collection cannot be reached, go on with the next one.
 
-    Raise StoreUnreachable at the end if the database of every chosen collection cannot be reached.
+    Raise StoreUnreachable at the end if no chosen collection has a database that can be reached.
     """
     unreachable: list[StoreUnreachable] = []
     for name, open_harvest in _harvests(config, arguments.names, spans):

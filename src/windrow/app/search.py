@@ -107,7 +107,7 @@ def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_e
     names = dict.fromkeys(str(leaf.value) for leaf in query_filters if leaf.key == "source")
     for name in names if is_empty else ():
         if name not in {source.name for source in workspace.sources}:
-            yield f"no source is called {name!r}"
+            yield f"source {name!r} is not declared"
 
 
 def count_facets(

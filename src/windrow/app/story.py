@@ -150,7 +150,7 @@ def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLooku
             return StoryAnswer(name, _source_story(ledger, name, collection_name, "", lookup.limit))
     if items := lookup.items_of_owner(name):
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
-    if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared, or no longer
+    if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared now, or never was
         return StoryAnswer(name, _source_story(ledger, name, undeclared, "", lookup.limit))
     raise WindrowError(f"{name!r} is not known{predict_outcome(workspace, name)}", hint="windrow status")
 

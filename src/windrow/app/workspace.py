@@ -133,7 +133,7 @@ class Windrow:
 
         if self.config.source(source) is None:
             names = ", ".join(configured.name for configured in self.config.sources) or "none"
-            raise UsageError(f"there is no source {source!r}; the sources are: {names}", hint="windrow config")
+            raise UsageError(f"source {source!r} is not declared; the sources are: {names}", hint="windrow config")
         try:
             is_new = trust(self.config.root, source, fingerprint)
         except ConfigError as error:
@@ -266,7 +266,7 @@ class Windrow:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int, *, limit: int | None = None) -> StoryAnswer:
-        """Return the history of an address, file, record, source or owner, or of the item or session with a number.
+        """Return the history of an address, file, record, source or owner, or of the item or session with this number.
 
         If several items may be meant, the answer lists them. At most `limit` (None: 50) items, refused entries and
         failed documents are listed, the latest ones. Raise WindrowError for an unknown name.
@@ -408,8 +408,8 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return how the results differ from the earlier ones, by collection with a store. Raise UsageError for an unknown
-        name.
+        Return how the results differ from the earlier ones, for each collection with a store. Raise UsageError for an
+        unknown name.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
@@ -456,7 +456,7 @@ class Windrow:
             return estimate_takedowns(self.config, ledger, _as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
-        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
+        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason remains.
 
         Interrupted takedowns are finished, too; if `names` is empty, nothing else is done.
         """

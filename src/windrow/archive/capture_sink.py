@@ -375,7 +375,7 @@ class CaptureSink:
             )
 
     def leave(self) -> None:
-        """End an interrupted transfer. The part file of a listed file stays for the next transfer of the file."""
+        """End an interrupted transfer. The part file of a listed file is kept for the next transfer of the file."""
         if self._part:
             if self._part_name:
                 self._part.close()
@@ -383,7 +383,7 @@ class CaptureSink:
                 self._part.drop()
 
     def drop(self) -> None:
-        """End the transfer and discard its bytes, also the bytes of earlier transfers."""
+        """End the transfer and discard its bytes, including those of earlier transfers."""
         if self._part:
             self._part.drop()
         self._memory.clear()

@@ -1,8 +1,8 @@
 """Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
 
 A file is repacked if it is ARC, or if it is Zstandard or has several records in a gzip member, since reading cannot
-begin at every record there. The name of the new file begins with the digest of the original. WARC records are not
-changed. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
+begin at every record of such a file. The name of the new file begins with the digest of the original. WARC records are
+not changed. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
 reported as in any other file.
 """
 
@@ -191,7 +191,7 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _skip_zeros(file: BinaryIO, packed: bytes) -> bytes:
-    """Skip zeros in `packed` and then in the file: tapes are filled with them. Return the bytes after them, or b""."""
+    """Skip zeros in `packed` and then in the file: tapes are padded with them. Return the bytes after them, or b""."""
     while not (packed := packed.lstrip(b"\0")) and (block := file.read(_BLOCK_SIZE)):
         packed = block
     return packed

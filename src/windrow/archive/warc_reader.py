@@ -51,7 +51,7 @@ _MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
 _RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-# After so many bytes of broken records, a file is not read further: the first, plus the second times the file's size.
+# A file is not read further after this many bytes of broken records: the first, plus the second times the file's size.
 _MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
 
@@ -227,7 +227,7 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
     """Yield the records of a file from the offset `start` on, which must be 0 or the `next` of a record.
 
     A broken part of the file, or a record whose payload has more than `limits.transfer_size` bytes, is yielded with a
-    reason. `digests` of each other record has the digest by each of `algorithms`; STATED adds one only if the record
+    reason. `digests` of any other record has a digest for each of `algorithms`; STATED adds one only if the record
     states a digest that can be computed and is not SHA-256. Raises ArchiveError if the file cannot be read, or is not
     WARC, ARC, gzip or empty.
     """
@@ -291,7 +291,7 @@ _cached_forms: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the l
 
 
 def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
-    """Return the form of a file. The form of the last file is cached, since its records are mostly read in a row."""
+    """Return the form of a file. The form of the last file is cached, since records are usually read one by one."""
     identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if not _cached_forms or _cached_forms[0][0] != identity:
         _cached_forms[:] = [(identity, _detect_records_form(file))]

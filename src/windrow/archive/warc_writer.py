@@ -68,7 +68,7 @@ class WarcWriter:
     """
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write files in `folder`. When a file has `rotate` bytes or more, the next record begins another file.
+        """Prepare to write files in `folder`. When a file has `rotate` bytes or more, the next record begins a new one.
 
         `info` has the fields of the warcinfo record with which each file begins.
         """

@@ -135,7 +135,7 @@ class WholeListing(NamedTuple):
 
 
 class DocumentPart(NamedTuple):
-    """A part of the step's document that is sent unchanged: `length` bytes from `offset` on (-1: all to the end).
+    """A part of the step's document that is sent unchanged: `length` bytes from `offset` on (-1: to the end).
 
     It is read from the archive while it is sent. `DocumentPart(*offering.part)` is the part of an offer.
     """
@@ -158,7 +158,7 @@ class Ask(NamedTuple):
 
     When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`. If it
     then needs further answers, it must return the answered requests again with the new ones; it fails if it returns
-    only answered requests. Observations that it returned together with requests are valid until they are answered,
+    only answered requests. Observations that it returned together with requests are valid until these are answered,
     unless the attempt already has observations. `path` is joined with the service's address. The request has a `body`
     or the fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is
     then 206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared

@@ -108,9 +108,9 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures are that a source takes from others; empty `Inputs` if it takes none.
+        """Return the places from which a source takes captures of others; empty `Inputs` if it takes none.
 
-        Raises ConfigError if a setting of the source for them is not valid.
+        Raises ConfigError if a setting for them is not valid.
         """
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 

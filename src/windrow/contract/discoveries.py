@@ -115,7 +115,7 @@ class Listing:
     """Find documents by listing the folders of a source.
 
     A listed file becomes an item of `kind`, which waits for its transfer or is refused, as its offer says. Folders are
-    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries of which
+    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries for which
     `plan` makes no offer are counted as left out.
     """
 
@@ -201,11 +201,11 @@ class RemoteFolder(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Where the captures are that a source takes from others.
+    """The places from which a source takes captures of others.
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
     files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
-    these files are read. Records of files that are not there are requested from `remote` folders, by byte range.
+    these files are read. Records of files that are missing are requested from `remote` folders, by byte range.
     """
 
     kept: tuple[str, ...] = ()

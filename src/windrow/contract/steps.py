@@ -130,7 +130,7 @@ class Undecided(Protocol):
         """A dict from question (`StoreLookUp.question`) to the keys to look up."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why it is not published, or None to publish it. `known` has the keys of `asks` that the store has."""
+        """Return why the document is not published, or None if it is. `known` has the keys of `asks` in the store."""
 
 
 @dataclass(frozen=True, slots=True)

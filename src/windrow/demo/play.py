@@ -63,7 +63,7 @@ class DemoResult(NamedTuple):
 
 
 def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
-    """Play the demo in a folder that is new or empty, or has an earlier demo.
+    """Play the demo in a folder that is new or empty, or contains an earlier demo.
 
     `run(collection, again)` harvests a collection of the workspace in that folder and returns the exit code; with
     `again`, addresses that are not due yet are harvested, too. `say` prints a line for the user.

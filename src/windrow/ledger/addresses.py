@@ -31,7 +31,7 @@ class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
+        """Return at most `limit` addresses of a host that are due at the time `until` or before, in order of due time.
 
         Addresses that were never requested come first. Of these, only those with an order number below `below` are
         returned.
@@ -103,7 +103,7 @@ class AddressWriter:
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
         """Make addresses due earlier if their hints are later than their last attempts.
 
-        Each is then due at the latest `min_pause` seconds after its last attempt.
+        Each is then due no later than `min_pause` seconds after its last attempt.
         """
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
@@ -112,7 +112,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make those addresses of hosts due next that were requested before, except those that are never due.
+        """Of the addresses of hosts, make all that were requested before due next, except those that are never due.
 
         Addresses that were never requested still come first. Return how many addresses were changed.
         """

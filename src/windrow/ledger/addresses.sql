@@ -187,7 +187,7 @@ AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
--- Make addresses of a host that are due later due now, but after those that were never requested.
+-- Make a host's addresses that are due later due now; those that were never requested still come first.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at

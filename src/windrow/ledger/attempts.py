@@ -11,7 +11,7 @@ from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.model import Attempt, KeptResponse, RecordedAttempt
 
-_PAGE_SIZE = 256  # the number of attempts that are read at once
+_PAGE_SIZE = 256  # the number of attempts that are read at a time
 
 
 class AttemptQueries(TypedAttempts):

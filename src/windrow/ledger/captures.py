@@ -97,7 +97,7 @@ class ImportWriter:
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
-        """Record that the revisit at an offset waits for bytes with the digest `spelled`, which are not imported."""
+        """Record that the revisit at an offset waits until bytes with the digest `spelled` are imported."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
     def remove_waiting_revisit(self, intake: int, offset: int) -> None:

@@ -35,7 +35,7 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
 -- Yield the captures that were recorded from the beginning of a session to that of the next one.
--- Responses 304 of addresses, bytes that are not archived, and captures of other collections are left out.
+-- 304 responses of addresses, bytes that are not archived, and captures of other collections are left out.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
 FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
@@ -176,7 +176,7 @@ SELECT coalesce((SELECT line FROM capture_failed
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return at most `limit` index lines whose record could not be read, and that are about a digest.
+-- Return at most `limit` index lines whose record could not be read, and that refer to a digest.
 -- The digest is in the line, or in the message of the failure.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))

@@ -142,7 +142,7 @@ class LedgerDatabase:
             return [*find_wrong_values(self.connection)]
 
     def overwrite_what_is_deleted(self) -> None:
-        """From now on, let SQLite overwrite data that is deleted or changed with zeros."""
+        """From now on, let SQLite overwrite deleted and replaced data with zeros."""
         with self.guarded():
             self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
@@ -152,7 +152,7 @@ class LedgerDatabase:
             return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
-        """Copy the database to the file `path`, which is replaced, and run these statements in the copy."""
+        """Copy the database to the file `path`, which is replaced, and run `queries_to_run` (names) in the copy."""
         path.unlink(missing_ok=True)
         with self.guarded(), closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)

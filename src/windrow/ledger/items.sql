@@ -230,7 +230,7 @@ SELECT i.collection, i.kind AS "kind: str", p.step AS "step: str | None", p.stat
        count(*) AS "number: int" FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- name: item_waits
--- Make an item wait for a step, or fail at it. If no attempt is given, the attempt of its row stays.
+-- Make an item wait for a step, or fail at it. If no attempt is given, the attempt in its row is kept.
 INSERT INTO pending_step SELECT ?1, i.collection, ?2, ?3, i.rank, coalesce(?4, nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?5, ?6 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET step = excluded.step, status = excluded.status, reason = excluded.reason,
@@ -250,13 +250,13 @@ ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = e
 DELETE FROM reading;
 
 -- name: forget_starts
--- Delete in such a copy the facts that steps began.
+-- In such a copy, delete the starts of steps.
 DELETE FROM step_start;
 
 -- name: forget_pending
--- Delete in such a copy the pending steps, except those of files that an operator cancelled.
+-- In such a copy, delete the pending steps, except those of files that an operator cancelled.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- Delete in such a copy the members.
+-- In such a copy, delete the members.
 DELETE FROM member;

@@ -19,7 +19,7 @@ LEASE_LENGTH = timedelta(seconds=60)
 
 
 def name_this_process() -> str:
-    """Return a name of this process, from which `is_certainly_dead` can tell on this machine whether it has ended.
+    """Return a name for this process, from which `is_certainly_dead` can tell on this machine whether it has ended.
 
     It consists of machine, boot, process number and start time.
     """

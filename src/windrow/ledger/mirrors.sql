@@ -90,7 +90,7 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
     WHERE k.source = o.source AND k.listed_file = o.listed_file) WHERE o.present <> (l.event <> 'gone');
 
 -- row: ListedChange
--- An event of a file at a source, with the file's key. `before` is the size in the file's event before, there.
+-- An event of a file at a source, with the file's key. `before` is the size in the file's previous event there.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
 -- Yield the events of a collection's files at sources between two facts, in order, except comparisons.

@@ -86,7 +86,7 @@ class RequestWriter:
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
         """Record that the bytes of answers are deleted, so that later answers are not compared with them.
 
-        The attempts stay.
+        The attempts are kept.
         """
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])

@@ -152,7 +152,7 @@ SELECT v.seq AS attempt, v.address AS "address: int", v.host, v.warc FROM attemp
 WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = :collection;
 
 -- name: answer_bytes_dropped
--- Record that the bytes of an answer are deleted. The attempt stays as a fact.
+-- Record that the bytes of an answer are deleted. The attempt remains as a fact.
 UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq = ?;
 
 -- name: answer_without_bytes

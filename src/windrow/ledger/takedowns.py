@@ -83,7 +83,7 @@ class TakedownWriter:
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
         """Delete what the attempts of a takedown led to, and clear their outcomes.
 
-        The outcomes of `attempts_to_keep` stay. If `host` is not 0, the stored requests of its addresses are deleted.
+        The outcomes of `attempts_to_keep` remain. If `host` is not 0, the stored requests of its addresses are deleted.
         """
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)

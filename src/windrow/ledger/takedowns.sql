@@ -1,6 +1,6 @@
 -- Queries and changes for takedowns. A target is an address, or all addresses of a host. Both are given by numbers, and
--- `host` is 0 for an address. An attempt stays as a fact, but its results are deleted. Facts are overwritten only here,
--- and when the bytes of an answer that is not archived are deleted.
+-- `host` is 0 for an address. An attempt remains as a fact, but its results are deleted. Facts are overwritten only
+-- here, and when the bytes of an answer that is not archived are deleted.
 
 -- row: TombstoneRow
 -- A takedown of a target: when, by which process and why it was ordered.

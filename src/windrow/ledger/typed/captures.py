@@ -145,7 +145,7 @@ class TypedCaptures(LedgerQueries):
     def of_session(self, session: int) -> Iterator[CaptureRow]:
         """Yield the captures that were recorded from the beginning of a session to that of the next one.
 
-        Responses 304 of addresses, bytes that are not archived, and captures of other collections are left out.
+        304 responses of addresses, bytes that are not archived, and captures of other collections are left out.
         """
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
@@ -223,7 +223,7 @@ class TypedCaptures(LedgerQueries):
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return at most `limit` index lines whose record could not be read, and that are about a digest.
+        """Return at most `limit` index lines whose record could not be read, and that refer to a digest.
 
         The digest is in the line, or in the message of the failure.
         """

@@ -80,7 +80,7 @@ class InconsistentMirror(NamedTuple):
 
 
 class ListedChange(NamedTuple):
-    """An event of a file at a source, with the file's key. `before` is the size in the file's event before, there."""
+    """An event of a file at a source, with the file's key. `before` is the size in the file's previous event there."""
 
     at: datetime
     source: str
