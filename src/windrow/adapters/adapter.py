@@ -400,7 +400,7 @@ class Forgets(Protocol):
     """Can remove all data of a taken-down target from its stores."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a search index is in a folder with other files. Then nothing can be taken down."""
+        """Raise ConfigError if a search index is in a folder with other files, so that nothing can be taken down."""
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
         """Return the targets with this name. The result is empty if the name is not known."""

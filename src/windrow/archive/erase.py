@@ -74,7 +74,7 @@ def target_address(fields: Mapping[str, str]) -> str:
 
 
 def _unlink_copy(path: Path) -> None:
-    """Replace a file by a copy, so that its other hard links keep the old bytes."""
+    """Replace a file with a copy, so that its other hard links keep the old bytes."""
     copy = path.with_name(f".{path.name}.part")
     shutil.copyfile(path, copy)
     with copy.open("rb") as file:

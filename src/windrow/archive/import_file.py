@@ -95,7 +95,7 @@ def convert_arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
 
 
 def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Inflate a gzip member that was checked to be complete."""
+    """Inflate a gzip member that is known to be complete."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
         piece = stream.decompress(block, _BLOCK_SIZE)
@@ -242,7 +242,7 @@ def check_free_space(folder: Path, size: int, free_space: int) -> None:
 
 
 IMPORTED_FOLDER = "foreign"
-"""The folder of the archive for imported files, whose names begin with their digests, so each is stored once."""
+"""The folder in the archive for imported files, whose names begin with their digests, so each is stored once."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 """Matches the temporary names of a file that is being imported, of its decompressed bytes and its repacked form."""

@@ -65,7 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses or entries that a rule or cap left out. `example` is one, or the answer's address."""
+    """The number of addresses or entries that a rule or cap left out. `example` is one, or the address of the answer."""
 
     reason: Reason
     rule: str

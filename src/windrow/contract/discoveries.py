@@ -177,8 +177,8 @@ def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of 
 class Requests:
     """Find documents by requests: the first requests, and the requests that each answer leads to.
 
-    `begin` is called when a run begins. `follow` is called in the pool for the answers of a source, in the order in
-    which they arrived, except those that failed and redirects that are followed. Both are pure. Their second argument
+    `begin` is called when a run begins. `follow` is called in the pool for the answers of a source, except failed ones
+    and redirects that are followed, in the order in which they arrived. Both are pure. Their second argument
     is what was learned about the source (`FollowResult.learned`). `origins` returns further origins that may be
     requested, such as `https://static.example.org`.
     """

@@ -98,7 +98,7 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due, unless it is taken down or was requested after the fact `session`.
+        """Make an address due, unless it is taken down or was requested since the session `session` began.
 
         Without the second condition, pages that link in a circle would be requested without end.
         """

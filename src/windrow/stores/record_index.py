@@ -1,8 +1,8 @@
 """The search index of a store of records, in a folder beside the store's file.
 
-The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
-committed. So an old index can be updated. An index that is missing, damaged or of another file or version is built
-again.
+The store lists changed records in the transaction that changes them, and stores the stamps of indexed records after
+each commit of the index. So an old index can be updated. An index that is missing, damaged or of another file or
+version is built again.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps are not in `known_stamps`; remove gone ones; return new stamps and gone ids."""
+        """Index records whose stamps differ from `known_stamps`; remove gone ones; return new stamps and gone ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)

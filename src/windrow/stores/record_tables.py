@@ -84,9 +84,9 @@ def set_names(
 ) -> set[int]:
     """Assign `names` to a record; return the ids of other records that had one of them, and are gone now.
 
-    If the latest observation of the record is by the same source and has a value, a name that another record has
-    belongs to two things: it stays with the other record, which is not gone, and no id is returned. The same holds if a
-    later attempt observed a value of the other record.
+    If the latest observation of the record is from the source of `entry` and has a value, a name that another record
+    has belongs to two things: it remains with the other record, which is not gone, and no id is returned. The same
+    holds if a later attempt observed a value of the other record.
     """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"

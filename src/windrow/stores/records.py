@@ -70,7 +70,7 @@ _CHUNK_SIZE = 400  # attempts per query
 
 
 class AttemptStatement(NamedTuple):
-    """What an attempt recorded of a key. `json` is the record, or empty if the record is gone or was skipped.
+    """What an attempt recorded about a key. `json` is the record, or empty if the record is gone or was skipped.
 
     `reason` is why it was skipped, or None; `source` is empty then. `aside` is JSON beside the record, or empty.
     """
@@ -92,7 +92,7 @@ class RecordStore(SkippedCounts):
         """Open the file, and create missing tables if it may be written; searches filter records by `columns`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._columns = columns
-        self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
+        self._writing_session, self._last_earlier_attempt = 0, 0  # the session that writes, and the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
@@ -159,7 +159,7 @@ class RecordStore(SkippedCounts):
             run("DELETE FROM waiting WHERE attempt = ?", (entry.attempt,))
             run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(pending_asks)))
             if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
-                return set()  # they stay valid until the services have answered
+                return set()  # they remain valid until the services have answered
             observations = [
                 observation._replace(key=replace_lone_surrogates(observation.key))
                 for observation in entry.results

@@ -57,7 +57,7 @@ ZONE = ValueKind("time zone", _read_zone)
 SOURCE = (
     *ASKED,
     *CAPTURED,
-    Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: windrow detects it at its `url`"),
+    Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: detected from the page at `url`"),
     Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
     Setting("overlap", DURATION, "48h", "how far requests for new posts reach back before the last run"),
     Setting("full_listing_every", DURATION, "1d", "WordPress: time between two listings of all posts; 0: in each run"),

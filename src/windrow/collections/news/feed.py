@@ -112,7 +112,7 @@ def texts_in(nested: Any) -> list[str]:
 
 
 LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
-_MAX_REMEMBERED = 1_000  # newest articles of a list; changes and removals are noticed only of these
+_MAX_REMEMBERED = 1_000  # newest articles of a list; only their changes and removals are noticed
 _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has times of change by address
 _MIN_USUAL = 10  # a list that named this many things is not expected to be empty later
 _MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short

@@ -244,7 +244,7 @@ def _finish_list(
 ) -> FollowResult:
     """Finish a list and remember the time up to which it was read.
 
-    If posts were removed meanwhile, begin it again instead, unless it was begun _MAX_ROUNDS times already.
+    If posts were removed meanwhile, begin it again instead, unless it has been begun _MAX_ROUNDS times already.
     """
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
@@ -260,7 +260,7 @@ def _finish_list(
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the time up to which a window was read, as ISO 8601. `began` is the request time of its first page.
+    """Return the time up to which a window was read, as ISO 8601. `began` is when its first page was requested.
 
     The time is late enough for the next window to start later than this one. Otherwise both would have the same
     address, and each address is requested once.
@@ -302,7 +302,7 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
         return any(isinstance(post.get("id"), int) and post["id"] <= highest_known for post in posts)
     column = "modified_gmt" if listing.mode == "modified" else "date_gmt"
     times = [str(post.get(column) or post.get(column[:-4]) or "") for post in posts]
-    # A post without a time in UTC has one in the zone of the site, so a day is allowed.
+    # A post without a time in UTC has one in the zone of the site, so a difference of a day is allowed.
     earliest = (datetime.fromisoformat(listing.start) - timedelta(days=1)).isoformat()
     return bool(times) and all(time < earliest for time in times)
 

@@ -55,7 +55,7 @@ class FullTextIndex:
     """
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
-        """Open the index. If `fresh` is true, replace it by an empty index.
+        """Open the index. If `fresh` is true, replace it with an empty index.
 
         `version` is the version of the documents. Raises IndexDamaged if the folder does not contain an undamaged index
         of this version, StoreError if the index cannot be read, and ConfigError if `refuse_foreign` does.
@@ -220,7 +220,7 @@ class FullTextIndex:
     ) -> tuple[int, list[dict[str, int]]]:
         """Return how many documents match a clause, and how many of them have each facet value.
 
-        The list has a dict from mark to count for each of `fields`, and last a dict from year to count for
+        The list has a dict from mark to count for each of `fields`, then a dict from year to count for
         `time_field`, whose times are in UNIX seconds. Years outside `FACET_YEARS` are counted as `other`, and so are
         marks after the `MAX_FACET_VALUES` most frequent ones.
         """
@@ -282,7 +282,7 @@ class FullTextIndex:
 
 
 MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
-"""The maximum number of languages in which forms of a word are searched. The most frequent ones are used."""
+"""The maximum number of languages in which forms of a word are looked up. The most frequent ones are used."""
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
@@ -330,7 +330,7 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder, or replace it by an empty one; raise StoreError if it opens only through links."""
+    """Open the index in a folder, or replace it with an empty one; raise StoreError if it opens only through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:

@@ -86,7 +86,7 @@ class NewsAdapter(RecordAdapter):
             yield from _check_file(path, name)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the valid articles (for "atom" the newest), or for "warc" all kept responses; return how many."""
+        """Write all valid articles, or the newest for "atom", or all kept responses for "warc"; return how many."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)

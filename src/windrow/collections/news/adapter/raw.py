@@ -48,7 +48,7 @@ class _Domain:
         self.file_end = b""  # what follows the last row in a file of several responses
         self.total: int | None = None  # number of articles according to the site, or None if it does not say
         self.error = ""  # the first error
-        self.is_blocked = False  # whether the site returned a page against bots in place of a list
+        self.is_blocked = False  # whether the site returned an anti-bot page instead of a list
         self.is_ended = False  # whether a list was read to its end
         self.first_response = b""  # the body of the first JSON response, until the second one
 
