@@ -101,7 +101,7 @@ def add_source(root: Path, new: NewSource) -> Path:
 
     Raise UsageError if the source exists already, if its name or address is not allowed, or if the configuration would
     not be valid with it. Raise ConfigError if the configuration is not valid without it, or if the file cannot be
-    written. After an error, there is no new file.
+    written. After an error, no new file is left.
     """
     collection, preset = _find_preset(new)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
@@ -172,7 +172,7 @@ _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
 """The suffix of the templates' files. It keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
-"""The word in the paths of the templates' files that is replaced by the collection's name."""
+"""The word that is replaced by the collection's name in the paths of the templates' files."""
 
 
 class NewCollection(NamedTuple):
@@ -256,7 +256,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each `.txt` file below a folder. Paths are relative, after `prefix` and without `.txt`."""
+    """Return (path, text) for each `.txt` file below a folder; `path` is `prefix` and the relative path without `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

@@ -79,9 +79,9 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:
     """Check the files of a folder by a collection's standard.
 
-    Return the collection, and an iterator of each fault and of each file's size in bytes. `arguments` are a collection
+    Return the collection, and an iterator over the faults and the sizes of files in bytes. `arguments` are a collection
     and a folder. The collection may be omitted if only one installed collection can check a folder. Raise UsageError if
-    the arguments are not valid, or if the folder has no file of the collection's form.
+    the arguments are not valid, or if no file in the folder has a path that the collection's standard describes.
     """
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])

@@ -115,7 +115,7 @@ def _with_csv(export: Export) -> Export:
     )
 
 
-_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # or its beginning
+_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # a time or its beginning
 
 
 class ExportCounts(NamedTuple):

@@ -75,7 +75,7 @@ def phase_span(collection: Collection, first: str = "", last: str = "") -> Phase
 
 
 def order_collections(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return names of collections in the order of a run: a collection runs after those whose captures it reads."""
+    """Return the names of collections in the order of a run: a collection runs after those whose captures it reads."""
     inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:

@@ -163,7 +163,7 @@ def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int,
 
 
 def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, MergeScore | None]]:
-    """Yield each result with its score: the highest score first, but the results of a collection in its own order."""
+    """Yield each result with its score, the highest score first; the results of one collection keep their order."""
     frequency: dict[str, int] = {}  # by word, the number of documents that have it
     for answer in answers:
         for word, count in answer.frequency.items():

@@ -156,7 +156,7 @@ def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
 
 
 def running_process(ledger: Ledger) -> str:
-    """Return the holder of the lease; empty if there is no lease, or it has expired or its process is dead."""
+    """Return the holder of the lease; empty if there is no lease, if it has expired, or if its process is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
 

@@ -109,7 +109,7 @@ def answer_why(workspace: Workspace, ledger: Ledger, name: str, limit: int) -> S
 
 
 def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
-    """Replace the sessions of events, which are numbers of facts, by the numbers that users see: 1, 2, 3."""
+    """Replace the sessions of events, which are numbers of facts, with the numbers that users see: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := answer.story:
         events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)

@@ -48,7 +48,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with a zone, which is UTC if the day has none. None stays None.
+    """Return a day as a time with a zone, which is UTC if the day has none. None is returned unchanged.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -127,7 +127,7 @@ class Windrow:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
         `fingerprint` is as ssh prints it (`SHA256:...`), or a public key. Raise UsageError if `fingerprint` is not
-        valid or `source` is not known.
+        valid or `source` is not declared.
         """
         from windrow.config import trust
 
@@ -304,7 +304,7 @@ class Windrow:
     def unseen_changes(self, *, source: str = "", kind: str = "", lines: bool = False) -> Iterator[list[SourceChange]]:
         """Yield to a `with` block the changes of the sessions that ended since this user's last look, in order of time.
 
-        They count as seen if the block ends without an error. For each `source` and `kind`, each user has a last look.
+        They count as seen if the block ends without an error. Each user has a last look for each `source` and `kind`.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order

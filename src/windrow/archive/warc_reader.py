@@ -199,7 +199,7 @@ class _GzipSource:
 
 
 class WarcForm(NamedTuple):
-    """The form of a file: whether it is ARC, and whether it must be repacked to be read from any record on."""
+    """The form of a file: whether it is ARC, and whether it must be repacked so that reading can begin at any record."""
 
     arc: bool  # False for a Zstandard file, whose content is not looked at
     must_repack: bool
@@ -208,7 +208,7 @@ class WarcForm(NamedTuple):
 def detect_form(path: Path) -> WarcForm:
     """Determine the form of a file from its first records.
 
-    A file that is empty, or gzip and not ARC, is taken for WARC. Raises ArchiveError if the file cannot be read, or is
+    A file that is empty, or gzip and not ARC, is treated as WARC. Raises ArchiveError if the file cannot be read, or is
     not WARC, ARC, gzip or Zstandard.
     """
     try:

@@ -65,7 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses or entries that a rule or cap left out. `example` is one, or the address of the answer."""
+    """The number of addresses or entries that a rule or cap left out. `example` is one of them, or the answer's URL."""
 
     reason: Reason
     rule: str

@@ -92,7 +92,7 @@ class RecordStore(SkippedCounts):
         """Open the file, and create missing tables if it may be written; searches filter records by `columns`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._columns = columns
-        self._writing_session, self._last_earlier_attempt = 0, 0  # the session that writes, and the last attempt before it
+        self._writing_session, self._last_earlier_attempt = 0, 0  # the writing session, and the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
