@@ -181,8 +181,8 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     If `since` is given, changes from this time on that the session before `facts` wrote are listed too. A session may
-    also write what an earlier session received but did not write because it was stopped. If `lines`, each changed text
-    has its changed lines.
+    also write what an earlier session received but did not write because it was stopped. If `lines`, the changed
+    lines of each changed text are included.
     """
 
     since: datetime | None = None
@@ -209,7 +209,7 @@ class Adapter(Protocol):
         """Yield the faults of the collection's stores and projection, such as differences from the ledger."""
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Read the kept captures again with the present readers. Return None if there is no store to rebuild."""
+        """Read the kept captures again with the current readers. Return None if there is no store to rebuild."""
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Fetch one address or file, read it as the collection does, and yield the results. Nothing is stored."""
@@ -280,7 +280,7 @@ class CountsOutcomes(Protocol):
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Return the corrected numbers of the attempts of `facts` (first, last) by outcome.
+        """Return the corrected numbers of the attempts in `facts` (first, last) by outcome.
 
         `counted` are the numbers to correct, which were counted by `Crawl.outcome`.
         """
@@ -374,14 +374,14 @@ class Searches(Protocol):
     """Can search its records."""
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Return at most `limit` results from `offset` on, with remarks if `explain`. Any text is a valid query."""
+        """Return at most `limit` results from `offset` on, with remarks if `explain` is true. Any text is valid."""
 
 
 class CountsFacets(Protocol):
     """Can count the documents that its search finds."""
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the documents that a query finds, in all and for each value of a facet. Any text is a valid query."""
+        """Count the documents that a query finds, in total and for each value of a facet. Any text is a valid query."""
 
 
 class ChecksTree(Protocol):

@@ -137,9 +137,9 @@ def count_changes(
     *,
     by_attempt: bool = False,
 ) -> dict[str, Counter[str]]:
-    """Count, by source and kind, the changes of records that the sessions of `facts` (first, last) wrote.
+    """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote.
 
-    Kinds are new, changed and gone. If `by_attempt`, the changes that the attempts of `facts` observed are counted,
+    Kinds are new, changed and gone. If `by_attempt`, the changes that the attempts in `facts` observed are counted,
     whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}

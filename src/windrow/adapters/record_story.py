@@ -96,7 +96,7 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain a collection's origins at a host; return None if there are none. `name` may have scheme and port."""
+    """Explain a collection's origins at a host; return None if there are none. `name` may have a scheme and port."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):

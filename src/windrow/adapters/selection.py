@@ -36,7 +36,7 @@ class CountsSkipped(Protocol):
     """Can count the records that it could not read."""
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read from the attempts of `facts` (first, last).
+        """Count by reason the records that could not be read from the attempts in `facts` (first, last).
 
         Nothing is counted for `facts` if sessions report these records as left out. If `facts` is None, all attempts
         count, except at addresses whose later attempts could be read.

@@ -284,7 +284,7 @@ class Windrow:
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all. With `lines`, each change of a text has its changed lines.
+        all. With `lines`, each change includes the changed lines of its texts.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window

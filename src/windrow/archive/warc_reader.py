@@ -199,7 +199,7 @@ class _GzipSource:
 
 
 class WarcForm(NamedTuple):
-    """The form of a file: whether it is ARC, and whether it must be repacked so that reading can begin at any record."""
+    """The form of a file: whether it is ARC, and whether it must be repacked before reading can begin at any record."""
 
     arc: bool  # False for a Zstandard file, whose content is not looked at
     must_repack: bool

@@ -223,8 +223,8 @@ class PendingAsk(NamedTuple):
 class Observation(NamedTuple):
     """The record of one thing in a document: a JSON value, or None if the thing is gone.
 
-    `text` is indexed for search. `at` is the time that the source states, or None for the time of the fetch. `aside` is
-    stored with a new value, such as the markup from which the value was read, but a change of `aside` alone does not
+    `text` is indexed for search. `at` is the time that the source states, or None for the time of the fetch. `aside`,
+    such as the markup from which the value was read, is stored with a new value, but a change of `aside` alone does not
     make a new version. `names` are other names of the thing, such as its number in the source's system. An observation
     that the thing is gone may use one of them if the key is not known any more; unknown names are ignored. If the key
     of a thing changes, the thing is gone under the old key.

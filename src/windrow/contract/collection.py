@@ -26,8 +26,9 @@ class Collection:
 
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
     Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
-    fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
-    and stores; it is imported when used. `columns` are the fields of its records by which searches can filter.
+    fetching. `adapter` names, as `module:name`, the object that connects the collection with a workspace's
+    configuration and stores; it is imported when used. `columns` are the fields of its records by which searches can
+    filter.
     """
 
     name: str

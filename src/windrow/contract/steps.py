@@ -87,12 +87,12 @@ class Read(ItemStep):
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
-    by: Callable[[Item], str] | None = None  # returns a text of all else that the result depends on
+    by: Callable[[Item], str] | None = None  # returns a text with everything else that the result depends on
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Read):
-    """Validate a document in the pool. The findings have line and column."""
+    """Validate a document in the pool. The findings have a line and a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Undecided(Protocol):
         """A dict from question (`StoreLookUp.question`) to the keys to look up."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why the document is not published, or None if it is. `known` has the keys of `asks` in the store."""
+        """Return why the document is not published, or None to publish it. `known` has the `asks` keys in the store."""
 
 
 @dataclass(frozen=True, slots=True)

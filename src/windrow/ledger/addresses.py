@@ -24,7 +24,7 @@ ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
 
 ELSEWHERE = -1
-"""The `interval` of addresses that are not requested, and known only from captures of others, as in WARC files."""
+"""The `interval` of addresses that are not requested, and known only from captures of others, such as WARC files."""
 
 
 class AddressQueries(TypedAddresses):

@@ -186,7 +186,7 @@ ORDER BY f.attempt LIMIT :limit;
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
--- Return the latest response that another collection kept from an address after the number `since`, or None.
+-- Return the latest response that another collection kept from an address, numbered above `since`, or None.
 -- If `since` is the number of a session, a collection can use the response that another one got in this session.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
@@ -194,7 +194,7 @@ AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
 -- def newest_rules(origin: str, since: int, collection: str) -> RecordedAttempt | None
--- Return the latest robots.txt of an origin that another collection fetched after the number `since`, or None.
+-- Return the latest robots.txt of an origin that another collection fetched, numbered above `since`, or None.
 -- A kept response with status 4xx counts too.
 SELECT {recorded}
 FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session

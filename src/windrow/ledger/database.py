@@ -91,17 +91,17 @@ class LedgerDatabase:
                 self.connection.executescript(script)
 
     def rows(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> list[_RowValue]:
-        """Run a query and return `make(row)` of each row."""
+        """Run a query and return `make(row)` for each row."""
         with self.guarded(name):
             return [*map(make, self.connection.execute(queries()[name], values))]
 
     def stream(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> Iterator[_RowValue]:
-        """Run a query and yield `make(row)` of each row as it is read."""
+        """Run a query and yield `make(row)` for each row as it is read."""
         with self.guarded(name):
             yield from map(make, self.connection.execute(queries()[name], values))
 
     def first(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> _RowValue | None:
-        """Run a query and return `make(row)` of the first row, or None if it returns no row."""
+        """Run a query and return `make(row)` for the first row, or None if there are no rows."""
         with self.guarded(name):
             row = self.connection.execute(queries()[name], values).fetchone()
             return None if row is None else make(row)
@@ -112,7 +112,7 @@ class LedgerDatabase:
             return [row[0] for row in self.connection.execute(queries()[name], values)]
 
     def value(self, name: str, *values: Any) -> Any:
-        """Run a query and return the first value of its first row, or None if it returns no row."""
+        """Run a query and return the first value of its first row, or None if there are no rows."""
         with self.guarded():
             row = self.connection.execute(queries()[name], values).fetchone()
         return None if row is None else row[0]

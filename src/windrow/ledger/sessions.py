@@ -30,7 +30,7 @@ class RuleCount(NamedTuple):
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
         """
-        example = "%20".join(self.example[:500].split())  # a name of a file may have spaces, at which `read` ends it
+        example = "%20".join(self.example[:500].split())  # a file name may have spaces, at which `read` would end it
         return f"{self.addresses} left out, such as {example}: {self.rule}"
 
     @classmethod

@@ -230,14 +230,14 @@ class TypedCaptures(LedgerQueries):
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest response that another collection kept from an address after the number `since`, or None.
+        """Return the latest response that another collection kept from an address, numbered above `since`, or None.
 
         If `since` is the number of a session, a collection can use the response that another one got in this session.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 
     def newest_rules(self, origin: str, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest robots.txt of an origin that another collection fetched after the number `since`, or None.
+        """Return the latest robots.txt of an origin that another collection fetched, numbered above `since`, or None.
 
         A kept response with status 4xx counts too.
         """
