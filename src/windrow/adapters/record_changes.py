@@ -152,7 +152,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    The third number is the greater of two counts: the versions that only the old store has, and that only the new has.
+    The third number is the larger of two counts: versions only in the old store, and versions only in the new one.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (

@@ -413,7 +413,7 @@ class RecordAdapter(CountsUnrepaired):
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets that `name` refers to: a record's addresses, an address, or a source's or host's origins."""
+        """Yield the targets that `name` refers to: a record's addresses, an address, or a source's or a host's."""
         with self._store(workspace) as store:
             attempts = store.attempts_of(name) if store else []
             if store and not attempts and self._find_address(ledger, name) is None:

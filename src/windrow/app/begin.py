@@ -256,7 +256,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) for each `.txt` file below a folder; `path` is relative, after `prefix` and without `.txt`."""
+    """Return (path, text) for each `.txt` file below a folder; `path` is relative, with `prefix`, without `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

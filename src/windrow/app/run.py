@@ -414,7 +414,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
 
 
 def _count_open(config: Workspace, ledger: Ledger) -> int:
-    """Return how many files and captures are failed now, plus how many documents and records were not read so far.
+    """Return how many files and captures are failed now, plus how many documents and records have not been read so far.
 
     Addresses whose last request failed are not counted: they are requested again when they are due.
     """

@@ -80,7 +80,9 @@ def search(
         if not errors:
             raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
         raise (
-            next(iter(errors.values())) if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
+            next(iter(errors.values()))
+            if candidates
+            else WindrowError("nothing has been harvested yet", hint="windrow run")
         )
     answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
     failures = [

@@ -329,7 +329,7 @@ class Windrow:
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
     ) -> SearchAnswer:
-        """Search the harvested records. Any text is a query; `as-of:` with a time searches the pages of that time.
+        """Search the harvested records. Any text is a query; `as-of:` searches the pages as they were at a time.
 
         All collections are searched, or those in `collection`, and their results are merged. With `explain`, each
         result has a remark on how its score was computed.

@@ -1,8 +1,8 @@
-"""Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
+"""Import WARC files from other crawlers into the archive: as a hard link, as a copy, or repacked.
 
 A file is repacked if it is ARC, or if it is Zstandard or has several records in a gzip member, since reading cannot
 begin at every record of such a file. The name of the new file begins with the digest of the original. WARC records are
-not changed. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
+unchanged. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
 reported as in any other file.
 """
 
@@ -31,7 +31,7 @@ from windrow.reasons import Reason
 
 _BLOCK_SIZE = 1 << 20  # bytes
 _ZSTD_BLOCK_SIZE = 4 << 10  # bytes; four bytes of Zstandard may decompress to 128 KiB, so these to 128 MiB
-_FREE_INFLATION = 64 << 20  # the number of bytes to which any file may inflate, at whatever ratio
+_FREE_INFLATION = 64 << 20  # the number of bytes to which any file may inflate, at any ratio
 _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 _MAX_DICTIONARY = 16 << 20  # bytes
 _GZIP_LEVEL = 6

@@ -38,7 +38,7 @@ class Planner(Protocol):
 BEHIND = 1_000
 """The lowest `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
-They are requested after the other addresses of their host. Once `CrawlRules.record_body` returned True, the run
+They are requested after the other addresses of their host. Once `CrawlRules.record_body` has returned True, the run
 requests only those of them that were requested before.
 """
 

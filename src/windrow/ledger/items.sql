@@ -103,7 +103,7 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 
 -- row: ReasonCountRow
 -- The number of items that failed or were ended for a reason, or of entries that were refused for it.
--- For two of the reasons, `number` is that of files that changed, or that differ between sources.
+-- For two of the reasons, `number` counts files that changed, or that differ between sources.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count by reason the failed and ended items, the refused entries, and the changed or different files.

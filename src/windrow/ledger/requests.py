@@ -52,7 +52,7 @@ class RequestWriter:
         self._batch = batch
 
     def record_followed(self, collection: str, source: str, followed: Followed) -> None:
-        """Record the result of following the response of an attempt, so that the next run follows only later ones."""
+        """Record the result of following the response of an attempt. The next run follows only later responses."""
         self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:

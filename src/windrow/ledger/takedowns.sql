@@ -193,7 +193,7 @@ DELETE FROM unread WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM offered WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_listings
--- Delete the complete listings of which an answer is taken down, since it is not known any more what was missing.
+-- Delete the complete listings with an answer that is taken down, since what was missing is no longer known.
 DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
 
 -- name: takedown_clear_known

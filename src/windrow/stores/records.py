@@ -119,7 +119,7 @@ class RecordStore(SkippedCounts):
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
 
     def checkpoint(self) -> int:
-        """Return the number of the last settled attempt, or 0 if none was settled yet."""
+        """Return the number of the last settled attempt, or 0 if none has been settled yet."""
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
@@ -407,7 +407,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return, for each attempt with observations, how many records it observed, and how many were new then.
+        """Return, for each attempt with observations, how many records it observed, and how many of these were new.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """

@@ -77,9 +77,9 @@ class PostList:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until all were read. Then request new and changed posts and the numbers of all posts.
+    """Request all posts until all have been read. Then request new and changed posts and the numbers of all posts.
 
-    If `until` is set, request nothing once all posts were read.
+    If `until` is set, request nothing once all posts have been read.
     """
     path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
@@ -114,7 +114,7 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return `api`, with the number `tries` of `learned` added if it is above 0, so that the address is new."""
+    """Return `api`, with the number `tries` from `learned` added if it is above 0, so that the address is new."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
