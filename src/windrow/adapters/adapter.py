@@ -322,7 +322,7 @@ class Adopts(Protocol):
 
 
 class ImportsWarc(Protocol):
-    """Can import WARC files of other programs, as if it had fetched the responses in them itself."""
+    """Can import WARC files from other programs, as if it had fetched the responses in them itself."""
 
     IMPORTS_WARC: bool
 

@@ -18,7 +18,7 @@ class VersionFile(NamedTuple):
     """A collection's file of versions, and functions for its replay.
 
     `build` builds the file at a path. `compare` is called with the paths of the old and the new file, and returns the
-    numbers of versions in each of them and how many differ. `finish` updates the search index at the end.
+    number of versions in each of them and how many differ. `finish` updates the search index at the end.
     """
 
     collection: str

@@ -57,7 +57,7 @@ class SourceCount(NamedTuple):
     For a crawled source, `offered` is the number of addresses that are known now, `redirected` is the number that
     redirected in the session, and `waiting` is the number that are due now. Its pages are compared by content:
     `changed` counts pages with another text or description, `same_text` counts pages with other bytes but the same
-    content, and `gone` counts a page once, when it is certain that it is gone.
+    content, and `gone` counts each page once, when it is certainly gone.
     """
 
     source: str

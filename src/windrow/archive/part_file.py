@@ -124,7 +124,7 @@ class PartFile:
             self._changed.notify()
 
     def _digest_body(self) -> None:
-        """Compute the digest of the body while it grows, from the file, so that `write` does not wait for it."""
+        """Compute the digest of the growing body from the file, so that `write` does not wait for it."""
         offset = self._body_offset
         buffer = bytearray(_BLOCK_SIZE)
         try:

@@ -79,8 +79,8 @@ class CrawlRules(Protocol):
     def record_body(self, job: FetchJob, body: bytes) -> bool:
         """Record the body of a new address, and return whether many bodies in a row repeated texts of earlier ones.
 
-        It is called before `links`. If it returns True, the run requests only the new addresses of the origin whose
-        `FoundUrl.order` is below `BEHIND`, and addresses that were requested before.
+        It is called before `links`. If it returns True, the run requests only those addresses of the origin that were
+        requested before, and new ones with a `FoundUrl.order` below `BEHIND`.
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
@@ -93,7 +93,7 @@ class CrawlRules(Protocol):
         """
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the addresses of what a document needs to be displayed, such as images; they are fetched with it."""
+        """Return the addresses of what a document needs to be displayed, such as images; these are fetched with it."""
 
     def left_out(self) -> list[LeftOut]:
         """Return what rules and caps left out since the last call, except documents of other sites."""
@@ -267,7 +267,7 @@ class Captures:
     capture, and a Skip for any other line. The `message` of the Skip names the rule, and the lines are only counted by
     rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and no capture is
     read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to a request.
-    Another program's record is not copied into the archive if its digest is not that of its index line.
+    Another program's record is not copied into the archive if its digest differs from that in its index line.
 
     `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
     has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If

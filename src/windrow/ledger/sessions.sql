@@ -58,7 +58,7 @@ SELECT max(seq) FROM session;
 
 -- row: TaskRow
 -- A task: one phase of one source, or of the collection if `source` is empty.
--- The fields about its end are None if it runs or was interrupted.
+-- The fields about its end are None if it is running or was interrupted.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
 -- Return the tasks that began between two facts (first, last), in order.

@@ -16,7 +16,7 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
 -- row: OpenTombstone
--- A takedown that has begun and is not done. `shared` is true if its address is due again when it is done.
+-- A takedown that has begun and is not done. `shared` is true if its address is due again afterwards.
 
 -- def open() -> list[OpenTombstone]
 -- Return the takedowns that have begun and are not done, for example because a run was killed.
@@ -67,7 +67,7 @@ FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return the digests of those bytes of these attempts that other attempts, without bytes of their own, need.
+-- Return the digests of those bytes of these attempts that other attempts need, as they have none of their own.
 -- Attempts in `gone` need nothing. Bytes that an attempt at the same address, not in `gone`, also has are not needed.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
 AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)

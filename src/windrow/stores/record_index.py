@@ -81,7 +81,7 @@ class RecordIndex:
             fill_index(self.folder, self._fields, self._version, lambda index: self._fill(index, pulse), pulse)
 
     def rebuild(self, pulse: Callable[[], object]) -> None:
-        """Remove the index and build it again, so that its files do not contain removed documents any more."""
+        """Remove the index and build it again, so that its files no longer contain removed documents."""
 
         def go_on() -> bool:
             pulse()

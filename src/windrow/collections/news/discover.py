@@ -148,7 +148,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt.
 
-    Any other response is refused. If it shows that a remembered list does not exist any more, its address is forgotten.
+    Any other response is refused. If it shows that a remembered list no longer exists, the list's address is forgotten.
     """
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()

@@ -266,8 +266,8 @@ def _article_requests(
 ) -> FollowResult:  # fmt: skip
     """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
-    An article is requested again if its time is not the remembered one, or if the list no longer names it although it
-    names an older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
+    An article is requested again if its time differs from the remembered one, or if the list no longer names it but
+    still names an older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
     """
     list_key = _list_key(url)
     known_times: Mapping[str, str] = learned.get(list_key, {})

@@ -65,7 +65,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
     Once all rows have been read, later runs end at a page without a new row. If a search ends before the total that it
-    states, or reaches _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a
+    states, or reaches _MAX_ROWS rows, a new search continues from the day of the last row. A response that is not a
     page of rows is refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())

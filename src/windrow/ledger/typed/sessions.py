@@ -26,7 +26,7 @@ class LeaseRow(NamedTuple):
 class TaskRow(NamedTuple):
     """A task: one phase of one source, or of the collection if `source` is empty.
 
-    The fields about its end are None if it runs or was interrupted.
+    The fields about its end are None if it is running or was interrupted.
     """
 
     seq: int

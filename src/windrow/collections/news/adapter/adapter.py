@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address or, if it is not known, an article at another spelling of it, or return None."""
+        """Explain an address or, if it is not known, the article at another spelling of it; return None if there is none."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
@@ -191,7 +191,7 @@ class NewsAdapter(RecordAdapter):
 
 
 def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
-    """Yield the size of an article's file in bytes and its faults, or only a fault if it is unreadable or too large."""
+    """Yield the size in bytes and the faults of an article's file, or only a fault if it is unreadable or too large."""
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= standard.MAX_FILE_SIZE else b""

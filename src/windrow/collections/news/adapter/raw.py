@@ -180,8 +180,8 @@ class RawRun:
     def finish(self, raw: Path, epoch: int) -> int:
         """Write the summaries and move the directory into `raw`; return the number of the directory.
 
-        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, its
-        number is used.
+        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, the
+        number of that directory is used.
         """
         for domain in self._domains.values():
             if domain.json_responses == 1:
