@@ -268,7 +268,7 @@ class DerivesStates(Protocol):
         """Return a dict from the number of each item to its state."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count the collection's items by kind and state. Documents of earlier attempts at a file do not count."""
+        """Count the collection's items by kind and state. Documents from earlier attempts at a file do not count."""
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         """Count the items that reached each state between two facts (first, last)."""

@@ -114,7 +114,7 @@ class RecordAdapter(CountsUnrepaired):
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults of the store and its index, and a fault if the store has attempts that are not on the ledger."""
+        """Yield faults in the store and its index, and a fault if the store has attempts that are not on the ledger."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:

@@ -46,7 +46,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     takedown is unfinished. During a run, the projections may be a little behind the ledger.
     """
     checkup = Checkup(faults=check_values(ledger))
-    if checkup.faults:  # the other checks would fail at these values
+    if checkup.faults:  # the other checks would fail on these values
         checkup.faults.append(Fault("the ledger", "because of these values, nothing else was checked"))
         return checkup
     for fault_or_size in check_archive(ledger, workspace.archive.folder):

@@ -136,7 +136,7 @@ class WarcWriter:
         try:
             write_all(self._fd, info_record, self._path)
         except ArchiveError:
-            # After a part of a record, the offsets of all later records would be wrong.
+            # After a partial record, the offsets of all later records would be wrong.
             os.close(self._fd)
             self._fd = -1
             self._path.unlink()

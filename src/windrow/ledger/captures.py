@@ -1,6 +1,6 @@
 """Record which captures of other collections and programs a collection takes, and imported WARC files.
 
-An index lists captures, one in each line. A source reads indexes and takes the captures that its rules allow. A
+An index lists captures, one on each line. A source reads indexes and takes the captures that its rules allow. A
 collection of this ledger, or a WARC file without an index, is read like an index.
 """
 
@@ -35,7 +35,7 @@ class CaptureWriter:
         self._batch = batch
 
     def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
-        """Record that an index is read from its beginning, with counts of 0, by the rules that `rules` identifies."""
+        """Record that an index is read from its beginning, with counts of 0, by the rules identified by `rules`."""
         self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
         index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None

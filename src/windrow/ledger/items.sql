@@ -250,13 +250,14 @@ ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = e
 DELETE FROM reading;
 
 -- name: forget_starts
--- In such a copy, delete the starts of steps.
+-- Delete the starts of steps in a copy of the ledger whose captures are to be read again.
 DELETE FROM step_start;
 
 -- name: forget_pending
--- In such a copy, delete the pending steps, except those of files that an operator cancelled.
+-- Delete the pending steps in a copy of the ledger whose captures are to be read again, except those of files that an
+-- operator cancelled.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- In such a copy, delete the members.
+-- Delete the members in a copy of the ledger whose captures are to be read again.
 DELETE FROM member;

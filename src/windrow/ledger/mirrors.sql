@@ -93,7 +93,7 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
 -- An event of a file at a source, with the file's key. `before` is the size in the file's previous event there.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
--- Yield the events of a collection's files at sources between two facts, in order, except comparisons.
+-- Yield, in order, the events of a collection's files at sources between two facts, except comparisons.
 SELECT l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.listed_file = l.listed_file AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1) AS "before: int | None"

@@ -125,7 +125,7 @@ SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "attempts: int",
 WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- row: TakenDown
--- An address of which nothing may be kept, or an origin if `origin` is not None.
+-- An address from which nothing may be kept, or an origin if `origin` is not None.
 
 -- def taken_down() -> list[TakenDown]
 -- Return the addresses and origins whose tombstones are not lifted.

@@ -22,7 +22,7 @@ DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mar
 """The extra that installs the driver of a backend, by the backend's name in SQLAlchemy."""
 
 READ_ONLY = {"windrow_reads": True}
-"""Execution options of a connection that only reads. Such a connection does not wait for writers of an SQLite file."""
+"""Execution options for a connection that only reads. It does not wait for writers of an SQLite file."""
 
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"

@@ -14,8 +14,8 @@ from windrow.contract import TypedColumn
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of the record was added
-# or deleted. `json` is the value of a deleted observation; it is empty if the observation was added or had no value.
+# `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of the record was
+# added or deleted. `json` is the value of a deleted observation, or empty if the observation was added or had no value.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)

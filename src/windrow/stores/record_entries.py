@@ -1,4 +1,4 @@
-"""Convert records to entries of the search index, and queries to clauses for it."""
+"""Convert records into entries of the search index, and queries into clauses for it."""
 
 from __future__ import annotations
 

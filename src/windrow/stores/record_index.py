@@ -137,7 +137,7 @@ class RecordIndex:
     def _find_date_field(self, query: Query) -> str:
         """Return the field by which the matches of a query without words are sorted.
 
-        If a filter that every match must meet is for a date column, it is the field of that column, else `updated`.
+        If every match must meet a filter for a date column, this is the field of that column, otherwise `updated`.
         """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)

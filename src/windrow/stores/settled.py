@@ -1,4 +1,4 @@
-"""Record which session wrote which attempts into a version store; a change belongs to the session that wrote it.
+"""Record which session wrote which attempts to a version store; a change belongs to the session that wrote it.
 
 Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session, with
 the last attempt that it wrote.

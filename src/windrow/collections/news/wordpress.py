@@ -294,7 +294,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a window ends on a page: all its posts precede the window or, in mode id, a number is known."""
+    """Return whether a window ends on a page: all posts on it precede the window or, in mode id, a number is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":

@@ -193,7 +193,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
-        """Yield the events of a collection's files at sources between two facts, in order, except comparisons."""
+        """Yield, in order, the events of a collection's files at sources between two facts, except comparisons."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:

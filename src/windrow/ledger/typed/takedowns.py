@@ -69,7 +69,7 @@ class TargetCount(NamedTuple):
 
 
 class TakenDown(NamedTuple):
-    """An address of which nothing may be kept, or an origin if `origin` is not None."""
+    """An address from which nothing may be kept, or an origin if `origin` is not None."""
 
     address: int
     origin: str | None
