@@ -121,7 +121,7 @@ class TakedownEstimate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type and its value. If `omit_empty`, empty fields of the value are left out."""
+    """A line of JSON: its type and its value. If `omit_empty` is true, empty fields of the value are left out."""
 
     type: str
     value: Any
@@ -181,8 +181,8 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     If `since` is given, changes from this time on that the session before `facts` wrote are listed too. A session may
-    also write what an earlier session received but did not write because it was stopped. If `lines`, the changed
-    lines of each changed text are included.
+    also write what an earlier session received but did not write because it was stopped. If `lines` is true, the
+    changed lines of each changed text are included.
     """
 
     since: datetime | None = None
@@ -305,7 +305,7 @@ class AsksAgain(Protocol):
         """Let the next run ask a service again about these records, or about all records if `names` is empty.
 
         If `reason` is not empty, only records whose last answer had this reason, in the service's words, are chosen.
-        Returns the keys of the chosen records. If `dry_run`, nothing else is done.
+        Returns the keys of the chosen records. If `dry_run` is true, nothing else is done.
         """
 
 

@@ -139,8 +139,8 @@ def count_changes(
 ) -> dict[str, Counter[str]]:
     """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote.
 
-    Kinds are new, changed and gone. If `by_attempt`, the changes that the attempts in `facts` observed are counted,
-    whichever session wrote them.
+    Kinds are new, changed and gone. If `by_attempt` is true, the changes that the attempts in `facts` observed are
+    counted, whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}
     for _, version in store.changed_versions(facts) if by_attempt else store.written_versions(facts):

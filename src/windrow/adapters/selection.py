@@ -51,7 +51,7 @@ class CountsUnrepaired:
         raise NotImplementedError
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read, except at addresses from which one was read later.
+        """Count by reason the records that could not be read, except at addresses where one was read later.
 
         Nothing is counted if `facts` are given, because a session reports as left out what it could not read.
         """

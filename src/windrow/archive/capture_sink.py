@@ -104,7 +104,7 @@ class ArchiveWriter:
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
         """Copy a record from another file, and return its new place. `packed` is whether the record is a gzip member.
 
-        If `arc`, the other file is an ARC file, and the record is converted to WARC.
+        If `arc` is true, the other file is an ARC file, and the record is converted to WARC.
         """
         self.need_room(length)
         if arc:

@@ -184,8 +184,8 @@ class Settle:
 
     `run` reads the bytes in the pool if `needs_body` returns True. `make_entry` makes an entry of the version store, or
     None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
-    `rereads_original` returns whether the fields of an answer without a body (304) require that the bytes to which it
-    refers are read again. `expires` returns the UNIX time at which the result expires and the address is due, or None
+    `rereads_original` returns whether the fields of an answer without a body (304) require the bytes to which it refers
+    to be read again. `expires` returns the UNIX time at which the result expires and the address is due, or None
     if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and the header fields that
     matter, by default their digest. If the version store keeps contents, repeated bytes with a name that it knows are
     not read again. `missing`, a pure function, returns observations of things missing from a complete listing

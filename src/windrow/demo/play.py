@@ -136,7 +136,7 @@ def empty_folder(folder: Path) -> None:
 
 
 def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], *, has_password: bool) -> None:
-    """Write the file of a drops source. If `has_password`, the source reads its secret from the file `password`."""
+    """Write the file of a drops source. If `has_password` is true, its secret is read from the file `password`."""
     lines = [f'url = "{url}"', 'collection = "drops"', f'centre = "{centre}"']
     if has_password:
         lines.append('secret = "file:password"')

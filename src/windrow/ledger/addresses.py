@@ -75,7 +75,7 @@ class AddressWriter:
 
         A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
         with the kind `page` becomes a page and is due, unless it is never due. An address that was known only from
-        captures of others becomes due, with the kind with which it was found.
+        captures of others becomes due, and gets the kind with which it was found.
         """
         found_urls = [*urls]
         rows = [

@@ -1,4 +1,4 @@
-"""Open and migrate the ledger's SQLite file, and run in it the queries of the .sql files by name."""
+"""Open and migrate the ledger's SQLite file, and run the queries of the .sql files in it by name."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class LedgerDatabase:
             self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Move the write-ahead log into the database, calling `pulse` meanwhile. Return whether the log is empty."""
+        """Move the log into the database, calling `pulse` while waiting. Return whether the log is empty."""
         with self.guarded():
             return empty_wal(self.connection, pulse)
 

@@ -52,7 +52,7 @@ class TakedownQueries(TypedTakedowns):
         self._database.overwrite_what_is_deleted()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Empty SQLite's log beside the ledger's file, calling `pulse` meanwhile. Return whether the log is empty."""
+        """Empty SQLite's log beside the ledger, calling `pulse` while waiting. Return whether the log is empty."""
         return self._database.empty_log(pulse)
 
 

@@ -228,7 +228,7 @@ class CouchDocuments:
         raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
     def _write_bulk(self, database: str, revisions: list[dict[str, Any]], refused: dict[str, str]) -> set[str]:
-        """Write revisions in one request; return the ids of documents that another client has written meanwhile.
+        """Write revisions in one request; return the ids of documents that another client has since written.
 
         The reasons for refused revisions are added to `refused`, by id.
         """

@@ -52,7 +52,7 @@ FIELDS = (
     IndexField("updated", "number"),
 )
 TITLE_WEIGHT, KEY_WEIGHT = 5, 2
-"""How often the title and the key are in the field `main`; the address and the text are in it once."""
+"""How many times the field `main` has the title and the key; it has the address and the text once."""
 _FIELD_OF_FILTER = {"title": "title", "headline": "title", "inurl": "address"}
 _MAIN_FIELD = (("main", 1.0),)
 _CURRENT_ENTRY = """

@@ -186,6 +186,6 @@ def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mappin
 
 
 def format_time(time: datetime) -> str:
-    """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken as UTC."""
+    """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken to be in UTC."""
     aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware_time.astimezone(UTC).isoformat(timespec="microseconds")

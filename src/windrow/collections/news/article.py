@@ -198,7 +198,7 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def find_refresh(body: bytes, url: str) -> str:
-    """Return the address to which a page with little text soon redirects by its `meta` refresh.
+    """Return the address to which a page with little text soon redirects by a `meta` refresh.
 
     Return "" if there is none, or if it is an address of the same page.
 

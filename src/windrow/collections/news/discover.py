@@ -222,8 +222,8 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins at which a source may have articles.
 
-    These are the configured origins and the site's host name with and without `www.`, over http and https. The latter are
-    left out if the site has a port, an IP address, or a name without a dot.
+    These are the configured origins and the site's host name with and without `www.`, over http and https. The latter
+    are left out if the site has a port, an IP address, or a name without a dot.
     """
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]

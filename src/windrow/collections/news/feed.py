@@ -104,7 +104,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the non-empty texts in a list or in the values of an object. For a text, return a list with it."""
+    """Return the non-empty texts in a list or in the values of an object, or a single text as a list."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()

@@ -34,7 +34,7 @@ _API_PATH = "wp-json/wp/v2/posts"
 _POSTS_PER_PAGE = 100
 _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
-_MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed from it meanwhile
+_MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed while it is read
 _MAX_PAGES = POST_PAGES.number
 _SECOND = timedelta(seconds=1)
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
@@ -244,7 +244,7 @@ def _finish_list(
 ) -> FollowResult:
     """Finish a list and remember the time up to which it was read.
 
-    If posts were removed meanwhile, begin it again instead, unless it has been begun _MAX_ROUNDS times already.
+    If posts were removed in the meantime, begin it again instead, unless it has been begun _MAX_ROUNDS times already.
     """
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")

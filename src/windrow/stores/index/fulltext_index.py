@@ -395,7 +395,7 @@ def open_for_search(
 
 
 def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
-    """Remove a scratch folder; try again if Tantivy's watcher thread writes a lock file into it meanwhile."""
+    """Remove a scratch folder; try again if Tantivy's watcher thread writes a lock file into it at the same time."""
     for _ in range(_MAX_ATTEMPTS):
         with suppress(OSError):
             scratch.cleanup()

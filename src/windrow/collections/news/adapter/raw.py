@@ -27,7 +27,7 @@ _JSON_KINDS = frozenset({"wordpress", "townnews"})
 
 
 class NewsFolders(NamedTuple):
-    """The folders and limits of a publisher. If `rewrites_changed`, the files of changed articles are written again."""
+    """A publisher's folders and limits. If `rewrites_changed` is true, files of changed articles are written again."""
 
     articles: Path  # the tree
     raw: Path  # the directories of runs
