@@ -40,7 +40,7 @@ class Checkup:
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     """Read every capture, and compare the archive's index, pending steps, stores and projections with the ledger.
 
-    If the ledger has values of wrong types, nothing else is checked, and a fault says so.
+    If the ledger has values of the wrong type, nothing else is checked, and a fault says so.
 
     Raises Locked if a process holds the lease while a pending step, store or projection differs from the ledger, or a
     takedown is unfinished. During a run, the projections may be a little behind the ledger.

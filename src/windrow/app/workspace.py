@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails because a value there has a wrong type."""
+        """Open the ledger for a block; raise LedgerError if the block fails because a value has the wrong type."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger

@@ -137,7 +137,7 @@ class LedgerDatabase:
                 yield
 
     def wrong_values(self) -> list[str]:
-        """Return a message for each column that has values of a wrong type, which windrow cannot have written."""
+        """Return a message for each column that has values of the wrong type, which windrow cannot have written."""
         with self.guarded():
             return [*find_wrong_values(self.connection)]
 

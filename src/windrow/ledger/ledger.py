@@ -101,7 +101,7 @@ class Ledger:
         return Ledger(path)
 
     def wrong_values(self) -> list[str]:
-        """Return a message for each column that has values of a wrong type, which windrow cannot have written."""
+        """Return a message for each column that has values of the wrong type, which windrow cannot have written."""
         return self.database.wrong_values()
 
     def close(self) -> None:

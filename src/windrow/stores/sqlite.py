@@ -221,7 +221,7 @@ def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
         counts = ", ".join(f"total(typeof({column}) NOT IN ('null', {types}))" for column, types in columns.items())
         for column, count in zip(columns, connection.execute(f"SELECT {counts} FROM {table}").fetchone(), strict=True):
             if count:
-                yield f"{int(count)} rows of the table {table} have a value of a wrong type in {column}"
+                yield f"{int(count)} rows of the table {table} have a value of the wrong type in {column}"
 
 
 class SqliteStore:
@@ -342,7 +342,7 @@ class SqliteReader:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise StoreError, with a reason if one fits, for errors of SQLite and values of a wrong type in the file."""
+        """Raise StoreError, with a reason if one fits, for errors of SQLite and for values of the wrong type."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:
