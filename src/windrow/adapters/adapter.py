@@ -297,7 +297,7 @@ class CountsRecords(Protocol):
 
 
 class AsksAgain(Protocol):
-    """Can ask a service for a new answer about documents that it has answered about before."""
+    """Can ask a service again about documents for which it has given an answer before."""
 
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool

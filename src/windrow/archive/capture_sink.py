@@ -178,7 +178,7 @@ class CaptureSink:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the body that were received, also by earlier transfers."""
+        """The number of bytes of the body that this transfer and earlier ones received."""
         return self._part.body_size if self._part else len(self._memory)
 
     @property

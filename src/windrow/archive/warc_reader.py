@@ -32,7 +32,7 @@ WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 PACKED_SUFFIXES = tuple(
     f"{suffix}{end}" for suffix in WARC_SUFFIXES for end in (".bz2", ".xz", ".lz4", ".zip", ".open")
 )
-"""The suffixes of files that are not read: WARC files that are packed in other ways or that a crawler still writes."""
+"""The suffixes of files that are not read: WARC files that are packed in other ways, or that a crawler is writing."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""

@@ -57,7 +57,7 @@ class TakedownQueries(TypedTakedowns):
 
 
 class TakedownWriter:
-    """Writes takedowns, and deletes what the ledger has of their targets."""
+    """Writes takedowns, and deletes what the ledger has about their targets."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -67,7 +67,7 @@ class TakedownWriter:
     ) -> int:  # fmt: skip
         """Record that `process` takes down a target (name, address, host). Return the number of the tombstone.
 
-        The addresses of the target are never due from now on, and do not refer to captures any more.
+        The addresses of the target are never due from now on, and no longer refer to captures.
         """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()

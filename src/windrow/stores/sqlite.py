@@ -204,7 +204,7 @@ SELECT t.name, c.name, upper(c.type) FROM sqlite_schema t, pragma_table_info(t.n
 WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid
 """
 _VALUE_TYPES = {"INT": "'integer'", "CHAR": "'text'", "TEXT": "'text'", "DOUBLE": "'real', 'integer'"}
-"""SQLite's types of the values in a column, by a part of the column's declared type."""
+"""SQLite's types for the values in a column, by a part of the column's declared type."""
 
 
 def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:

@@ -86,7 +86,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return the requests and offers that follow from a response, by the functions for its kind of site."""
+    """Return the requests and offers that follow from a response, by the functions for the kind of site."""
     if answer.request.name == HOME:
         return _recognize_site(source, learned, answer)
     if answer.request.name in {_GUESS, _ROBOTS_FILE}:

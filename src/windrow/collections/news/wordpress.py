@@ -184,8 +184,8 @@ def _continue_by_time(
 ) -> FollowResult:  # fmt: skip
     """Request the rest of a list by the time of its last post, because its next page cannot be requested.
 
-    If the rest would be the same list, the list is finished if this page is not full, and is otherwise refused: the
-    next run then begins it again.
+    If that would request the same list again, the list is finished if this page is not full. Otherwise it is refused,
+    and the next run begins it again.
     """
     start, end = _bounds_after(listing, posts)
     if (start, end) != (listing.start, listing.end):
