@@ -129,7 +129,7 @@ class SessionSummary:
     changes_left_out: bool = False
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
-    still_open: int | None = None  # how much was failed or unread when a run ended; None if it is not counted
+    still_open: int | None = None  # how much had failed or was unread when a run ended; None: not counted
 
     @property
     def kept_all(self) -> bool:

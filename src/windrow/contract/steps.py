@@ -130,7 +130,7 @@ class Undecided(Protocol):
         """A dict from question (`StoreLookUp.question`) to the keys to look up."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why the document is not published, or None to publish it. `known` has the `asks` keys in the store."""
+        """Return why the document is not published, or None to publish it. `known` has the stored keys, by question."""
 
 
 @dataclass(frozen=True, slots=True)

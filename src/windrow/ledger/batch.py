@@ -1,4 +1,4 @@
-"""Collect the rows that one transaction writes, and write them together by statements that have names."""
+"""Collect the rows that one transaction writes, and write them together by named statements."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Lease:
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
         remaining = lease.expires - self._clock()
-        # If a lease ends later than any lease can, the clock was set back since it was taken.
+        # If a lease ends later than any lease can, the clock has been set back since it was taken.
         is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)
         if is_held and not is_certainly_dead(lease.holder):
             raise Locked(

@@ -18,7 +18,7 @@ FROM mirror o JOIN listed_file f ON f.seq = o.listed_file
 {mirror} WHERE o.present = 1 AND o.listed_file IN (SELECT value FROM json_each(:files)) ORDER BY o.listed_file, o.source;
 
 -- def sources() -> set[str]
--- Return the sources that ever listed a file.
+-- Return the sources that have ever listed a file.
 SELECT DISTINCT source FROM mirror ORDER BY source;
 
 -- row: ListingCount

@@ -92,7 +92,7 @@ AND NOT EXISTS (
 -- row: SourceSession
 -- A session at one source.
 -- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended, and
--- `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
+-- `reason` the reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
 -- session fetched nothing.
 
 -- def by_source() -> list[SourceSession]

@@ -79,7 +79,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     @sa.event.listens_for(engine, "do_connect")
     def open_file(_dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> sqlite3.Connection:
         def open_for_writing(path: Path) -> sqlite3.Connection:
-            # With None, transactions begin with our BEGIN only, also before DDL.
+            # With None, transactions begin only with our BEGIN, even before DDL.
             connection: sqlite3.Connection = sqlite3.connect(path, isolation_level=None, **options)
             with close_on_failure(connection.close):
                 for pragma in (

@@ -1,4 +1,4 @@
-"""Read the posts of WordPress by its REST API.
+"""Read the posts of WordPress through its REST API.
 
 A site is read once from its first post to its last. After that, each run requests the posts of two windows of time that
 overlap the last run: by date, and by time of change. A scheduled post has an old time of change; a draft that is
@@ -34,7 +34,7 @@ _API_PATH = "wp-json/wp/v2/posts"
 _POSTS_PER_PAGE = 100
 _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
-_MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed while it is read
+_MAX_ROUNDS = LIST_ROUNDS.number  # a list is read at most this often, if posts are removed meanwhile
 _MAX_PAGES = POST_PAGES.number
 _SECOND = timedelta(seconds=1)
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")

@@ -151,7 +151,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(_make_mirror, "mirrors.of_files", json.dumps([*files]))
 
     def sources(self) -> set[str]:
-        """Return the sources that ever listed a file."""
+        """Return the sources that have ever listed a file."""
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
