@@ -246,18 +246,17 @@ INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.rank, coalesce(nullif
 ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = excluded.since;
 
 -- name: forget_readings
--- Delete the results of steps in a copy of the ledger whose captures are to be read again.
+-- In a copy of the ledger for a replay, delete all results of steps.
 DELETE FROM reading;
 
 -- name: forget_starts
--- Delete the starts of steps in a copy of the ledger whose captures are to be read again.
+-- In a copy of the ledger for a replay, delete all starts of steps.
 DELETE FROM step_start;
 
 -- name: forget_pending
--- Delete the pending steps in a copy of the ledger whose captures are to be read again, except those of files that an
--- operator cancelled.
+-- In a copy of the ledger for a replay, delete the pending steps, except those of files that an operator cancelled.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- Delete the members in a copy of the ledger whose captures are to be read again.
+-- In a copy of the ledger for a replay, delete all members.
 DELETE FROM member;

@@ -331,7 +331,7 @@ class SqliteReader:
     def _connection(self) -> sqlite3.Connection:
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover the log of a crash
+            connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover a log after a crash
             self._connections.append(connection)
             for pragma in _PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()
