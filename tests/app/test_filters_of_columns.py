@@ -114,7 +114,7 @@ def test_a_filter_for_other_collections_than_those_searched_is_reported(stores, 
     assert answer.notes == ("the filter doi: is for records of papers, which are not searched here",)
     assert together.search(None, "storm author:smith").notes[0].startswith("the filter author: does not find 1 record")
     workspace = SimpleNamespace(sources=(SimpleNamespace(name="council"),))
-    assert together.search(workspace, "source:concil").notes == ("no source is called 'concil'",)
+    assert together.search(workspace, "source:concil").notes == ("source 'concil' is not declared",)
     assert together.search(workspace, "storm source:council").notes == ()
 
 

@@ -74,7 +74,7 @@ def test_check_names_the_column_with_values_of_another_type(crawled: Path, windr
     output = windrow("check")
     assert output.code == 1
     column = change.partition(" ")[0]
-    assert f"of the table attempt have a value of a wrong type in {column}" in output.out
+    assert f"of the table attempt have a value of the wrong type in {column}" in output.out
 
 
 def test_an_unaltered_ledger_has_no_values_of_another_type(crawled: Path, windrow) -> None:

@@ -89,7 +89,7 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
 @pytest.mark.parametrize(
     ("name", "url", "message"),
     [
-        ("harwell", "ftp://h/", "there is a source harwell already"),
+        ("harwell", "ftp://h/", "source harwell exists already"),
         ("bad", "ftp://u:hunter2@h/", "may not contain a password"),
         ("bad", "gopher://h/", "expected an address that begins with one of"),
         ("../bad", "ftp://h/", "cannot name a source"),

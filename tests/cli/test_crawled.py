@@ -104,7 +104,7 @@ def test_check_says_what_it_cannot_check_and_checks_the_rest(crawled, windrow) -
     (crawled / "crawler.sqlite").unlink()
     output = windrow("check")
     assert output.code == 1
-    for words in ("of a wrong type", "the rest of the database and its index", "crawler.sqlite does not exist"):
+    for words in ("of the wrong type", "the rest of the database and its index", "crawler.sqlite does not exist"):
         assert words in output.out
 
 

@@ -210,7 +210,7 @@ def test_a_search_before_anything_was_harvested_names_no_single_collection(tmp_p
     windrow("init", str(tmp_path / "farm"))
     output = windrow("search", "tea", "--workspace", str(tmp_path / "farm"))
     assert output.code == 1
-    assert "nothing was harvested yet" in output.err
+    assert "nothing has been harvested yet" in output.err
     assert [name for name in names() if name in output.err] == []
 
 

@@ -1,1 +1,1 @@
-"""The interface between a collection and a workspace, and a ready adapter for collections of records."""
+"""The interface between a collection and a workspace, and a ready-made adapter for collections of records."""

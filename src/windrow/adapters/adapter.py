@@ -121,7 +121,7 @@ class TakedownEstimate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type and its value. If `omit_empty`, empty fields of the value are left out."""
+    """A line of JSON: its type and its value. If `omit_empty` is true, empty fields of the value are left out."""
 
     type: str
     value: Any
@@ -140,9 +140,9 @@ class Export(NamedTuple):
     """One export of `windrow export`: its name, the names of its formats (`forms`), and the function that writes it.
 
     `write` writes everything in one of the formats, and returns the number of units, such as rows. `write_selected`
-    writes a selection of records, and returns the numbers of units that are written and that are not selected. It is
+    writes a selection of records, and returns the numbers of units that are written and that are not selected; it is
     None if the records have no times by which they could be selected. `count_left_out` returns how many records are
-    left out in a format, because they are not valid; it is None if none are.
+    left out of a format because they are not valid; it is None if there are none.
     """
 
     name: str
@@ -181,8 +181,8 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     If `since` is given, changes from this time on that the session before `facts` wrote are listed too. A session may
-    also write what an earlier session received but did not write because it was stopped. If `lines`, each changed text
-    has its changed lines.
+    also write what an earlier session received but did not write because it was stopped. If `lines` is true, the
+    changed lines of each changed text are included.
     """
 
     since: datetime | None = None
@@ -209,7 +209,7 @@ class Adapter(Protocol):
         """Yield the faults of the collection's stores and projection, such as differences from the ledger."""
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Read the kept captures again with the present readers. Return None if there is no store to rebuild."""
+        """Read the kept captures again with the current readers. Return None if there is no store to rebuild."""
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Fetch one address or file, read it as the collection does, and yield the results. Nothing is stored."""
@@ -268,7 +268,7 @@ class DerivesStates(Protocol):
         """Return a dict from the number of each item to its state."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count the collection's items by kind and state. Documents of earlier attempts at a file do not count."""
+        """Count the collection's items by kind and state. Documents from earlier attempts at a file do not count."""
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         """Count the items that reached each state between two facts (first, last)."""
@@ -280,7 +280,7 @@ class CountsOutcomes(Protocol):
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Return the corrected numbers of the attempts of `facts` (first, last) by outcome.
+        """Return the corrected numbers of the attempts in `facts` (first, last) by outcome.
 
         `counted` are the numbers to correct, which were counted by `Crawl.outcome`.
         """
@@ -297,7 +297,7 @@ class CountsRecords(Protocol):
 
 
 class AsksAgain(Protocol):
-    """Can ask a service for a new answer about documents that it has answered about before."""
+    """Can ask a service again about documents for which it has given an answer before."""
 
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
@@ -305,7 +305,7 @@ class AsksAgain(Protocol):
         """Let the next run ask a service again about these records, or about all records if `names` is empty.
 
         If `reason` is not empty, only records whose last answer had this reason, in the service's words, are chosen.
-        Returns the keys of the chosen records. If `dry_run`, nothing else is done.
+        Returns the keys of the chosen records. If `dry_run` is true, nothing else is done.
         """
 
 
@@ -322,7 +322,7 @@ class Adopts(Protocol):
 
 
 class ImportsWarc(Protocol):
-    """Can import WARC files of other programs, as if it had fetched the responses in them itself."""
+    """Can import WARC files from other programs, as if it had fetched the responses in them itself."""
 
     IMPORTS_WARC: bool
 
@@ -338,7 +338,7 @@ class Comparison(NamedTuple):
 
     `changes` has the changes of short texts (title, description, ...). `lines` has the changed lines of the long texts,
     each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
-    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page or
+    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside a page's main text. If the page or
     record was gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version
     has no text and, if it is of a page, has the name of the version before it.
     """
@@ -374,14 +374,14 @@ class Searches(Protocol):
     """Can search its records."""
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Return at most `limit` results from `offset` on, with remarks if `explain`. Any text is a valid query."""
+        """Return at most `limit` results from `offset` on, with remarks if `explain` is true. Any text is valid."""
 
 
 class CountsFacets(Protocol):
     """Can count the documents that its search finds."""
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the documents that a query finds, in all and for each value of a facet. Any text is a valid query."""
+        """Count the documents that a query finds, in total and for each value of a facet. Any text is a valid query."""
 
 
 class ChecksTree(Protocol):
@@ -400,7 +400,7 @@ class Forgets(Protocol):
     """Can remove all data of a taken-down target from its stores."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a search index is in a folder with other files. Then nothing can be taken down."""
+        """Raise ConfigError if a search index is in a folder with other files, so that nothing can be taken down."""
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
         """Return the targets with this name. The result is empty if the name is not known."""

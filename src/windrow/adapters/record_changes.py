@@ -137,10 +137,10 @@ def count_changes(
     *,
     by_attempt: bool = False,
 ) -> dict[str, Counter[str]]:
-    """Count, by source and kind, the changes of records that the sessions of `facts` (first, last) wrote.
+    """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote.
 
-    Kinds are new, changed and gone. If `by_attempt`, the changes that the attempts of `facts` observed are counted,
-    whichever session wrote them.
+    Kinds are new, changed and gone. If `by_attempt` is true, the changes that the attempts in `facts` observed are
+    counted, whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}
     for _, version in store.changed_versions(facts) if by_attempt else store.written_versions(facts):
@@ -152,7 +152,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    The versions that only one of the stores has are counted in each store, and the third number is the greater count.
+    The third number is the larger of two counts: versions only in the old store, and versions only in the new one.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (

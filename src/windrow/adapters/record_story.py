@@ -96,7 +96,7 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain a collection's origins at a host; return None if there are none. `name` may have scheme and port."""
+    """Explain a collection's origins at a host; return None if there are none. `name` may have a scheme and port."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
@@ -123,7 +123,7 @@ def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why sources did not take captures of a web address so far; return None if there are no such captures.
+    """Explain why sources have not taken captures of a web address; return None if there are no such captures.
 
     If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
     """

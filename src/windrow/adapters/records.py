@@ -69,7 +69,7 @@ class RecordAdapter(CountsUnrepaired):
     """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
-        """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
+        """Take a collection with the discovery `Requests`, `Captures` or both, and with one Settle step."""
         check_columns(collection.columns)
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
@@ -114,7 +114,7 @@ class RecordAdapter(CountsUnrepaired):
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults of the store and its index, and a fault if the store has attempts that are not on the ledger."""
+        """Yield faults in the store and its index, and a fault if the store has attempts that are not on the ledger."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
@@ -145,7 +145,7 @@ class RecordAdapter(CountsUnrepaired):
                 unasked=self._unasked(workspace),
                 reread=True,
             )  # fmt: skip
-            # The answers of services are read from the archive: only services whose answers are not there are asked.
+            # The answers of services are read from the archive: only services whose answers are not archived are asked.
             services = tuple(replace(service, active=not is_archived(service)) for service in rebuilt.services)
             session.run_harvest(replace(rebuilt, services=services), fetch=False)
             if not session.stops:
@@ -221,14 +221,14 @@ class RecordAdapter(CountsUnrepaired):
                 yield from record_changes.changes(store, ledger, self._collection.name, window, self._describe_removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count, by source and kind, the changes of records that the sessions of `facts` (first, last) wrote."""
+        """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote."""
         del ledger
         return self._count_changes(workspace, facts, by_attempt=False)
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]]:
-        """Count, by source and kind, the changes of records that the attempts of `facts` (first, last) observed."""
+        """Count, by source and kind, the changes of records that the attempts in `facts` (first, last) observed."""
         del ledger
         return self._count_changes(workspace, facts, by_attempt=True)
 
@@ -255,7 +255,7 @@ class RecordAdapter(CountsUnrepaired):
         return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return a dict from source name to its number of current records. Without a store, it is empty."""
+        """Return a dict from source name to the number of its current records; {} without a store."""
         with self._store(workspace) as store:
             return store.count_by_source() if store is not None else {}
 
@@ -413,7 +413,7 @@ class RecordAdapter(CountsUnrepaired):
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets that `name` refers to: a record's addresses, an address, or origins of a source or host."""
+        """Yield the targets that `name` refers to: a record's addresses, an address, or a source's or a host's."""
         with self._store(workspace) as store:
             attempts = store.attempts_of(name) if store else []
             if store and not attempts and self._find_address(ledger, name) is None:
@@ -467,7 +467,7 @@ class RecordAdapter(CountsUnrepaired):
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys to the reasons why services must not get some of them; None: they may get all."""
+        """Return a function from keys to the reasons why services must not get certain keys; None: they may get all."""
         del workspace
         return None
 

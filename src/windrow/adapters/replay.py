@@ -18,7 +18,7 @@ class VersionFile(NamedTuple):
     """A collection's file of versions, and functions for its replay.
 
     `build` builds the file at a path. `compare` is called with the paths of the old and the new file, and returns the
-    numbers of versions in each of them and how many differ. `finish` updates the search index at the end.
+    number of versions in each of them and how many differ. `finish` updates the search index at the end.
     """
 
     collection: str
@@ -32,7 +32,7 @@ def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progres
     """Rebuild a file of versions from the captures, or return None if the file does not exist yet.
 
     The old file is replaced once all captures have been read. If the replay is stopped earlier, Stopped is raised, and
-    the old file stays unchanged.
+    the old file is left unchanged.
     """
     old_path = file.path
     if not old_path.is_file():

@@ -10,7 +10,7 @@ from windrow.query.spelling import Suggestion
 
 
 class SnippetMark(NamedTuple):
-    """A match in a snippet, as a range of characters from `start` to before `end`."""
+    """A match in a snippet, as the range of characters from `start` up to, but excluding, `end`."""
 
     start: int
     end: int

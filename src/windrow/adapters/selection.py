@@ -36,10 +36,10 @@ class CountsSkipped(Protocol):
     """Can count the records that it could not read."""
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read from the attempts of `facts` (first, last).
+        """Count by reason the records that could not be read from the attempts in `facts` (first, last).
 
         Nothing is counted for `facts` if sessions report these records as left out. If `facts` is None, all attempts
-        count, but not at addresses whose later attempts could be read.
+        count, except at addresses whose later attempts could be read.
         """
 
 
@@ -51,7 +51,7 @@ class CountsUnrepaired:
         raise NotImplementedError
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read, except at addresses from which one was read later.
+        """Count by reason the records that could not be read, except at addresses where one was read later.
 
         Nothing is counted if `facts` are given, because a session reports as left out what it could not read.
         """

@@ -101,7 +101,7 @@ def add_source(root: Path, new: NewSource) -> Path:
 
     Raise UsageError if the source exists already, if its name or address is not allowed, or if the configuration would
     not be valid with it. Raise ConfigError if the configuration is not valid without it, or if the file cannot be
-    written. After an error, there is no new file.
+    written. After an error, no new file is left.
     """
     collection, preset = _find_preset(new)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
@@ -115,7 +115,7 @@ def add_source(root: Path, new: NewSource) -> Path:
         )
     names = {source.name for source in load(root).sources}
     if new.name in names or path.exists():
-        raise UsageError(f"there is a source {new.name} already; nothing was written", hint="windrow config")
+        raise UsageError(f"source {new.name} exists already; nothing was written", hint="windrow config")
     try:
         path.parent.mkdir(exist_ok=True)
         created = _write_new(path, _source_text(new, collection, preset))
@@ -163,8 +163,8 @@ def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
     settings = {"url": new.url, "collection": collection, **preset.settings, **new.settings}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     if preset.text:
-        lines += ["", f"# {preset.url}", "# The preset has these settings. A setting of this file, also a whole table,"]
-        lines += ["# replaces that of the preset:", *(f"# {line}".rstrip() for line in preset.text.splitlines())]
+        lines += ["", f"# {preset.url}", "# The preset has these settings. A setting in this file, even a whole table,"]
+        lines += ["# replaces the preset's:", *(f"# {line}".rstrip() for line in preset.text.splitlines())]
     return "\n".join(lines) + "\n"
 
 
@@ -172,7 +172,7 @@ _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
 """The suffix of the templates' files. It keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
-"""The word in the paths of the templates' files that is replaced by the collection's name."""
+"""The word that is replaced by the collection's name in the paths of the templates' files."""
 
 
 class NewCollection(NamedTuple):
@@ -187,7 +187,7 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    The package harvests an API or, if `kept` names a collection, makes records of the captures of that collection.
+    The package harvests an API or, if `kept` names a collection, makes records from that collection's captures.
     Raise UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed. Raise
     ConfigError if the package cannot be written.
     """
@@ -256,7 +256,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each `.txt` file below a folder. Paths are relative, after `prefix` and without `.txt`."""
+    """Return (path, text) for each `.txt` file below a folder; `path` is relative, with `prefix`, without `.txt`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

@@ -103,7 +103,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
     """Count by reason the records that could not be read in the attempts within `facts` (first, last).
 
-    If `facts` is None, count those of all attempts, but not at addresses whose later attempts could be read. Records
+    If `facts` is None, count those of all attempts, except at addresses whose later attempts could be read. Records
     that sessions report as left out are only counted if `facts` is None.
     """
     counts: Counter[str] = Counter()
@@ -147,7 +147,7 @@ def _format_size(size: int | None) -> str:
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare the versions of a page or record at two times, in the first collection that has `name`.
 
-    `since` and `until` are times, or spans such as a month, of which the end counts. An empty `until` means the latest
+    `since` and `until` are times, or spans such as a month, whose end counts. An empty `until` means the latest
     version, and an empty `since` the version before it. `context` is the number of unchanged lines to show around
     changed ones. Raise UsageError for an invalid time, and WindrowError if no collection has the page or record.
     """

@@ -40,13 +40,13 @@ class Checkup:
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     """Read every capture, and compare the archive's index, pending steps, stores and projections with the ledger.
 
-    If the ledger has values of wrong types, nothing else is checked, and a fault says so.
+    If the ledger has values of the wrong type, nothing else is checked, and a fault says so.
 
-    Raises Locked if a process holds the lease and a pending step, store or projection differs from the ledger, or a
+    Raises Locked if a process holds the lease while a pending step, store or projection differs from the ledger, or a
     takedown is unfinished. During a run, the projections may be a little behind the ledger.
     """
     checkup = Checkup(faults=check_values(ledger))
-    if checkup.faults:  # the other checks would fail at these values
+    if checkup.faults:  # the other checks would fail on these values
         checkup.faults.append(Fault("the ledger", "because of these values, nothing else was checked"))
         return checkup
     for fault_or_size in check_archive(ledger, workspace.archive.folder):
@@ -79,9 +79,9 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:
     """Check the files of a folder by a collection's standard.
 
-    Return the collection, and an iterator of each fault and of each file's size in bytes. `arguments` are a collection
+    Return the collection, and an iterator over the faults and the sizes of files in bytes. `arguments` are a collection
     and a folder. The collection may be omitted if only one installed collection can check a folder. Raise UsageError if
-    the arguments are not valid, or if the folder has no file of the collection's form.
+    the arguments are not valid, or if no file in the folder has a path that the collection's standard describes.
     """
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
@@ -126,7 +126,7 @@ def take_down(
 ) -> list[TakedownResult]:
     """Take down the named targets and finish interrupted takedowns; return a result for each takedown.
 
-    Raise Locked if a run is under way. A tombstone with the reason stays, and the target is not requested again until
+    Raise Locked if a run is under way. A tombstone with the reason remains, and the target is not requested again until
     the takedown is lifted. If another process that reads a database prevents the erasure, all results contain this
     error, and the next call repeats the erasure. `adapters` (by collection) are by default those of all collections
     that have or had sources.
@@ -177,5 +177,5 @@ def _find_targets(
                 f"{name!r} cannot be taken down: no collection has it", hint=f"windrow why {shlex.quote(name)}"
             )
         targets += found_targets
-    targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # the first of each stays
+    targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # keeps the first of each
     return [*targets_by_key.values()][::-1]

@@ -151,7 +151,7 @@ def _requested_names(workspace: Workspace) -> set[str]:
 def _select(frontier: Frontier, decision: str, source: str, reason: str, excluded: Sequence[str]) -> list[Chosen]:
     """Return the items with this source and reason to which a decision can be applied.
 
-    Files and addresses that only the sources `excluded` have are left out, but not their attempts that were not read.
+    Files and addresses that only the sources in `excluded` have are left out, but not their unread attempts.
     The ledger may have the reason under an old name.
     """
     old_and_new = all_names(REASONS, reason)

@@ -115,7 +115,7 @@ def _with_csv(export: Export) -> Export:
     )
 
 
-_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # or its beginning
+_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # a time or its beginning
 
 
 class ExportCounts(NamedTuple):
@@ -136,8 +136,8 @@ def write_export(
 ) -> ExportCounts:
     """Write an export to a UTF-8 stream; return how many units are written and left out.
 
-    Raise UsageError for an unknown export, for a form that the export does not have, if a bound of `selection` is not a
-    time, and if an export that is always whole gets a selection.
+    Raise UsageError for an unknown export, for a form that the export does not have, for a bound of `selection` that is
+    not a time, and for a selection from an export that is always written whole.
     """
     exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:

@@ -55,7 +55,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:
-    """Return a source to request one address, with the connection settings of a source that has the same origin.
+    """Return a source for requesting one address, with the connection settings of a source at the same origin.
 
     It has none of that source's secrets, which are only for the addresses that the source itself requests. If no source
     has the origin, only a public IP address is requested. Raise ConfigError if the host is another machine, and no

@@ -29,7 +29,7 @@ def _describe_state(collection: str, state: State) -> tuple[str, str]:
 
 
 def _state_by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return phase and status, in words, of an item that waits for `step` or, if `step` is None, is finished."""
+    """Return the phase and status, in words, of an item that waits for `step` or, if `step` is None, is finished."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()

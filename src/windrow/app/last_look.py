@@ -1,7 +1,7 @@
 """A user's last look at the changes of a workspace: the number of the newest fact whose changes were listed.
 
 It is stored outside the workspace, in the user's own folder, so that each user has a last look, even a user who may not
-write in the workspace.
+write to the workspace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windrow.digest import hash64
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 
-_MAX_DIGITS = 24  # with a line end
+_MAX_DIGITS = 24  # including a line end
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -24,7 +24,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
-    """Return the file with this user's last look at changes of a source and a kind; empty texts mean all of them."""
+    """Return the file with this user's last look at the changes of one kind at a source; empty texts mean all."""
     state_folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hash64("\0".join((str(workspace.root), ledger.sessions.first(), source, kind)))
     return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")
@@ -67,5 +67,5 @@ def write_look(path: Path, fact: int) -> None:
     except OSError as error:
         raise WindrowError(
             f"the last look cannot be recorded in {path}: {error.strerror}; the next look lists these changes again",
-            hint="set XDG_STATE_HOME to a folder that you may write",
+            hint="set XDG_STATE_HOME to a folder that you may write to",
         ) from error

@@ -108,7 +108,7 @@ def is_number(text: str) -> bool:
 
 
 def predict_outcome(workspace: Workspace, name: str) -> str:
-    """Return a clause on what would happen to a file of this name; empty if no collection predicts anything."""
+    """Return a clause on what would happen to a file with this name; empty if no collection predicts anything."""
     collections = {source.collection for source in workspace.sources} or None
     clauses = (adapter.predict(workspace, name) for adapter in capable(PredictsOutcome, collections).values())
     return next(filter(None, clauses), "")

@@ -75,7 +75,7 @@ def phase_span(collection: Collection, first: str = "", last: str = "") -> Phase
 
 
 def order_collections(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return names of collections in the order of a run: a collection runs after those whose captures it reads."""
+    """Return the names of collections in the order of a run: a collection runs after those whose captures it reads."""
     inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
@@ -236,7 +236,7 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
     """Harvest each chosen collection; if the database of a collection cannot be reached, go on with the next one.
 
-    Raise StoreUnreachable at the end if the database of every chosen collection cannot be reached.
+    Raise StoreUnreachable at the end if no chosen collection has a database that can be reached.
     """
     unreachable: list[StoreUnreachable] = []
     for name, open_harvest in _harvests(config, arguments.names, spans):
@@ -414,7 +414,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
 
 
 def _count_open(config: Workspace, ledger: Ledger) -> int:
-    """Return how many files and captures are failed now, plus how many documents and records were not read so far.
+    """Return how many files and captures are failed now, plus how many documents and records have not been read so far.
 
     Addresses whose last request failed are not counted: they are requested again when they are due.
     """

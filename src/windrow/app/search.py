@@ -80,7 +80,9 @@ def search(
         if not errors:
             raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
         raise (
-            next(iter(errors.values())) if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
+            next(iter(errors.values()))
+            if candidates
+            else WindrowError("nothing has been harvested yet", hint="windrow run")
         )
     answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
     failures = [
@@ -107,7 +109,7 @@ def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_e
     names = dict.fromkeys(str(leaf.value) for leaf in query_filters if leaf.key == "source")
     for name in names if is_empty else ():
         if name not in {source.name for source in workspace.sources}:
-            yield f"no source is called {name!r}"
+            yield f"source {name!r} is not declared"
 
 
 def count_facets(
@@ -163,7 +165,7 @@ def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int,
 
 
 def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, MergeScore | None]]:
-    """Yield each result with its score: the highest score first, but the results of a collection in its own order."""
+    """Yield each result with its score, the highest score first; the results of one collection keep their order."""
     frequency: dict[str, int] = {}  # by word, the number of documents that have it
     for answer in answers:
         for word, count in answer.frequency.items():

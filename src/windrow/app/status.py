@@ -71,7 +71,7 @@ class SourceState(NamedTuple):
 class WorkspaceState:
     """The state of a workspace, of its sources and of its items.
 
-    `holder` is the process that runs there now, or empty. `last` is the summary of its last session.
+    `holder` is the process that runs in it now, or empty. `last` is the summary of its last session.
     """
 
     workspace: str
@@ -85,7 +85,7 @@ class WorkspaceState:
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
-    errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session came as far as their phase
+    errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -156,7 +156,7 @@ def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
 
 
 def running_process(ledger: Ledger) -> str:
-    """Return the holder of the lease; empty if there is no lease, or it has expired or its process is dead."""
+    """Return the holder of the lease; empty if there is no lease, if it has expired, or if its process is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
 
@@ -175,7 +175,7 @@ def _source_states(
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
 ) -> tuple[SourceState, ...]:
-    """Return the state of each source; `sessions_by_source` has the sessions that requested something from it."""
+    """Return the state of each source; `sessions_by_source` has the sessions that requested something from each."""
     frontiers = count_frontiers(ledger)
     failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
     for damaged in _damaged_captures(workspace, ledger):

@@ -109,7 +109,7 @@ def answer_why(workspace: Workspace, ledger: Ledger, name: str, limit: int) -> S
 
 
 def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
-    """Replace the sessions of events, which are numbers of facts, by the numbers that users see: 1, 2, 3."""
+    """Replace the sessions of events, which are numbers of facts, with the numbers that users see: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := answer.story:
         events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)
@@ -150,7 +150,7 @@ def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLooku
             return StoryAnswer(name, _source_story(ledger, name, collection_name, "", lookup.limit))
     if items := lookup.items_of_owner(name):
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
-    if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared, or no longer
+    if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared now, or never was
         return StoryAnswer(name, _source_story(ledger, name, undeclared, "", lookup.limit))
     raise WindrowError(f"{name!r} is not known{predict_outcome(workspace, name)}", hint="windrow status")
 

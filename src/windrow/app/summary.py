@@ -57,7 +57,7 @@ class SourceCount(NamedTuple):
     For a crawled source, `offered` is the number of addresses that are known now, `redirected` is the number that
     redirected in the session, and `waiting` is the number that are due now. Its pages are compared by content:
     `changed` counts pages with another text or description, `same_text` counts pages with other bytes but the same
-    content, and `gone` counts a page once, when it is certain that it is gone.
+    content, and `gone` counts each page once, when it is certainly gone.
     """
 
     source: str
@@ -121,7 +121,7 @@ class SessionSummary:
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
     errors: tuple[str, ...] = ()  # why tasks failed
-    notes: tuple[str, ...] = ()  # remarks, such as about files that are tried later or about the clock
+    notes: tuple[str, ...] = ()  # remarks, for example about files that are tried later, or about the clock
     repairs: tuple[str, ...] = ()  # what was repaired in the archive after an earlier crash
     left_out: tuple[RuleCount, ...] = ()  # what rules or caps left out, and what was damaged
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
@@ -129,7 +129,7 @@ class SessionSummary:
     changes_left_out: bool = False
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
-    still_open: int | None = None  # what was failed or not read when a run ended; None if it is not counted
+    still_open: int | None = None  # how much had failed or was unread when a run ended; None: not counted
 
     @property
     def kept_all(self) -> bool:
@@ -245,7 +245,7 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session_counts: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Return for each source the counts of the session's attempts and of the changes in listings that it reports.
+    """Return, for each source, the counts of a session's attempts and of the changes in listings that it reports.
 
     `reported_facts` are the first and the last fact of these changes.
     """
@@ -274,7 +274,7 @@ def _count_sources(
 def _count_by_content(
     session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the session's counts by source, corrected for each source that `visited` or `written` has.
+    """Return the session's counts by source, corrected for each source that is in `visited` or `written`.
 
     `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """

@@ -188,7 +188,7 @@ def unpack_files(files: Sequence[WarcFile], folder: Path, limits: Limits) -> tup
     """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
 
     What cannot be unpacked within `limits`, or is packed in a way that is not read, has a `problem`. Raises DiskFull
-    unless `limits.free_space` bytes of the folder's disk stay free.
+    unless `limits.free_space` bytes remain free on the folder's disk.
     """
     return tuple(
         warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number), limits)

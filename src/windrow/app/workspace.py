@@ -48,7 +48,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with a zone, which is UTC if the day has none. None stays None.
+    """Return a day as a time with a zone, which is UTC if the day has none. None is returned unchanged.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -127,13 +127,13 @@ class Windrow:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
         `fingerprint` is as ssh prints it (`SHA256:...`), or a public key. Raise UsageError if `fingerprint` is not
-        valid or `source` is not known.
+        valid or `source` is not declared.
         """
         from windrow.config import trust
 
         if self.config.source(source) is None:
             names = ", ".join(configured.name for configured in self.config.sources) or "none"
-            raise UsageError(f"there is no source {source!r}; the sources are: {names}", hint="windrow config")
+            raise UsageError(f"source {source!r} is not declared; the sources are: {names}", hint="windrow config")
         try:
             is_new = trust(self.config.root, source, fingerprint)
         except ConfigError as error:
@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails because a value there has a wrong type."""
+        """Open the ledger for a block; raise LedgerError if the block fails because a value has the wrong type."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger
@@ -266,7 +266,7 @@ class Windrow:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int, *, limit: int | None = None) -> StoryAnswer:
-        """Return the history of an address, file, record, source or owner, or of the item or session with a number.
+        """Return the history of an address, file, record, source or owner, or of the item or session with this number.
 
         If several items may be meant, the answer lists them. At most `limit` (None: 50) items, refused entries and
         failed documents are listed, the latest ones. Raise WindrowError for an unknown name.
@@ -284,7 +284,7 @@ class Windrow:
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all. With `lines`, each change of a text has its changed lines.
+        all. With `lines`, each change includes the changed lines of its texts.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -304,7 +304,7 @@ class Windrow:
     def unseen_changes(self, *, source: str = "", kind: str = "", lines: bool = False) -> Iterator[list[SourceChange]]:
         """Yield to a `with` block the changes of the sessions that ended since this user's last look, in order of time.
 
-        They count as seen if the block ends without an error. For each `source` and `kind`, each user has a last look.
+        They count as seen if the block ends without an error. Each user has a last look for each `source` and `kind`.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order
@@ -329,7 +329,7 @@ class Windrow:
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
     ) -> SearchAnswer:
-        """Search the harvested records. Any text is a query; `as-of:` with a time searches the pages of that time.
+        """Search the harvested records. Any text is a query; `as-of:` searches the pages as they were at a time.
 
         All collections are searched, or those in `collection`, and their results are merged. With `explain`, each
         result has a remark on how its score was computed.
@@ -408,8 +408,8 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return how the results differ from the earlier ones, by collection with a store. Raise UsageError for an unknown
-        name.
+        Return how the results differ from the earlier ones, for each collection with a store. Raise UsageError for an
+        unknown name.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
@@ -456,7 +456,7 @@ class Windrow:
             return estimate_takedowns(self.config, ledger, _as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
-        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
+        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason remains.
 
         Interrupted takedowns are finished, too; if `names` is empty, nothing else is done.
         """

@@ -104,7 +104,7 @@ class ArchiveWriter:
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
         """Copy a record from another file, and return its new place. `packed` is whether the record is a gzip member.
 
-        If `arc`, the other file is an ARC file, and the record is converted to WARC.
+        If `arc` is true, the other file is an ARC file, and the record is converted to WARC.
         """
         self.need_room(length)
         if arc:
@@ -178,7 +178,7 @@ class CaptureSink:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the body that were received, also by earlier transfers."""
+        """The number of bytes of the body that this transfer and earlier ones received."""
         return self._part.body_size if self._part else len(self._memory)
 
     @property
@@ -375,7 +375,7 @@ class CaptureSink:
             )
 
     def leave(self) -> None:
-        """End an interrupted transfer. The part file of a listed file stays for the next transfer of the file."""
+        """End an interrupted transfer. The part file of a listed file is kept for the next transfer of the file."""
         if self._part:
             if self._part_name:
                 self._part.close()
@@ -383,7 +383,7 @@ class CaptureSink:
                 self._part.drop()
 
     def drop(self) -> None:
-        """End the transfer and discard its bytes, also the bytes of earlier transfers."""
+        """End the transfer and discard its bytes, including those of earlier transfers."""
         if self._part:
             self._part.drop()
         self._memory.clear()

@@ -3,7 +3,7 @@
 A record is replaced by a `metadata` record which states that a record was taken down, padded with blanks. In a
 compressed file, the new record is a gzip member of the same length, padded in its header (RFC 1952, section 2.3.1), or
 with stored blocks if the padding is long. A record that is too short for this is replaced by line breaks or by an empty
-gzip member. Erasing can be repeated, also after a crash.
+gzip member. Erasing can be repeated, even after a crash.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def target_address(fields: Mapping[str, str]) -> str:
 
 
 def _unlink_copy(path: Path) -> None:
-    """Replace a file by a copy, so that its other hard links keep the old bytes."""
+    """Replace a file with a copy, so that its other hard links keep the old bytes."""
     copy = path.with_name(f".{path.name}.part")
     shutil.copyfile(path, copy)
     with copy.open("rb") as file:

@@ -1,8 +1,8 @@
-"""Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
+"""Import WARC files from other crawlers into the archive: as a hard link, as a copy, or repacked.
 
 A file is repacked if it is ARC, or if it is Zstandard or has several records in a gzip member, since reading cannot
-begin at every record there. The name of the new file begins with the digest of the original. WARC records are not
-changed. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
+begin at every record of such a file. The name of the new file begins with the digest of the original. WARC records are
+unchanged. The header line of an ARC record is replaced by a WARC header. Broken records are copied, so that they are
 reported as in any other file.
 """
 
@@ -31,7 +31,7 @@ from windrow.reasons import Reason
 
 _BLOCK_SIZE = 1 << 20  # bytes
 _ZSTD_BLOCK_SIZE = 4 << 10  # bytes; four bytes of Zstandard may decompress to 128 KiB, so these to 128 MiB
-_FREE_INFLATION = 64 << 20  # the number of bytes to which any file may inflate, at whatever ratio
+_FREE_INFLATION = 64 << 20  # the number of bytes to which any file may inflate, at any ratio
 _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 _MAX_DICTIONARY = 16 << 20  # bytes
 _GZIP_LEVEL = 6
@@ -95,7 +95,7 @@ def convert_arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
 
 
 def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Inflate a gzip member that was checked to be complete."""
+    """Inflate a gzip member that is known to be complete."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
         piece = stream.decompress(block, _BLOCK_SIZE)
@@ -191,7 +191,7 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _skip_zeros(file: BinaryIO, packed: bytes) -> bytes:
-    """Skip zeros in `packed` and then in the file: tapes are filled with them. Return the bytes after them, or b""."""
+    """Skip zeros in `packed` and then in the file: tapes are padded with them. Return the bytes after them, or b""."""
     while not (packed := packed.lstrip(b"\0")) and (block := file.read(_BLOCK_SIZE)):
         packed = block
     return packed
@@ -242,7 +242,7 @@ def check_free_space(folder: Path, size: int, free_space: int) -> None:
 
 
 IMPORTED_FOLDER = "foreign"
-"""The folder of the archive for imported files, whose names begin with their digests, so each is stored once."""
+"""The folder in the archive for imported files, whose names begin with their digests, so each is stored once."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 """Matches the temporary names of a file that is being imported, of its decompressed bytes and its repacked form."""

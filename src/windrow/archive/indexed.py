@@ -27,7 +27,7 @@ _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Lines of an index file, in one text. The first of them is the line `first` of the file, counted from 1.
+    """Lines of an index file, in one text. The first one is line `first` of the file, counted from 1.
 
     `legend` is the last layout that the file declares before these lines, or None.
     """

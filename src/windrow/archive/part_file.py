@@ -1,7 +1,7 @@
 """The part file of a large transfer: an unfinished WARC file.
 
 It begins with a warcinfo record, the request if there is one, and the header of the capture's record, with blanks
-instead of length and digest. The body is appended while it arrives. If a transfer is interrupted, the file may stay,
+instead of length and digest. The body is appended while it arrives. If a transfer is interrupted, the file may be kept,
 and the next transfer continues at its end. When the body is complete, length and digest are filled in, and the file is
 moved into the archive, unless the body is archived in another file.
 """
@@ -124,7 +124,7 @@ class PartFile:
             self._changed.notify()
 
     def _digest_body(self) -> None:
-        """Compute the digest of the body while it grows, from the file, so that `write` does not wait for it."""
+        """Compute the digest of the growing body from the file, so that `write` does not wait for it."""
         offset = self._body_offset
         buffer = bytearray(_BLOCK_SIZE)
         try:

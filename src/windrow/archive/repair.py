@@ -1,4 +1,4 @@
-"""Lock the archive, check to which ledger it belongs, and make it agree with the ledger after a crash."""
+"""Lock the archive, check which ledger it belongs to, and make it agree with the ledger after a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOCK_TIMEOUT = 30.0
 
 @contextmanager
 def lock_archive(folder: Path) -> Iterator[None]:
-    """Keep all writers out of the archive in the block; raise ArchiveError if one still writes after 30 seconds."""
+    """Keep all writers out of the archive in the block; raise ArchiveError if one is still writing after 30 seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -111,7 +111,7 @@ def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:
 
 
 def _read_start(folder: Path, place: ArchivePlace, length: int) -> bytes:
-    """Read at most `length` bytes from the start of a record. No file object is made, since that takes longer.
+    """Read at most `length` bytes from the start of a record. No file object is made, since that would take longer.
 
     Raises ArchiveError if the file's path leads out of the archive, and OSError if the file cannot be read.
     """

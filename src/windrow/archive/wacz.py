@@ -60,7 +60,7 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
     digest is of an unknown kind is unpacked unchecked, and datapackage.json is yielded with a `problem` for it. If the
     WACZ file cannot be used or has no WARC file, it is yielded itself, with an empty name.
 
-    Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC files, and
+    Raises DiskFull unless `limits.free_space` bytes remain free on the folder's disk beside all WARC files, and
     ArchiveError if an unpacked file cannot be written.
     """
     try:

@@ -32,7 +32,7 @@ WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 PACKED_SUFFIXES = tuple(
     f"{suffix}{end}" for suffix in WARC_SUFFIXES for end in (".bz2", ".xz", ".lz4", ".zip", ".open")
 )
-"""The suffixes of files that are not read: WARC files that are packed in other ways or that a crawler still writes."""
+"""The suffixes of files that are not read: WARC files that are packed in other ways, or that a crawler is writing."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
@@ -44,14 +44,14 @@ _MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether eac
 _MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header with the HTTP head after it
 _BLOCK_SIZE = 256 * 1024  # bytes
 _FIRST_READ = 16 * 1024  # the number of bytes read first of a gzip member: most are not larger
-_PROBE_SIZE = 16 * 1024  # the number of bytes that contain the first line of any record
-_SHORT_PROBE_SIZE = 64  # the number of bytes that contain the first line of a WARC record, after blank lines
+_PROBE_SIZE = 16 * 1024  # enough bytes for the first line of any record
+_SHORT_PROBE_SIZE = 64  # enough bytes for the first line of a WARC record, after blank lines
 _FREE_INFLATION = 16 * 1024 * 1024  # the number of bytes to which a record may inflate at any ratio
 _MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
 _RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-# After so many bytes of broken records, a file is not read further: the first, plus the second times the file's size.
+# A file is not read further after this many bytes of broken records: the first, plus the second times the file's size.
 _MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
 
@@ -199,7 +199,7 @@ class _GzipSource:
 
 
 class WarcForm(NamedTuple):
-    """The form of a file: whether it is ARC, and whether it must be repacked to be read from any record on."""
+    """The form of a file: whether it is ARC, and whether it must be repacked before reading can begin at any record."""
 
     arc: bool  # False for a Zstandard file, whose content is not looked at
     must_repack: bool
@@ -208,7 +208,7 @@ class WarcForm(NamedTuple):
 def detect_form(path: Path) -> WarcForm:
     """Determine the form of a file from its first records.
 
-    A file that is empty, or gzip and not ARC, is taken for WARC. Raises ArchiveError if the file cannot be read, or is
+    A file that is empty, or gzip and not ARC, is treated as WARC. Raises ArchiveError if the file cannot be read, or is
     not WARC, ARC, gzip or Zstandard.
     """
     try:
@@ -227,7 +227,7 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
     """Yield the records of a file from the offset `start` on, which must be 0 or the `next` of a record.
 
     A broken part of the file, or a record whose payload has more than `limits.transfer_size` bytes, is yielded with a
-    reason. `digests` of each other record has the digest by each of `algorithms`; STATED adds one only if the record
+    reason. `digests` of any other record has a digest for each of `algorithms`; STATED adds one only if the record
     states a digest that can be computed and is not SHA-256. Raises ArchiveError if the file cannot be read, or is not
     WARC, ARC, gzip or empty.
     """
@@ -291,7 +291,7 @@ _cached_forms: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the l
 
 
 def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
-    """Return the form of a file. The form of the last file is cached, since its records are mostly read in a row."""
+    """Return the form of a file. The form of the last file is cached, since records are usually read one by one."""
     identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if not _cached_forms or _cached_forms[0][0] != identity:
         _cached_forms[:] = [(identity, _detect_records_form(file))]

@@ -68,7 +68,7 @@ class WarcWriter:
     """
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write files in `folder`. When a file has `rotate` bytes or more, the next record begins another file.
+        """Prepare to write files in `folder`. When a file has `rotate` bytes or more, the next record begins a new one.
 
         `info` has the fields of the warcinfo record with which each file begins.
         """
@@ -136,7 +136,7 @@ class WarcWriter:
         try:
             write_all(self._fd, info_record, self._path)
         except ArchiveError:
-            # After a part of a record, the offsets of all later records would be wrong.
+            # After a partial record, the offsets of all later records would be wrong.
             os.close(self._fd)
             self._fd = -1
             self._path.unlink()

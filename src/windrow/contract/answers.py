@@ -65,7 +65,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses or entries that a rule or cap left out. `example` is one, or the answer's address."""
+    """The number of addresses or entries that a rule or cap left out. `example` is one of them, or the answer's URL."""
 
     reason: Reason
     rule: str
@@ -135,7 +135,7 @@ class WholeListing(NamedTuple):
 
 
 class DocumentPart(NamedTuple):
-    """A part of the step's document that is sent unchanged: `length` bytes from `offset` on (-1: all to the end).
+    """A part of the step's document that is sent unchanged: `length` bytes from `offset` on (-1: to the end).
 
     It is read from the archive while it is sent. `DocumentPart(*offering.part)` is the part of an offer.
     """
@@ -158,7 +158,7 @@ class Ask(NamedTuple):
 
     When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`. If it
     then needs further answers, it must return the answered requests again with the new ones; it fails if it returns
-    only answered requests. Observations that it returned together with requests are valid until they are answered,
+    only answered requests. Observations that it returned together with requests are valid until these are answered,
     unless the attempt already has observations. `path` is joined with the service's address. The request has a `body`
     or the fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is
     then 206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared
@@ -223,8 +223,8 @@ class PendingAsk(NamedTuple):
 class Observation(NamedTuple):
     """The record of one thing in a document: a JSON value, or None if the thing is gone.
 
-    `text` is indexed for search. `at` is the time that the source states, or None for the time of the fetch. `aside` is
-    stored with a new value, such as the markup from which the value was read, but a change of `aside` alone does not
+    `text` is indexed for search. `at` is the time that the source states, or None for the time of the fetch. `aside`,
+    such as the markup from which the value was read, is stored with a new value, but a change of `aside` alone does not
     make a new version. `names` are other names of the thing, such as its number in the source's system. An observation
     that the thing is gone may use one of them if the key is not known any more; unknown names are ignored. If the key
     of a thing changes, the thing is gone under the old key.

@@ -26,8 +26,9 @@ class Collection:
 
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
     Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
-    fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
-    and stores; it is imported when used. `columns` are the fields of its records by which searches can filter.
+    fetching. `adapter` names, as `module:name`, the object that connects the collection with a workspace's
+    configuration and stores; it is imported when used. `columns` are the fields of its records by which searches can
+    filter.
     """
 
     name: str
@@ -108,9 +109,9 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures are that a source takes from others; empty `Inputs` if it takes none.
+        """Return the places from which a source takes captures of others; empty `Inputs` if it takes none.
 
-        Raises ConfigError if a setting of the source for them is not valid.
+        Raises ConfigError if a setting for them is not valid.
         """
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 

@@ -20,10 +20,10 @@ class ColumnType(StrEnum):
 class TypedColumn(NamedTuple):
     """A field of records by which searches can filter: `NAME:VALUE`.
 
-    `name` begins with a small letter and consists of small letters, digits, `-` and `_`. `field` is the name of the
-    field in the value of a record; if it is empty, the field has the name of the column. A dot leads into objects
-    (`price.amount`), and each element of a list is a value. `read`, a function at the top of a module, returns the
-    values instead; it is given the value of a record. A date is a text in ISO 8601, or a number: a year, a day in
+    `name` begins with a lower-case letter and consists of lower-case letters, digits, `-` and `_`. `field` is the name
+    of the field in the value of a record; if it is empty, the field has the name of the column. A dot leads into
+    objects (`price.amount`), and each element of a list is a value. `read`, a function at the top of a module, returns
+    the values instead; it is given the value of a record. A date is a text in ISO 8601, or a number: a year, a day in
     digits (20261231), or seconds or milliseconds since 1970. Several dates are one period, from the first to the last.
 
     >>> TypedColumn("year", ColumnType.DATE, "published").values_of({"published": 1999})

@@ -38,7 +38,7 @@ class Planner(Protocol):
 BEHIND = 1_000
 """The lowest `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
-They are requested after the other addresses of their host. Once `CrawlRules.record_body` returned True, the run
+They are requested after the other addresses of their host. Once `CrawlRules.record_body` has returned True, the run
 requests only those of them that were requested before.
 """
 
@@ -79,8 +79,8 @@ class CrawlRules(Protocol):
     def record_body(self, job: FetchJob, body: bytes) -> bool:
         """Record the body of a new address, and return whether many bodies in a row repeated texts of earlier ones.
 
-        It is called before `links`. If it returns True, the run requests only the new addresses of the origin whose
-        `FoundUrl.order` is below `BEHIND`, and addresses that were requested before.
+        It is called before `links`. If it returns True, the run requests only those addresses of the origin that were
+        requested before, and new ones with a `FoundUrl.order` below `BEHIND`.
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
@@ -93,7 +93,7 @@ class CrawlRules(Protocol):
         """
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the addresses of what a document needs to be displayed, such as images; they are fetched with it."""
+        """Return the addresses of what a document needs to be displayed, such as images; these are fetched with it."""
 
     def left_out(self) -> list[LeftOut]:
         """Return what rules and caps left out since the last call, except documents of other sites."""
@@ -115,7 +115,7 @@ class Listing:
     """Find documents by listing the folders of a source.
 
     A listed file becomes an item of `kind`, which waits for its transfer or is refused, as its offer says. Folders are
-    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries of which
+    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`. Entries for which
     `plan` makes no offer are counted as left out.
     """
 
@@ -177,8 +177,8 @@ def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of 
 class Requests:
     """Find documents by requests: the first requests, and the requests that each answer leads to.
 
-    `begin` is called when a run begins. `follow` is called in the pool for the answers of a source, in the order in
-    which they arrived, except those that failed and redirects that are followed. Both are pure. Their second argument
+    `begin` is called when a run begins. `follow` is called in the pool for the answers of a source, except failed ones
+    and redirects that are followed, in the order in which they arrived. Both are pure. Their second argument
     is what was learned about the source (`FollowResult.learned`). `origins` returns further origins that may be
     requested, such as `https://static.example.org`.
     """
@@ -201,11 +201,11 @@ class RemoteFolder(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Where the captures are that a source takes from others.
+    """The places from which a source takes captures of others.
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
     files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
-    these files are read. Records of files that are not there are requested from `remote` folders, by byte range.
+    these files are read. Records of files that are missing are requested from `remote` folders, by byte range.
     """
 
     kept: tuple[str, ...] = ()
@@ -267,7 +267,7 @@ class Captures:
     capture, and a Skip for any other line. The `message` of the Skip names the rule, and the lines are only counted by
     rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and no capture is
     read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to a request.
-    Another program's record is not copied into the archive if its digest is not that of its index line.
+    Another program's record is not copied into the archive if its digest differs from that in its index line.
 
     `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
     has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If

@@ -57,8 +57,8 @@ class JsonList:
     `following` is the name of the address of the next page. If `parameter` is set, `following` is the name of the value
     that this parameter of the address has for the next page; if `following` is empty, the parameter is a number, which
     is increased by `step` until a page has no items or is not found (404). `read` turns an item into a record, an
-    Observation with the given key, which is `SOURCE/KEY`, or returns a Skip. A record is gone when it was missing from
-    the whole list `gone_after` times in a row; 0: it is never gone.
+    Observation with the given key, which is `SOURCE/KEY`, or returns a Skip. A record is gone when it has been missing
+    from the whole list `gone_after` times in a row; 0: it is never gone.
     """
 
     first: str

@@ -87,12 +87,12 @@ class Read(ItemStep):
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
-    by: Callable[[Item], str] | None = None  # returns a text of all else that the result depends on
+    by: Callable[[Item], str] | None = None  # returns a text with everything else that the result depends on
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Read):
-    """Validate a document in the pool. The findings have line and column."""
+    """Validate a document in the pool. The findings have a line and a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Undecided(Protocol):
         """A dict from question (`StoreLookUp.question`) to the keys to look up."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why it is not published, or None to publish it. `known` has the keys of `asks` that the store has."""
+        """Return why the document is not published, or None to publish it. `known` has the stored keys, by question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +184,8 @@ class Settle:
 
     `run` reads the bytes in the pool if `needs_body` returns True. `make_entry` makes an entry of the version store, or
     None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
-    `rereads_original` returns whether the fields of an answer without a body (304) require that the bytes to which it
-    refers are read again. `expires` returns the UNIX time at which the result expires and the address is due, or None
+    `rereads_original` returns whether the fields of an answer without a body (304) require the bytes to which it refers
+    to be read again. `expires` returns the UNIX time at which the result expires and the address is due, or None
     if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and the header fields that
     matter, by default their digest. If the version store keeps contents, repeated bytes with a name that it knows are
     not read again. `missing`, a pure function, returns observations of things missing from a complete listing

@@ -13,7 +13,7 @@ from windrow.formats.cdx import surt
 from windrow.formats.warc import END, format_header, new_record_id
 
 SOURCE_TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
-"""The settings of the library's source."""
+"""The settings of the library's source, as TOML."""
 
 _WARC_NAME = "papers.warc.gz"
 _CAPTURED_AT = "2026-11-15T12:00:00Z"

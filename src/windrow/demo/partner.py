@@ -1,4 +1,4 @@
-"""The documents on the servers of the demo's partners. The same seed makes the same bytes."""
+"""The documents on the servers of the demo's partners. The same seed gives the same bytes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _attributes(attributes: dict[str, str]) -> str:
 
 
 def pack(members: dict[str, bytes]) -> bytes:
-    """Return a zip of `members`, a dict from file name to content. The same members make the same bytes."""
+    """Return a zip of `members`, a dict from file name to content. The same members give the same bytes."""
     zip_bytes = BytesIO()
     with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as zip_file:
         for name, content in members.items():

@@ -63,7 +63,7 @@ class DemoResult(NamedTuple):
 
 
 def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
-    """Play the demo in a folder that is new or empty, or has an earlier demo.
+    """Play the demo in a folder that is new or empty, or contains an earlier demo.
 
     `run(collection, again)` harvests a collection of the workspace in that folder and returns the exit code; with
     `again`, addresses that are not due yet are harvested, too. `say` prints a line for the user.
@@ -136,7 +136,7 @@ def empty_folder(folder: Path) -> None:
 
 
 def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], *, has_password: bool) -> None:
-    """Write the file of a drops source. If `has_password`, the source reads its secret from the file `password`."""
+    """Write the file of a drops source. If `has_password` is true, its secret is read from the file `password`."""
     lines = [f'url = "{url}"', 'collection = "drops"', f'centre = "{centre}"']
     if has_password:
         lines.append('secret = "file:password"')

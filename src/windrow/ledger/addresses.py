@@ -24,14 +24,14 @@ ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
 
 ELSEWHERE = -1
-"""The `interval` of addresses that are not requested, and known only from captures of others, as in WARC files."""
+"""The `interval` of addresses that are not requested, and known only from captures of others, such as WARC files."""
 
 
 class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due at the time `until` or before, the first due first.
+        """Return at most `limit` addresses of a host that are due at the time `until` or before, in order of due time.
 
         Addresses that were never requested come first. Of these, only those with an order number below `below` are
         returned.
@@ -75,7 +75,7 @@ class AddressWriter:
 
         A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
         with the kind `page` becomes a page and is due, unless it is never due. An address that was known only from
-        captures of others becomes due, with the kind with which it was found.
+        captures of others becomes due, and gets the kind with which it was found.
         """
         found_urls = [*urls]
         rows = [
@@ -103,7 +103,7 @@ class AddressWriter:
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
         """Make addresses due earlier if their hints are later than their last attempts.
 
-        Each is then due at the latest `min_pause` seconds after its last attempt.
+        Each is then due no later than `min_pause` seconds after its last attempt.
         """
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
@@ -112,7 +112,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make those addresses of hosts due next that were requested before, except those that are never due.
+        """Of the addresses of hosts, make all that were requested before due next, except those that are never due.
 
         Addresses that were never requested still come first. Return how many addresses were changed.
         """

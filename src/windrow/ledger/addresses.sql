@@ -187,14 +187,14 @@ AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
--- Make addresses of a host that are due later due now, but after those that were never requested.
+-- Make a host's addresses that are due later due now; those that were never requested still come first.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
 -- name: begun_never_again
--- Make some addresses of a source never due: its seeds, and its addresses at origins that it does not have any more.
+-- Make some addresses of a source never due: its seeds, and its addresses at origins that it no longer has.
 -- Only addresses of one kind are changed, and not those with some digests. The lists are JSON.
 UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
 AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0

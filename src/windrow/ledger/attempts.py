@@ -11,7 +11,7 @@ from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.model import Attempt, KeptResponse, RecordedAttempt
 
-_PAGE_SIZE = 256  # the number of attempts that are read at once
+_PAGE_SIZE = 256  # the number of attempts that are read at a time
 
 
 class AttemptQueries(TypedAttempts):
@@ -45,7 +45,7 @@ class AttemptWriter:
 
         Returns the number of the fact. `schedule` is (when the address is due next, its interval in seconds, its
         failures in a row), or None if these do not change. `beside` is the kind of files that are kept beside pages: if
-        the address was requested as such a file and has become a page meanwhile, it is due at once.
+        the address was requested as such a file and has since become a page, it is due at once.
         """
         kept, target = attempt.kept, attempt.target
         outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)

@@ -12,7 +12,7 @@ SELECT v.seq, v.at, v.session, h.source, coalesce(a.url, v.url) AS "url: str", v
 FROM attempt v CROSS JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
 -- part: recorded
--- The columns of a RecordedAttempt, and after them the holder of its session.
+-- The columns of a RecordedAttempt, followed by the holder of its session.
 v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        coalesce(a.url, nullif(v.url, ''), h.origin || '/robots.txt'), v.kind, v.allowed, v.started, v.seconds,
        v.status, v.reason, v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime,

@@ -1,4 +1,4 @@
-"""Collect the rows that one transaction writes, and write them together by statements that have names."""
+"""Collect the rows that one transaction writes, and write them together by named statements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STATEMENTS |= {
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
     # An address known only from captures of others (interval -1) becomes due when a crawl finds it. So does a file kept
-    # beside a page (kind ?7) that is found as a page, unless it is never due. Both get the kind that was found.
+    # beside a page (kind ?7) that is found as a page, unless it is never due. Both get the newly found kind.
     "address": (
         "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
         " via = excluded.via, place = excluded.place, due = 0, interval = 0,"

@@ -1,6 +1,6 @@
 """Record which captures of other collections and programs a collection takes, and imported WARC files.
 
-An index lists captures, one in each line. A source reads indexes and takes the captures that its rules allow. A
+An index lists captures, one on each line. A source reads indexes and takes the captures that its rules allow. A
 collection of this ledger, or a WARC file without an index, is read like an index.
 """
 
@@ -35,7 +35,7 @@ class CaptureWriter:
         self._batch = batch
 
     def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
-        """Record that an index is read from its beginning, with counts of 0, by the rules that `rules` identifies."""
+        """Record that an index is read from its beginning, with counts of 0, by the rules identified by `rules`."""
         self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
         index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
@@ -97,7 +97,7 @@ class ImportWriter:
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
-        """Record that the revisit at an offset waits for bytes with the digest `spelled`, which are not imported."""
+        """Record that the revisit at an offset waits until bytes with the digest `spelled` are imported."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
     def remove_waiting_revisit(self, intake: int, offset: int) -> None:

@@ -35,7 +35,7 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
 -- Yield the captures that were recorded from the beginning of a session to that of the next one.
--- Responses 304 of addresses, bytes that are not archived, and captures of other collections are left out.
+-- 304 responses of addresses, bytes that are not archived, and captures of other collections are left out.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
 FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
@@ -176,7 +176,7 @@ SELECT coalesce((SELECT line FROM capture_failed
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return at most `limit` index lines whose record could not be read, and that are about a digest.
+-- Return at most `limit` index lines whose record could not be read, and that refer to a digest.
 -- The digest is in the line, or in the message of the failure.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
@@ -186,7 +186,7 @@ ORDER BY f.attempt LIMIT :limit;
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
--- Return the latest response that another collection kept from an address after the fact `since`, or None.
+-- Return the latest response that another collection kept from an address, numbered above `since`, or None.
 -- If `since` is the number of a session, a collection can use the response that another one got in this session.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
@@ -194,7 +194,7 @@ AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
 -- def newest_rules(origin: str, since: int, collection: str) -> RecordedAttempt | None
--- Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None.
+-- Return the latest robots.txt of an origin that another collection fetched, numbered above `since`, or None.
 -- A kept response with status 4xx counts too.
 SELECT {recorded}
 FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session

@@ -1,4 +1,4 @@
-"""Open and migrate the ledger's SQLite file, and run in it the queries of the .sql files by name."""
+"""Open and migrate the ledger's SQLite file, and run the queries of the .sql files in it by name."""
 
 from __future__ import annotations
 
@@ -91,17 +91,17 @@ class LedgerDatabase:
                 self.connection.executescript(script)
 
     def rows(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> list[_RowValue]:
-        """Run a query and return `make(row)` of each row."""
+        """Run a query and return `make(row)` for each row."""
         with self.guarded(name):
             return [*map(make, self.connection.execute(queries()[name], values))]
 
     def stream(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> Iterator[_RowValue]:
-        """Run a query and yield `make(row)` of each row as it is read."""
+        """Run a query and yield `make(row)` for each row as it is read."""
         with self.guarded(name):
             yield from map(make, self.connection.execute(queries()[name], values))
 
     def first(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> _RowValue | None:
-        """Run a query and return `make(row)` of the first row, or None if it returns no row."""
+        """Run a query and return `make(row)` for the first row, or None if there are no rows."""
         with self.guarded(name):
             row = self.connection.execute(queries()[name], values).fetchone()
             return None if row is None else make(row)
@@ -112,7 +112,7 @@ class LedgerDatabase:
             return [row[0] for row in self.connection.execute(queries()[name], values)]
 
     def value(self, name: str, *values: Any) -> Any:
-        """Run a query and return the first value of its first row, or None if it returns no row."""
+        """Run a query and return the first value of its first row, or None if there are no rows."""
         with self.guarded():
             row = self.connection.execute(queries()[name], values).fetchone()
         return None if row is None else row[0]
@@ -137,22 +137,22 @@ class LedgerDatabase:
                 yield
 
     def wrong_values(self) -> list[str]:
-        """Return a message for each column that has values of a wrong type, which windrow cannot have written."""
+        """Return a message for each column that has values of the wrong type, which windrow cannot have written."""
         with self.guarded():
             return [*find_wrong_values(self.connection)]
 
     def overwrite_what_is_deleted(self) -> None:
-        """From now on, let SQLite overwrite data that is deleted or changed with zeros."""
+        """From now on, let SQLite overwrite deleted and replaced data with zeros."""
         with self.guarded():
             self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Move the write-ahead log into the database, calling `pulse` meanwhile. Return whether the log is empty."""
+        """Move the log into the database, calling `pulse` while waiting. Return whether the log is empty."""
         with self.guarded():
             return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
-        """Copy the database to the file `path`, which is replaced, and run these statements in the copy."""
+        """Copy the database to the file `path`, which is replaced, and run `queries_to_run` (names) in the copy."""
         path.unlink(missing_ok=True)
         with self.guarded(), closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)

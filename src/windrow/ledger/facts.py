@@ -51,8 +51,8 @@ _FAILED_ATTEMPTS = (
     f" AND g.source = {_SOURCE_OF_ATTEMPT} AND f.seq < t.seq AND f.reason IS NOT NULL)"
 )
 
-# For each kind of fact: its columns in the table of its name, and the function that makes a fact of a row (number, time
-# and these columns). The end of an attempt is in the same row as its beginning.
+# For each kind of fact: its columns in the table with its name, and the function that makes a fact from a row (number,
+# time and these columns). The end of an attempt is in the same row as its beginning.
 _FACT_KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     "session": ("t.holder, t.command", lambda r: ledger_facts.SessionOpened(r[0], parse(r[1]), *r[2:])),
     "session_end": (

@@ -103,7 +103,7 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 
 -- row: ReasonCountRow
 -- The number of items that failed or were ended for a reason, or of entries that were refused for it.
--- For two of the reasons, `number` is that of files that changed, or that differ between sources.
+-- For two of the reasons, `number` counts files that changed, or that differ between sources.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count by reason the failed and ended items, the refused entries, and the changed or different files.
@@ -230,7 +230,7 @@ SELECT i.collection, i.kind AS "kind: str", p.step AS "step: str | None", p.stat
        count(*) AS "number: int" FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- name: item_waits
--- Make an item wait for a step, or fail at it. If no attempt is given, the attempt of its row stays.
+-- Make an item wait for a step, or fail at it. If no attempt is given, the attempt in its row is kept.
 INSERT INTO pending_step SELECT ?1, i.collection, ?2, ?3, i.rank, coalesce(?4, nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?5, ?6 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET step = excluded.step, status = excluded.status, reason = excluded.reason,
@@ -246,17 +246,17 @@ INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.rank, coalesce(nullif
 ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = excluded.since;
 
 -- name: forget_readings
--- Delete the results of steps in a copy of the ledger whose captures are to be read again.
+-- In a copy of the ledger for a replay, delete all results of steps.
 DELETE FROM reading;
 
 -- name: forget_starts
--- Delete in such a copy the facts that steps began.
+-- In a copy of the ledger for a replay, delete all starts of steps.
 DELETE FROM step_start;
 
 -- name: forget_pending
--- Delete in such a copy the pending steps, except those of files that an operator cancelled.
+-- In a copy of the ledger for a replay, delete the pending steps, except those of files that an operator cancelled.
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- Delete in such a copy the members.
+-- In a copy of the ledger for a replay, delete all members.
 DELETE FROM member;

@@ -19,9 +19,9 @@ LEASE_LENGTH = timedelta(seconds=60)
 
 
 def name_this_process() -> str:
-    """Return a name of this process, from which `is_certainly_dead` can tell on this machine whether it has ended.
+    """Return a name for this process, by which `is_certainly_dead` can tell on this machine that the process has ended.
 
-    It consists of machine, boot, process number and start time.
+    The name consists of machine, boot, process number and start time.
     """
     boot_file = Path("/proc/sys/kernel/random/boot_id")
     boot_id = boot_file.read_text().strip()[:8] if boot_file.exists() else "?"
@@ -37,7 +37,7 @@ def _start_tick(pid: int) -> str:
 
 
 def is_certainly_dead(holder: str) -> bool:
-    """Return whether a lease's holder ran on this machine since its last boot, and its process has ended."""
+    """Return whether the process `holder` ran on this machine since the last boot, and has ended."""
     machine, _, pid_and_start = holder.partition(" pid ")
     this_machine, _, _ = name_this_process().partition(" pid ")
     pid, _, start_tick = pid_and_start.partition(" ")
@@ -64,7 +64,7 @@ class Lease:
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
         remaining = lease.expires - self._clock()
-        # If a lease ends later than any lease can, the clock was set back since it was taken.
+        # If a lease ends later than any lease can, the clock has been set back since it was taken.
         is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)
         if is_held and not is_certainly_dead(lease.holder):
             raise Locked(

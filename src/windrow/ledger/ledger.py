@@ -95,13 +95,13 @@ class Ledger:
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger without readings, step starts, pending steps and members to a file, and open the copy."""
-        # The pending steps of cancelled files stay, so that a replay does not read these files.
+        """Copy the ledger to a file, without readings, step starts, pending steps and members, and open the copy."""
+        # The pending steps of cancelled files are kept, so that a replay does not read these files.
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 
     def wrong_values(self) -> list[str]:
-        """Return a message for each column that has values of a wrong type, which windrow cannot have written."""
+        """Return a message for each column that has values of the wrong type, which windrow cannot have written."""
         return self.database.wrong_values()
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ SELECT f.seq AS item, f.file_key AS key FROM listed_file f WHERE f.seq IN (
 
 -- def keys_by_status(collection: str, statuses: tuple[Status, Status], source: str, reason: str,
 --     excluded: Sequence[str] = ()) -> list[str]
--- Return the keys of the files that have one of two statuses, a source (empty: any) and a reason (empty: any).
+-- Return the keys of the files from a source (empty: any) with one of two statuses and a reason (empty: any).
 -- Files that only the sources `excluded` list, or have listed, are left out. A file without a pending step has the
 -- statuses and reasons of the members that its latest attempt fetched.
 SELECT DISTINCT f.file_key FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq

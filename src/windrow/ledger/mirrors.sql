@@ -18,7 +18,7 @@ FROM mirror o JOIN listed_file f ON f.seq = o.listed_file
 {mirror} WHERE o.present = 1 AND o.listed_file IN (SELECT value FROM json_each(:files)) ORDER BY o.listed_file, o.source;
 
 -- def sources() -> set[str]
--- Return the sources that ever listed a file.
+-- Return the sources that have ever listed a file.
 SELECT DISTINCT source FROM mirror ORDER BY source;
 
 -- row: ListingCount
@@ -90,10 +90,10 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
     WHERE k.source = o.source AND k.listed_file = o.listed_file) WHERE o.present <> (l.event <> 'gone');
 
 -- row: ListedChange
--- An event of a file at a source, with the file's key. `before` is the size in the file's event before, there.
+-- An event of a file at a source, with the file's key. `before` is the size in the file's previous event there.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
--- Yield the events of a collection's files at sources between two facts, in order, except comparisons.
+-- Yield, in order, the events of a collection's files at sources between two facts, except comparisons.
 SELECT l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.listed_file = l.listed_file AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1) AS "before: int | None"
@@ -105,8 +105,8 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
 -- Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
--- These mirrors list the size of the fetched file, or no size. They were not compared since the file was fetched and
--- since the last other event of the mirror.
+-- These mirrors list the size of the fetched file, or no size. No comparison has
+-- followed both the fetch of the file and the last other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

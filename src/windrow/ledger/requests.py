@@ -52,7 +52,7 @@ class RequestWriter:
         self._batch = batch
 
     def record_followed(self, collection: str, source: str, followed: Followed) -> None:
-        """Record the result of following the response of an attempt, so that the next run follows only later ones."""
+        """Record the result of following the response of an attempt. The next run follows only later responses."""
         self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
@@ -86,7 +86,7 @@ class RequestWriter:
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
         """Record that the bytes of answers are deleted, so that later answers are not compared with them.
 
-        The attempts stay.
+        The attempts are kept.
         """
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
@@ -98,7 +98,7 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due, unless it is taken down or was requested after the fact `session`.
+        """Make an address due, unless it is taken down or was requested since the session `session` began.
 
         Without the second condition, pages that link in a circle would be requested without end.
         """

@@ -143,7 +143,7 @@ UPDATE address SET due = 0 WHERE digest = ?1 AND host = ?2
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = ?1 AND v.host = ?2 AND v.seq > ?3) AND {stands};
 
 -- row: UnarchivedAnswer
--- An answer whose bytes are kept only until no step needs them, and the file with the bytes.
+-- An answer whose bytes are kept only as long as a step needs them, and the file with the bytes.
 
 -- def unarchived(collection: str) -> list[UnarchivedAnswer]
 -- Return a collection's answers that are not archived and whose bytes still exist.
@@ -152,7 +152,7 @@ SELECT v.seq AS attempt, v.address AS "address: int", v.host, v.warc FROM attemp
 WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = :collection;
 
 -- name: answer_bytes_dropped
--- Record that the bytes of an answer are deleted. The attempt stays as a fact.
+-- Record that the bytes of an answer are deleted. The attempt remains as a fact.
 UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq = ?;
 
 -- name: answer_without_bytes

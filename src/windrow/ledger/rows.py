@@ -1,4 +1,4 @@
-"""Classes of rows that are not generated in `typed`, and functions that make one value of several columns."""
+"""Classes of rows that are not generated in `typed`, and functions that make one value from several columns."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class RuleCount(NamedTuple):
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
         """
-        example = "%20".join(self.example[:500].split())  # a name of a file may have spaces, at which `read` ends it
+        example = "%20".join(self.example[:500].split())  # a file name may have spaces, at which `read` would end it
         return f"{self.addresses} left out, such as {example}: {self.rule}"
 
     @classmethod
@@ -48,7 +48,7 @@ class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
     def reported_facts(self, session: int) -> tuple[int, int]:
-        """Return the numbers (first, last) of the facts that the summary of a session covers. If none, last < first.
+        """Return the facts (first, last) that the summary of a session covers. If it covers none, last < first.
 
         A session reports its own changes, and those after the last session that ended and had a task. A killed session
         that is followed by another reports nothing, and neither does a session without a task, such as for a decision.

@@ -58,7 +58,7 @@ SELECT max(seq) FROM session;
 
 -- row: TaskRow
 -- A task: one phase of one source, or of the collection if `source` is empty.
--- The fields about its end are None if it runs or was interrupted.
+-- The fields about its end are None if it is running or was interrupted.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
 -- Return the tasks that began between two facts (first, last), in order.
@@ -92,7 +92,7 @@ AND NOT EXISTS (
 -- row: SourceSession
 -- A session at one source.
 -- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended, and
--- `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
+-- `reason` the reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
 -- session fetched nothing.
 
 -- def by_source() -> list[SourceSession]

@@ -52,12 +52,12 @@ class TakedownQueries(TypedTakedowns):
         self._database.overwrite_what_is_deleted()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Empty SQLite's log beside the ledger's file, calling `pulse` meanwhile. Return whether the log is empty."""
+        """Empty SQLite's log beside the ledger, calling `pulse` while waiting. Return whether the log is empty."""
         return self._database.empty_log(pulse)
 
 
 class TakedownWriter:
-    """Writes takedowns, and deletes what the ledger has of their targets."""
+    """Writes takedowns, and deletes what the ledger has about their targets."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -67,7 +67,7 @@ class TakedownWriter:
     ) -> int:  # fmt: skip
         """Record that `process` takes down a target (name, address, host). Return the number of the tombstone.
 
-        The addresses of the target are never due from now on, and do not refer to captures any more.
+        The addresses of the target are never due from now on, and no longer refer to captures.
         """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
@@ -83,7 +83,7 @@ class TakedownWriter:
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
         """Delete what the attempts of a takedown led to, and clear their outcomes.
 
-        The outcomes of `attempts_to_keep` stay. If `host` is not 0, the stored requests of its addresses are deleted.
+        The outcomes of `attempts_to_keep` remain. If `host` is not 0, the stored requests of its addresses are deleted.
         """
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)

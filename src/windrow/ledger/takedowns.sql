@@ -1,6 +1,6 @@
 -- Queries and changes for takedowns. A target is an address, or all addresses of a host. Both are given by numbers, and
--- `host` is 0 for an address. An attempt stays as a fact, but its results are deleted. Facts are overwritten only here,
--- and when the bytes of an answer that is not archived are deleted.
+-- `host` is 0 for an address. An attempt remains as a fact, but its results are deleted. Facts are overwritten only
+-- here, and when the bytes of an answer that is not archived are deleted.
 
 -- row: TombstoneRow
 -- A takedown of a target: when, by which process and why it was ordered.
@@ -16,7 +16,7 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
 -- row: OpenTombstone
--- A takedown that has begun and is not done. `shared` is true if its address is due again when it is done.
+-- A takedown that has begun and is not done. `shared` is true if its address is due again afterwards.
 
 -- def open() -> list[OpenTombstone]
 -- Return the takedowns that have begun and are not done, for example because a run was killed.
@@ -67,7 +67,7 @@ FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return the digests of those bytes of these attempts that other attempts, without bytes of their own, need.
+-- Return the digests of those bytes of these attempts that other attempts need, as they have none of their own.
 -- Attempts in `gone` need nothing. Bytes that an attempt at the same address, not in `gone`, also has are not needed.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
 AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)
@@ -125,7 +125,7 @@ SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "attempts: int",
 WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- row: TakenDown
--- An address of which nothing may be kept, or an origin if `origin` is not None.
+-- An address from which nothing may be kept, or an origin if `origin` is not None.
 
 -- def taken_down() -> list[TakenDown]
 -- Return the addresses and origins whose tombstones are not lifted.
@@ -193,7 +193,7 @@ DELETE FROM unread WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM offered WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_listings
--- Delete the complete listings of which an answer is taken down, since it is not known any more what was missing.
+-- Delete the complete listings with an answer that is taken down, since what was missing is no longer known.
 DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
 
 -- name: takedown_clear_known

@@ -25,11 +25,11 @@ from windrow.stores.sqlite import close_on_failure
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"
-_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000  # the most documents in a bulk write, and about the most bytes
+_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000  # the most documents in a bulk write, and roughly the most bytes
 _PAGE_SIZE = 500  # rows of a view or list that are requested at a time
 _MAX_ATTEMPTS = 5
 _TOO_LARGE = 413
-_REFUSALS = (400, _TOO_LARGE)  # statuses of a request with a document that the server does not accept
+_REFUSALS = (400, _TOO_LARGE)  # statuses for a document that the server does not accept
 _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
@@ -91,7 +91,7 @@ class CouchDocuments:
             stored = response.content if response.status == 200 else {}
             if all(stored.get(name) == content for name, content in design_fields.items()):
                 return
-            # A user who may not write designs uses the views of an earlier windrow, if these are equal.
+            # A user who may not write designs can use the views of an earlier windrow, if these are equal.
             is_usable = _map_functions(stored.get("views")) == _map_functions(design_fields["views"])
             design = {**stored, **design_fields, "_id": DESIGN_ID}
             accepted = (201, 202, 409, *((401, 403) if is_usable else ()))
@@ -203,7 +203,7 @@ class CouchDocuments:
         return refused
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         for database in self._databases:
             self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
 
@@ -228,7 +228,7 @@ class CouchDocuments:
         raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
     def _write_bulk(self, database: str, revisions: list[dict[str, Any]], refused: dict[str, str]) -> set[str]:
-        """Write revisions in one request; return the ids of documents that another client has written meanwhile.
+        """Write revisions in one request; return the ids of documents that another client has since written.
 
         The reasons for refused revisions are added to `refused`, by id.
         """

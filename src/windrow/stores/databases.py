@@ -22,7 +22,7 @@ DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mar
 """The extra that installs the driver of a backend, by the backend's name in SQLAlchemy."""
 
 READ_ONLY = {"windrow_reads": True}
-"""Execution options of a connection that only reads. Such a connection does not wait for writers of an SQLite file."""
+"""Execution options for a connection that only reads. It does not wait for writers of an SQLite file."""
 
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -33,7 +33,7 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The key in a connection's `info` of the error that prevents writing its SQLite file."""
+"""The key in a connection's `info` for the error that prevents writing to its SQLite file."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
@@ -79,7 +79,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     @sa.event.listens_for(engine, "do_connect")
     def open_file(_dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> sqlite3.Connection:
         def open_for_writing(path: Path) -> sqlite3.Connection:
-            # With None, transactions begin with our BEGIN only, also before DDL.
+            # With None, transactions begin only with our BEGIN, even before DDL.
             connection: sqlite3.Connection = sqlite3.connect(path, isolation_level=None, **options)
             with close_on_failure(connection.close):
                 for pragma in (
@@ -149,7 +149,7 @@ def map_error(error: BaseException, database: str) -> StoreError:
 
 
 def _error_code(error: BaseException) -> str:
-    """Return a driver's error code: an SQLSTATE, MariaDB's number or SQLite's name of the error; "" if it has none."""
+    """Return a driver's error code: an SQLSTATE, MariaDB's number or SQLite's name for the error; "" if it has none."""
     code = error.args[0] if error.args else ""
     if isinstance(code, int):
         return str(code)
@@ -177,7 +177,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the database name `database`, if `url` has no such name and is not an SQLite URL.
+    """Return `url` with the database name `database`, unless `url` has a database name or is an SQLite URL.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'

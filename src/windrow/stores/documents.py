@@ -78,7 +78,7 @@ class DocumentStore(Protocol):
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         ...
 
     def write(
@@ -193,7 +193,7 @@ class SqliteDocuments(SqliteStore):
         return min(checkpoints), max(checkpoints)
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`; higher checkpoints stay."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         with self._writing():
             self._connection.executemany(
                 "INSERT INTO windrow_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -314,8 +314,8 @@ class SqliteDocuments(SqliteStore):
         """Yield documents that have all words of a text, in the order that `DocumentDatabase` describes.
 
         If `bounds.first` is not empty, the first field of the view `view` must be `bounds.first[0]`. `bounds.start` and
-        `bounds.end` limit the time in the field `newest`. Any text is valid; a text without words finds nothing. A
-        ranking by the rarity of words would have to read every document with one of the words.
+        `bounds.end` limit the time in the field `newest`. Any text is valid; a text without words finds nothing.
+        Matches are not ranked by the rarity of words, since every document with one of the words would have to be read.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word

@@ -14,8 +14,8 @@ from windrow.contract import TypedColumn
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of it was added or
-# deleted. `json` is the value of a deleted observation; it is empty if the observation was added or had no value.
+# `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of the record was
+# added or deleted. `json` is the value of a deleted observation, or empty if the observation was added or had no value.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
@@ -94,7 +94,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether the latest observation of a statement's record is by the attempt of the statement."""
+        """Return whether the latest observation of a statement's record is from the statement's attempt."""
         query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1

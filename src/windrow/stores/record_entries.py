@@ -1,4 +1,4 @@
-"""Convert records to entries of the search index, and queries to clauses for it."""
+"""Convert records into entries of the search index, and queries into clauses for it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FIELDS = (
     IndexField("updated", "number"),
 )
 TITLE_WEIGHT, KEY_WEIGHT = 5, 2
-"""How often the title and the key are in the field `main`; the address and the text are in it once."""
+"""How many times the field `main` has the title and the key; it has the address and the text once."""
 _FIELD_OF_FILTER = {"title": "title", "headline": "title", "inurl": "address"}
 _MAIN_FIELD = (("main", 1.0),)
 _CURRENT_ENTRY = """
@@ -92,9 +92,9 @@ class FoundEntries(NamedTuple):
     """The entries that a search found. `relaxed` is true if none of them has all words of the query.
 
     `frequency` has the number of documents with each word of the query; `documents` is the number of all documents in
-    the index. `suggestions` are for words that no document has. `forms` are the other forms of words that were searched
-    too. `lacking` has, for each column by which the query filters, the number of documents without a value in it; a
-    column in which every document has a value is left out.
+    the index. `suggestions` are for words that no document has. `forms` are the other forms of words that were also
+    searched for. `lacking` has, for each column by which the query filters, the number of documents without a value in
+    it; a column in which every document has a value is left out.
     """
 
     entries: tuple[Entry, ...]

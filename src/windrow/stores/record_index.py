@@ -1,8 +1,8 @@
 """The search index of a store of records, in a folder beside the store's file.
 
-The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
-committed. So an old index can be updated. An index that is missing, damaged or of another file or version is built
-again.
+The store lists changed records in the transaction that changes them, and stores the stamps of indexed records after
+each commit of the index. So an old index can be updated. An index that is missing, damaged or of another file or
+version is built again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RecordIndex:
     def __init__(
         self, store: Path, connection: sqlite3.Connection, columns: Sequence[TypedColumn] = (), *, read_only: bool
     ) -> None:
-        """Take the store's file and a connection to it in autocommit mode; the methods open the index.
+        """`store` is the store's file, and `connection` is a connection to it in autocommit mode.
 
         `columns` are those of the collection. If `read_only` is true, the files of the index are not written.
         """
@@ -81,7 +81,7 @@ class RecordIndex:
             fill_index(self.folder, self._fields, self._version, lambda index: self._fill(index, pulse), pulse)
 
     def rebuild(self, pulse: Callable[[], object]) -> None:
-        """Remove the index and build it again, so that its files do not contain removed documents any more."""
+        """Remove the index and build it again, so that its files no longer contain removed documents."""
 
         def go_on() -> bool:
             pulse()
@@ -137,7 +137,7 @@ class RecordIndex:
     def _find_date_field(self, query: Query) -> str:
         """Return the field by which the matches of a query without words are sorted.
 
-        If a filter that every match must meet is for a date column, it is the field of that column, else `updated`.
+        If every match must meet a filter for a date column, this is the field of that column, otherwise `updated`.
         """
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
@@ -220,7 +220,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps are not in `known_stamps`; remove gone ones; return new stamps and gone ids."""
+        """Index records whose stamps differ from `known_stamps`; remove gone ones; return new stamps and gone ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)

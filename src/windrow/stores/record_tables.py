@@ -69,7 +69,7 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record with the observation's key, or else of the oldest with one of its names, or ""."""
+    """Return the key of the record with an observation's key, or else of the oldest with one of its names, or ""."""
     placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ?1 OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))"
@@ -84,9 +84,9 @@ def set_names(
 ) -> set[int]:
     """Assign `names` to a record; return the ids of other records that had one of them, and are gone now.
 
-    If the latest observation of the record is by the same source and has a value, a name that another record has
-    belongs to two things: it stays with the other record, which is not gone, and no id is returned. The same holds if a
-    later attempt observed a value of the other record.
+    If the latest observation of the record is from the source of `entry` and has a value, a name that another record
+    has belongs to two things: it remains with the other record, which is not gone, and no id is returned. The same
+    holds if a later attempt observed a value of the other record.
     """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
@@ -122,9 +122,9 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str:
     """Return the key of an observation's record, which may not exist yet.
 
-    It is the record with the observation's key or, if there is none, with one of its aliases. If that record is another
-    thing, the observation has a record of its own. If the other record has the observation's key, the key of the own
-    record is that key, `#` and the observation's first name. If a record with such a key exists, it is always used.
+    It is the record with the observation's key or, if there is none, with one of its aliases. If that record is about a
+    different thing, the observation gets a new record. The key of the new record is the observation's key or, if the
+    existing record has this key, `KEY#NAME` with the observation's first name. If `KEY#NAME` exists, it is always used.
     """
     key, names = observation.key, observation.names
     is_known = _has_key(connection, key)
@@ -141,11 +141,11 @@ def _has_key(connection: sqlite3.Connection, key: str) -> bool:
 
 
 def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Observation) -> bool:
-    """Return whether the record `key` is another thing than the one observed.
+    """Return whether the record `key` is about a different thing from the one observed.
 
-    That is so if the record is not gone, has another text, and has names of the same system as the observation's names,
-    but none of these. The system of a name is what precedes its last `/`. Another system may have another name for the
-    same thing.
+    That is so if the record is not gone, has another text, and has names from the same system as the observation's
+    names, but none of these names. The system of a name is the part before its last `/`. Another system may have
+    another name for the same thing.
     """
     systems = {name.rpartition("/")[0] for name in observation.names}
     names_query = "SELECT n.name FROM other_name n JOIN record r ON r.id = n.record WHERE r.key = ?"
@@ -186,6 +186,6 @@ def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mappin
 
 
 def format_time(time: datetime) -> str:
-    """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken as UTC."""
+    """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken to be in UTC."""
     aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware_time.astimezone(UTC).isoformat(timespec="microseconds")

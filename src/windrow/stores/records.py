@@ -2,7 +2,7 @@
 
 Every observation of a record is stored: key, attempt, value, and the time that the source states, or else that of the
 fetch. Versions are derived from the observations of a key in the order of time, so observations may be written in any
-order, also repeatedly.
+order, and more than once.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _CHUNK_SIZE = 400  # attempts per query
 
 
 class AttemptStatement(NamedTuple):
-    """What an attempt recorded of a key. `json` is the record, or empty if the record is gone or was skipped.
+    """What an attempt recorded about a key. `json` is the record, or empty if the record is gone or was skipped.
 
     `reason` is why it was skipped, or None; `source` is empty then. `aside` is JSON beside the record, or empty.
     """
@@ -92,7 +92,7 @@ class RecordStore(SkippedCounts):
         """Open the file, and create missing tables if it may be written; searches filter records by `columns`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._columns = columns
-        self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
+        self._writing_session, self._last_earlier_attempt = 0, 0  # the writing session, and the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
@@ -119,7 +119,7 @@ class RecordStore(SkippedCounts):
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
 
     def checkpoint(self) -> int:
-        """Return the number of the last settled attempt, or 0 if none was settled yet."""
+        """Return the number of the last settled attempt, or 0 if none has been settled yet."""
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
@@ -159,7 +159,7 @@ class RecordStore(SkippedCounts):
             run("DELETE FROM waiting WHERE attempt = ?", (entry.attempt,))
             run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(pending_asks)))
             if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
-                return set()  # they stay valid until the services have answered
+                return set()  # they remain valid until the services have answered
             observations = [
                 observation._replace(key=replace_lone_surrogates(observation.key))
                 for observation in entry.results
@@ -186,7 +186,7 @@ class RecordStore(SkippedCounts):
     def _write_observation(
         self, entry: AttemptObservations, observation: Observation, old_rows: Iterable[tuple[Any, ...]] = ()
     ) -> set[int]:
-        """Write an observation, and that other records with its names are gone; return the ids of all these records."""
+        """Write an observation, and mark other records with its names as gone; return the ids of all these records."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
@@ -252,7 +252,7 @@ class RecordStore(SkippedCounts):
             self._index().update(pulse)
 
     def rebuild_index(self, pulse: Callable[[], object]) -> None:
-        """Remove the search index and build it again, so that removed records do not stay in its files."""
+        """Remove the search index and build it again, so that no removed record remains in its files."""
         with self._guarded():
             self._index().rebuild(pulse)
 
@@ -407,7 +407,7 @@ class RecordStore(SkippedCounts):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return, for each attempt with observations, how many records it observed, and how many it observed first.
+        """Return, for each attempt with observations, how many records it observed, and how many of these were new.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """
@@ -422,7 +422,7 @@ class RecordStore(SkippedCounts):
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
-        """Return the skipped documents and entries with the key `key`, with the address `url`, or of `attempts`.
+        """Return the skipped documents and entries with the key `key`, with the address `url`, or from `attempts`.
 
         An empty key or address is ignored. A document or entry that meets several conditions is returned several times.
         """

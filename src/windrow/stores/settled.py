@@ -1,4 +1,4 @@
-"""Record which session wrote which attempts into a version store; a change belongs to the session that wrote it.
+"""Record which session wrote which attempts to a version store; a change belongs to the session that wrote it.
 
 Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session, with
 the last attempt that it wrote.
@@ -35,7 +35,7 @@ def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Ca
 def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
     """Copy the rows of earlier sessions from the replaced store, if it has any; do not commit.
 
-    Of the sessions recorded in this store, only the last one stays.
+    Of the sessions recorded in this store, only the last one is kept.
     """
     if old_connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
         return

@@ -32,8 +32,8 @@ class SkippedCounts(SqliteStore):
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
         """Count the documents and entries that are still skipped, by reason.
 
-        For each address, only those count that were skipped in its last attempt with skips, and only if no later
-        attempt observed a record at the address. For `ignored` see `count_skipped`.
+        For each address, only the skips of its last attempt with any are counted, and only if no later attempt
+        observed a record there. For `ignored` see `count_skipped`.
         """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))

@@ -18,7 +18,7 @@ SIDECARS = ("-wal", "-shm", "-journal")
 
 
 DISK_FULL_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-"""SQLite's names of the errors that mean a full disk; SQLite counts the second one among the I/O errors."""
+"""SQLite's names for the errors that mean a full disk; SQLite counts the second one among the I/O errors."""
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def is_damaged(error: BaseException) -> bool:
 
 @contextmanager
 def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` if the block raises an error, so that a database that cannot be prepared does not stay open."""
+    """Call `close` if the block raises an error, so that a database that cannot be prepared is not left open."""
     try:
         yield
     except BaseException:
@@ -90,7 +90,7 @@ def open_or_read(
 
 
 _UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", *DISK_FULL_ERRORS)
-"""SQLite's names of the errors that mean that a database, or a file beside it, cannot be written."""
+"""SQLite's names for the errors that mean that a database, or a file beside it, cannot be written."""
 
 
 def is_unwritable(error: BaseException) -> bool:
@@ -204,13 +204,13 @@ SELECT t.name, c.name, upper(c.type) FROM sqlite_schema t, pragma_table_info(t.n
 WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid
 """
 _VALUE_TYPES = {"INT": "'integer'", "CHAR": "'text'", "TEXT": "'text'", "DOUBLE": "'real', 'integer'"}
-"""SQLite's types of the values in a column, by a part of the column's declared type."""
+"""SQLite's types for the values in a column, by a part of the column's declared type."""
 
 
 def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield a message for each column of a table that has values of another type than it declares.
+    """Yield a message for each column of a table that has values of a type other than its declared one.
 
-    SQLite stores them all the same, but only another program than windrow can have written them.
+    SQLite stores such values, but only a program other than windrow can have written them.
     """
     columns_by_table: dict[str, dict[str, str]] = {}
     for table, column, declared in connection.execute(_COLUMNS_QUERY):
@@ -221,7 +221,7 @@ def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
         counts = ", ".join(f"total(typeof({column}) NOT IN ('null', {types}))" for column, types in columns.items())
         for column, count in zip(columns, connection.execute(f"SELECT {counts} FROM {table}").fetchone(), strict=True):
             if count:
-                yield f"{int(count)} rows of the table {table} have a value of a wrong type in {column}"
+                yield f"{int(count)} rows of the table {table} have a value of the wrong type in {column}"
 
 
 class SqliteStore:
@@ -331,7 +331,7 @@ class SqliteReader:
     def _connection(self) -> sqlite3.Connection:
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover the log of a crash
+            connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover a log after a crash
             self._connections.append(connection)
             for pragma in _PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()
@@ -342,7 +342,7 @@ class SqliteReader:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise StoreError, with a reason if one fits, for errors of SQLite and values of a wrong type in the file."""
+        """Raise StoreError, with a reason if one fits, for errors of SQLite and for values of the wrong type."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:

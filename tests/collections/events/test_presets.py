@@ -148,7 +148,7 @@ def test_new_source_from_a_preset_shows_its_settings_and_each_can_be_set(tmp_pat
     assert f'parser = "{name}"' in text
     source = windrow.config.source("council")
     assert (source.collection, source.options["address"]) == ("events", requested)
-    head, comments = text.split("replaces that of the preset:\n")
+    head, comments = text.split("replaces the preset's:\n")
     path.write_text(head + "\n".join(line.removeprefix("# ") for line in comments.splitlines()))
     assert Windrow(tmp_path).config.source("council").options[PARSER] == source.options[PARSER]
 

@@ -296,7 +296,7 @@ def test_a_blox_search_is_continued_by_day_at_the_limit_of_rows_and_refused_if_t
     assert (continued.skip, continued.learned) == (None, {})
     refused = follow_last_page(continued.requests[0].context.replace("0 ", "999999 ", 1))
     assert (refused.skip, refused.learned, refused.requests) == (Reason.CRAWLER_TRAP, {}, ())
-    assert "more than 1,000,000 rows of one day" in refused.findings[0].message
+    assert "more than 1,000,000 rows for one day" in refused.findings[0].message
     assert follow_last_page("", total=2, rows=2).end == "the oldest row"  # whatever is in the rows
 
 

@@ -103,7 +103,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     is_own = standard.is_same_site(article.url, article.canonical_url)
     own_alias = standard.alias(article.url)
     canonical_alias = standard.alias(article.canonical_url) if is_own else own_alias
-    # Some sites write one canonical address in all pages: articles are joined by it only if their titles are equal.
+    # Some sites write one canonical address on all pages: articles are joined by it only if their titles are equal.
     aliases = (own_alias, f"{canonical_alias} {hash64(' '.join(_words(title))):x}")
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
@@ -193,12 +193,12 @@ _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""Matches a mark that is in the last path segment of most addresses of articles, but of few addresses of sections."""
+"""Matches a mark that is in the last path segment of most article addresses, but of few section addresses."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def find_refresh(body: bytes, url: str) -> str:
-    """Return the address to which a page with little text soon redirects by its `meta` refresh.
+    """Return the address to which a page with little text soon redirects by a `meta` refresh.
 
     Return "" if there is none, or if it is an address of the same page.
 

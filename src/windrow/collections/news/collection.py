@@ -57,12 +57,10 @@ ZONE = ValueKind("time zone", _read_zone)
 SOURCE = (
     *ASKED,
     *CAPTURED,
-    Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: windrow detects it at its `url`"),
+    Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: detected from the page at `url`"),
     Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
     Setting("overlap", DURATION, "48h", "how far requests for new posts reach back before the last run"),
-    Setting(
-        "full_listing_every", DURATION, "1d", "time between two listings of all posts of a WordPress; 0: in each run"
-    ),
+    Setting("full_listing_every", DURATION, "1d", "WordPress: time between two listings of all posts; 0: in each run"),
     Setting("since", DAY, "", "first day of the articles that are wanted; empty: from the first article"),
     Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
     Setting("timezone", ZONE, "", "time zone of dates without one"),
@@ -80,7 +78,7 @@ SOURCE = (
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Build a source from its table in the configuration.
 
-    Raise ConfigError if `url` is not http(s), if `until` is before `since`, or if the `kind` does not use the `seeds`.
+    Raise ConfigError if `url` is not http(s), if `until` is before `since`, or for `seeds` that `kind` does not use.
     """
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:

@@ -86,7 +86,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return the requests and offers that follow from a response, by the functions for its kind of site."""
+    """Return the requests and offers that follow from a response, by the functions for the kind of site."""
     if answer.request.name == HOME:
         return _recognize_site(source, learned, answer)
     if answer.request.name in {_GUESS, _ROBOTS_FILE}:
@@ -95,7 +95,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page; request the site's lists or, if the page is itself a list, what it lists.
+    """Detect a site's kind from its front page; request its lists or, if the page is itself a list, what it lists.
 
     If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, it is
     refused, and feeds and sitemaps are requested at usual addresses.
@@ -148,7 +148,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt.
 
-    Any other response is refused. If it shows that a remembered list does not exist any more, its address is forgotten.
+    Any other response is refused. If it shows that a remembered list no longer exists, the list's address is forgotten.
     """
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
@@ -222,8 +222,8 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins at which a source may have articles.
 
-    These are the configured origins and the site's host name with and without `www.`, by http and https. The latter are
-    left out if the site has a port, an IP address, or a name without a dot.
+    These are the configured origins and the site's host name with and without `www.`, over http and https. The latter
+    are left out if the site has a port, an IP address, or a name without a dot.
     """
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]

@@ -104,7 +104,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the non-empty texts in a list or in the values of an object. For a text, return a list with it."""
+    """Return the non-empty texts in a list or in the values of an object, or a single text as a list."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
@@ -112,11 +112,11 @@ def texts_in(nested: Any) -> list[str]:
 
 
 LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
-_MAX_REMEMBERED = 1_000  # newest articles of a list; changes and removals are noticed only of these
+_MAX_REMEMBERED = 1_000  # newest articles of a list; only their changes and removals are noticed
 _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has times of change by address
 _MIN_USUAL = 10  # a list that named this many things is not expected to be empty later
 _MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short
-_MAX_RECENT_SITEMAPS = 100  # newest sitemaps of an index, which are requested each time
+_MAX_RECENT_SITEMAPS = 100  # the newest sitemaps of an index that are requested every time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
 _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
@@ -194,7 +194,7 @@ def _follow_section(
 
 
 def find_drift(earlier_count: int, thing: str) -> tuple[Finding, ...]:
-    """Return a finding for a list that names nothing now, but named `earlier_count` things, or more, before.
+    """Return a finding for a list that names nothing now, but named at least `earlier_count` things before.
 
     Return no finding if `earlier_count` is below 10, because a short list may become empty.
 
@@ -266,8 +266,8 @@ def _article_requests(
 ) -> FollowResult:  # fmt: skip
     """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
-    An article is requested again if its time is not the remembered one, or if the list no longer names it although it
-    names an older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
+    An article is requested again if its time differs from the remembered one, or if the list no longer names it but
+    still names an older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
     """
     list_key = _list_key(url)
     known_times: Mapping[str, str] = learned.get(list_key, {})

@@ -105,7 +105,7 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
             yield name, "is missing or empty" if text is None or isinstance(text, str) else "is not a text"
     source_domain = article.get("source_domain")
     if isinstance(source_domain, str) and ("/" in source_domain or any(map(str.isspace, source_domain))):
-        yield "source_domain", "has more than a domain name"
+        yield "source_domain", "contains more than a domain name"
     url = article.get("url")
     if isinstance(url, str) and url.strip() and (not url.startswith(("http://", "https://")) or not normalise(url).url):
         yield "url", "is not an absolute http or https address"

@@ -1,4 +1,4 @@
-"""Read articles of BLOX (TownNews) with a site's search. `learned` is what the ledger remembers about a source."""
+"""Read articles from the search of a BLOX (TownNews) site. `learned` is what the ledger remembers about a source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_DEPTH = 10  # of nested texts
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the page with the newest articles when it is due; with `until` set, only until all articles were read."""
+    """Request the page with the newest articles when it is due; with `until` set, only until all are read."""
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
@@ -64,8 +64,8 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
-    Once all rows were read, later runs end at a page without a new row. If a search ends before the total that it
-    states, or reaches _MAX_ROWS rows, a new search continues it from the day of its last row. A response that is not a
+    Once all rows have been read, later runs end at a page without a new row. If a search ends before the total that it
+    states, or reaches _MAX_ROWS rows, a new search continues from the day of the last row. A response that is not a
     page of rows is refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
@@ -98,7 +98,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
     if not rows:  # the total is not correct
         return FollowResult((), offers, complete, end="the oldest row")
-    message = f"the search has more than {_MAX_ROWS:,} rows of one day; further rows are not requested"
+    message = f"the search has more than {_MAX_ROWS:,} rows for one day; further rows are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 
 

@@ -1,4 +1,4 @@
-"""Read the posts of WordPress by its REST API.
+"""Read the posts of WordPress through its REST API.
 
 A site is read once from its first post to its last. After that, each run requests the posts of two windows of time that
 overlap the last run: by date, and by time of change. A scheduled post has an old time of change; a draft that is
@@ -34,7 +34,7 @@ _API_PATH = "wp-json/wp/v2/posts"
 _POSTS_PER_PAGE = 100
 _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
-_MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed from it meanwhile
+_MAX_ROUNDS = LIST_ROUNDS.number  # a list is read at most this often, if posts are removed meanwhile
 _MAX_PAGES = POST_PAGES.number
 _SECOND = timedelta(seconds=1)
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
@@ -77,9 +77,9 @@ class PostList:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until all were read. Then request new and changed posts and the numbers of all posts.
+    """Request all posts until all have been read. Then request new and changed posts and the numbers of all posts.
 
-    If `until` is set, request nothing once all posts were read.
+    If `until` is set, request nothing once all posts have been read.
     """
     path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
@@ -106,7 +106,7 @@ def _first_list(source: Source, listing: PostList) -> PostList:
 
 
 def _second_after(day: str) -> str:
-    """Return the first second after a day as ISO 8601, because `before` excludes its own time; empty without a day."""
+    """Return the first second after a day as ISO 8601, because `before` excludes the given time; "" without a day."""
     if not day:
         return ""
     next_day = min(date.fromisoformat(day), date.max - timedelta(days=1)) + timedelta(days=1)
@@ -114,7 +114,7 @@ def _second_after(day: str) -> str:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return `api`, with the number `tries` of `learned` added if it is above 0, so that the address is new."""
+    """Return `api`, with the number `tries` from `learned` added if it is above 0, so that the address is new."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
@@ -184,8 +184,8 @@ def _continue_by_time(
 ) -> FollowResult:  # fmt: skip
     """Request the rest of a list by the time of its last post, because its next page cannot be requested.
 
-    If the rest would be the same list, the list is finished if this page is not full, and is otherwise refused: the
-    next run then begins it again.
+    If that would request the same list again, the list is finished if this page is not full. Otherwise it is refused,
+    and the next run begins it again.
     """
     start, end = _bounds_after(listing, posts)
     if (start, end) != (listing.start, listing.end):
@@ -244,7 +244,7 @@ def _finish_list(
 ) -> FollowResult:
     """Finish a list and remember the time up to which it was read.
 
-    If posts were removed meanwhile, begin it again instead, until it was begun _MAX_ROUNDS times.
+    If posts were removed in the meantime, begin it again instead, unless it has been begun _MAX_ROUNDS times already.
     """
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
@@ -260,7 +260,7 @@ def _finish_list(
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the time up to which a window was read, as ISO 8601. `began` is the request time of its first page.
+    """Return the time up to which a window was read, as ISO 8601. `began` is when its first page was requested.
 
     The time is late enough for the next window to start later than this one. Otherwise both would have the same
     address, and each address is requested once.
@@ -294,7 +294,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a window ends on a page: all its posts precede the window or, in mode id, a number is known."""
+    """Return whether a window ends on a page: all posts on it precede the window or, in mode id, a number is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -302,7 +302,7 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
         return any(isinstance(post.get("id"), int) and post["id"] <= highest_known for post in posts)
     column = "modified_gmt" if listing.mode == "modified" else "date_gmt"
     times = [str(post.get(column) or post.get(column[:-4]) or "") for post in posts]
-    # A post without a time in UTC has one in the zone of the site, so a day is allowed.
+    # A post without a time in UTC has one in the zone of the site, so a difference of a day is allowed.
     earliest = (datetime.fromisoformat(listing.start) - timedelta(days=1)).isoformat()
     return bool(times) and all(time < earliest for time in times)
 

@@ -1,4 +1,4 @@
-"""Find deleted and missed posts of WordPress, by the numbers (ids) of all posts.
+"""Find deleted and missed WordPress posts by the numbers (ids) of all posts.
 
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
 time to time, in order, a hundred in a response of about a kilobyte. If a known number is absent from a page, but is
@@ -27,7 +27,7 @@ _API_PATHS = ("wp-json/wp/v2/posts", "?rest_route=/wp/v2/posts")
 
 
 def site_of(url: str) -> str:
-    """Return the host name and path of a site from an address of its API; several sites may have one host name.
+    """Return the host name and path of a site from an address of its API; several sites may share a host name.
 
     >>> site_of("https://www.example.com/blog/wp-json/wp/v2/posts?page=1")
     'example.com/blog'
@@ -60,7 +60,7 @@ def begin(source: Source, api: str) -> Request:
 
 
 def second_before(day: str) -> str:
-    """Return the last second before a day as ISO 8601, because `after` excludes its own time; empty without a day.
+    """Return the last second before a day as ISO 8601, because `after` excludes the given time; "" without a day.
 
     >>> second_before("2026-01-01"), second_before("")
     ('2025-12-31T23:59:59', '')
@@ -182,8 +182,8 @@ def learned_numbers(
 ) -> dict[str, list[int]]:
     """Return what to store in `learned` so that `existing` are known numbers and `missing` are not.
 
-    The result has, by key, the blocks of numbers that change. A block is stored as the differences of successive
-    numbers.
+    The result has, by key, the blocks of numbers that change. A block is stored as the differences between
+    successive numbers.
     """
     blocks: dict[str, set[int]] = {}
     existing, missing = set(existing), set(missing)

@@ -145,7 +145,7 @@ class TypedCaptures(LedgerQueries):
     def of_session(self, session: int) -> Iterator[CaptureRow]:
         """Yield the captures that were recorded from the beginning of a session to that of the next one.
 
-        Responses 304 of addresses, bytes that are not archived, and captures of other collections are left out.
+        304 responses of addresses, bytes that are not archived, and captures of other collections are left out.
         """
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
@@ -223,21 +223,21 @@ class TypedCaptures(LedgerQueries):
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return at most `limit` index lines whose record could not be read, and that are about a digest.
+        """Return at most `limit` index lines whose record could not be read, and that refer to a digest.
 
         The digest is in the line, or in the message of the failure.
         """
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest response that another collection kept from an address after the fact `since`, or None.
+        """Return the latest response that another collection kept from an address, numbered above `since`, or None.
 
         If `since` is the number of a session, a collection can use the response that another one got in this session.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 
     def newest_rules(self, origin: str, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None.
+        """Return the latest robots.txt of an origin that another collection fetched, numbered above `since`, or None.
 
         A kept response with status 4xx counts too.
         """

@@ -96,7 +96,7 @@ class FindingCountRow(NamedTuple):
 class ReasonCountRow(NamedTuple):
     """The number of items that failed or were ended for a reason, or of entries that were refused for it.
 
-    For two of the reasons, `number` is that of files that changed, or that differ between sources.
+    For two of the reasons, `number` counts files that changed, or that differ between sources.
     """
 
     reason: Reason

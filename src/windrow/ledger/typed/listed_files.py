@@ -72,7 +72,7 @@ class TypedListedFiles(LedgerQueries):
     def keys_by_status(
         self, collection: str, statuses: tuple[Status, Status], source: str, reason: str, excluded: Sequence[str] = ()
     ) -> list[str]:
-        """Return the keys of the files that have one of two statuses, a source (empty: any) and a reason (empty: any).
+        """Return the keys of the files from a source (empty: any) with one of two statuses and a reason (empty: any).
 
         Files that only the sources `excluded` list, or have listed, are left out. A file without a pending step has the
         statuses and reasons of the members that its latest attempt fetched.

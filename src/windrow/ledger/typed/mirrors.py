@@ -80,7 +80,7 @@ class InconsistentMirror(NamedTuple):
 
 
 class ListedChange(NamedTuple):
-    """An event of a file at a source, with the file's key. `before` is the size in the file's event before, there."""
+    """An event of a file at a source, with the file's key. `before` is the size in the file's previous event there."""
 
     at: datetime
     source: str
@@ -151,7 +151,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(_make_mirror, "mirrors.of_files", json.dumps([*files]))
 
     def sources(self) -> set[str]:
-        """Return the sources that ever listed a file."""
+        """Return the sources that have ever listed a file."""
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
@@ -193,13 +193,13 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
-        """Yield the events of a collection's files at sources between two facts, in order, except comparisons."""
+        """Yield, in order, the events of a collection's files at sources between two facts, except comparisons."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
         """Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
 
-        These mirrors list the size of the fetched file, or no size. They were not compared since the file was fetched
-        and since the last other event of the mirror.
+        These mirrors list the size of the fetched file, or no size. No comparison has followed both the fetch of the
+        file and the last other event of the mirror.
         """
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

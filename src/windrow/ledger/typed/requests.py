@@ -46,7 +46,7 @@ class RequestAttempt(NamedTuple):
 
 
 class UnarchivedAnswer(NamedTuple):
-    """An answer whose bytes are kept only until no step needs them, and the file with the bytes."""
+    """An answer whose bytes are kept only as long as a step needs them, and the file with the bytes."""
 
     attempt: int
     address: int

@@ -26,7 +26,7 @@ class LeaseRow(NamedTuple):
 class TaskRow(NamedTuple):
     """A task: one phase of one source, or of the collection if `source` is empty.
 
-    The fields about its end are None if it runs or was interrupted.
+    The fields about its end are None if it is running or was interrupted.
     """
 
     seq: int
@@ -52,7 +52,7 @@ class SourceSession(NamedTuple):
     """A session at one source.
 
     `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended, and
-    `reason` a reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
+    `reason` the reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
     session fetched nothing.
     """
 

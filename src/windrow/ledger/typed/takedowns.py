@@ -30,7 +30,7 @@ class TombstoneRow(NamedTuple):
 
 
 class OpenTombstone(NamedTuple):
-    """A takedown that has begun and is not done. `shared` is true if its address is due again when it is done."""
+    """A takedown that has begun and is not done. `shared` is true if its address is due again afterwards."""
 
     seq: int
     collection: str
@@ -69,7 +69,7 @@ class TargetCount(NamedTuple):
 
 
 class TakenDown(NamedTuple):
-    """An address of which nothing may be kept, or an origin if `origin` is not None."""
+    """An address from which nothing may be kept, or an origin if `origin` is not None."""
 
     address: int
     origin: str | None
@@ -156,7 +156,7 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
     def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return the digests of those bytes of these attempts that other attempts, without bytes of their own, need.
+        """Return the digests of those bytes of these attempts that other attempts need, as they have none of their own.
 
         Attempts in `gone` need nothing. Bytes that an attempt at the same address, not in `gone`, also has are not
         needed.

@@ -43,7 +43,7 @@ class TypedUnread(LedgerQueries):
         """Return the attempts that the step of a phase failed to read, in order.
 
         An attempt that is unread because of a cap is not returned if a later attempt at its address received other
-        bytes, or is unread because of a cap too.
+        bytes, or is also unread because of a cap.
         """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 

@@ -2,7 +2,7 @@
 
 A wrong folder may be configured. So only files with certain names are removed: the note `index.json`, which shows that
 a folder is an index of windrow, the manifest, and the files that Tantivy writes below `text`. A folder with other files
-and without the note is refused, and other files in the folder of an index stay.
+and without the note is refused, and other files in the folder of an index are left alone.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _is_note(path: Path) -> bool:
 def prepare_folder(folder: Path) -> Path:
     """Remove an old index from `folder`, and prepare the folder for a new one; return the folder for Tantivy's files.
 
-    An index that is opened before `write_note` was called is unfinished, and is built again.
+    Until `write_note` is called, the index counts as unfinished: when it is opened, it is built again.
     """
     remove_files(folder)
     folder.mkdir(parents=True, exist_ok=True)

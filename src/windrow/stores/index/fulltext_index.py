@@ -44,7 +44,7 @@ from windrow.stores.sqlite import close_on_failure
 
 WRITER_MEMORY = 128_000_000  # bytes that a writer collects before it writes a file of the index
 _ANALYSER_NAME = "folded"
-_MAX_ATTEMPTS = 3  # of opening: another process may remove a file of the index before the link to it is opened
+_MAX_ATTEMPTS = 3  # to open an index: another process may remove one of its files before the link to the file is opened
 
 
 class FullTextIndex:
@@ -55,7 +55,7 @@ class FullTextIndex:
     """
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
-        """Open the index. If `fresh` is true, replace it by an empty index.
+        """Open the index. If `fresh` is true, replace it with an empty index.
 
         `version` is the version of the documents. Raises IndexDamaged if the folder does not contain an undamaged index
         of this version, StoreError if the index cannot be read, and ConfigError if `refuse_foreign` does.
@@ -220,7 +220,7 @@ class FullTextIndex:
     ) -> tuple[int, list[dict[str, int]]]:
         """Return how many documents match a clause, and how many of them have each facet value.
 
-        The list has a dict from mark to count for each of `fields`, and last a dict from year to count for
+        The list has a dict from mark to count for each of `fields`, then a dict from year to count for
         `time_field`, whose times are in UNIX seconds. Years outside `FACET_YEARS` are counted as `other`, and so are
         marks after the `MAX_FACET_VALUES` most frequent ones.
         """
@@ -282,7 +282,7 @@ class FullTextIndex:
 
 
 MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
-"""The maximum number of languages in which forms of a word are searched. The most frequent ones are used."""
+"""The maximum number of languages in which forms of a word are looked up. The most frequent ones are used."""
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
@@ -330,7 +330,7 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder, or replace it by an empty one; raise StoreError if it opens only through links."""
+    """Open the index in a folder, or replace it with an empty one; raise StoreError if it opens only through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
@@ -395,7 +395,7 @@ def open_for_search(
 
 
 def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
-    """Remove a scratch folder; try again if Tantivy's watcher thread writes a lock file into it meanwhile."""
+    """Remove a scratch folder; try again if Tantivy's watcher thread writes a lock file into it at the same time."""
     for _ in range(_MAX_ATTEMPTS):
         with suppress(OSError):
             scratch.cleanup()

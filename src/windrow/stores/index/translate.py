@@ -11,7 +11,7 @@ from windrow.model import MAX_INTEGER, MIN_INTEGER
 from windrow.query.clause import Clause, MarkIn, MarkLike, NumberIn, NumberRange, WordSequence
 from windrow.query.tree import And, Not, Or
 
-MAX_COMPLETIONS = 64  # the most frequent words with a prefix that are scored; others are found, with the score 0
+MAX_COMPLETIONS = 64  # of the words with a prefix, only the most frequent are scored; the others match with score 0
 
 
 _REGEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"})
@@ -25,7 +25,7 @@ class Translator:
     """Translates the clauses of a search to queries of Tantivy, for the schema of one index."""
 
     def __init__(self, schema: Any, analyser: Any, fields: Mapping[str, str]) -> None:
-        """Take Tantivy's schema, Tantivy's analyser of text fields, and the kinds of the fields by name."""
+        """Use Tantivy's `schema` and `analyser` (for text fields); `fields` has the kind of each field by name."""
         self._schema, self._analyser, self._fields = schema, analyser, fields
 
     def tokens(self, text: str) -> list[str]:

@@ -30,7 +30,7 @@ from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.sqlite import store_errors
 
-_PAGE_SIZE = 500  # attempts that are read from the ledger at once
+_PAGE_SIZE = 500  # attempts that are read from the ledger at a time
 _ATTEMPTS_PER_QUERY = 400  # attempts whose statements are read with one query
 
 
@@ -86,7 +86,7 @@ class NewsAdapter(RecordAdapter):
             yield from _check_file(path, name)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the valid articles (for "atom" the newest), or for "warc" all kept responses; return how many."""
+        """Write all valid articles, or the newest for "atom", or all kept responses for "warc"; return how many."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address or, if it is not known, the article at another spelling; None if both are unknown."""
+        """Explain an address or, if it is not known, the article at another spelling of it; None if there is none."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
@@ -191,7 +191,7 @@ class NewsAdapter(RecordAdapter):
 
 
 def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
-    """Yield the size of an article's file in bytes and its faults, or only a fault if it is unreadable or too large."""
+    """Yield the size in bytes and the faults of an article's file, or only a fault if it is unreadable or too large."""
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= standard.MAX_FILE_SIZE else b""

@@ -21,7 +21,7 @@ from windrow.model import MAX_INTEGER
 MAX_FEED_ARTICLES = 200
 """The maximum number of articles in the Atom feed."""
 
-_BATCH_SIZE = 1_000  # articles that are written to Parquet at once
+_BATCH_SIZE = 1_000  # articles that are written to Parquet at a time
 _MAX_SECONDS = 253_402_300_799  # the last second of the year 9999
 
 
@@ -112,7 +112,7 @@ def write_parquet(tree: Path, out: TextIO) -> int:
 
 
 def _cell_value(name: str, content: Any) -> Any:
-    """Return a field as its Parquet column has it: `metadata` as JSON text, and `word_count` not above 2**63 - 1."""
+    """Return the value of a field for its Parquet column: `metadata` as JSON text, `word_count` at most 2**63 - 1."""
     if name == "word_count" and content is not None:
         return min(content, MAX_INTEGER)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

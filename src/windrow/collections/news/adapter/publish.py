@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number up to which all attempts were read. Requests for robots.txt are not read, and do not count."""
+    """Return the highest number up to which every attempt was read. Requests for robots.txt do not count."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -180,7 +180,7 @@ class _RunWriter:
             raw_run.count(outcome, recorded.attempt.url, details)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of a site whose front page lists articles, "page" if it could not be read, otherwise ""."""
+        """Return a site's kind if its front page lists articles, "page" if this page could not be read, or else ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -306,7 +306,7 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
     """Return why the request for an article's page failed; empty if it did not fail, or was not for an article.
 
-    A redirect fails only if there is a reason in `followed` why it was not followed. `name` is the name of the request.
+    A redirect counts as failed only if `followed` has a reason. `name` is the name of the request.
     """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
@@ -319,7 +319,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return `revisions` and the revision with `content_hash` that a killed run added; None if there is no such one."""
+    """Return `revisions` and the revision with `content_hash` that a killed run added, or None if it added none."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)

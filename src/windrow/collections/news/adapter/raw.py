@@ -27,7 +27,7 @@ _JSON_KINDS = frozenset({"wordpress", "townnews"})
 
 
 class NewsFolders(NamedTuple):
-    """The folders and limits of a publisher. If `rewrites_changed`, the files of changed articles are written again."""
+    """A publisher's folders and limits. If `rewrites_changed` is true, files of changed articles are written again."""
 
     articles: Path  # the tree
     raw: Path  # the directories of runs
@@ -48,7 +48,7 @@ class _Domain:
         self.file_end = b""  # what follows the last row in a file of several responses
         self.total: int | None = None  # number of articles according to the site, or None if it does not say
         self.error = ""  # the first error
-        self.is_blocked = False  # whether the site returned a page against bots in place of a list
+        self.is_blocked = False  # whether the site returned an anti-bot page instead of a list
         self.is_ended = False  # whether a list was read to its end
         self.first_response = b""  # the body of the first JSON response, until the second one
 
@@ -180,8 +180,8 @@ class RawRun:
     def finish(self, raw: Path, epoch: int) -> int:
         """Write the summaries and move the directory into `raw`; return the number of the directory.
 
-        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, its
-        number is used.
+        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, the
+        number of that directory is used.
         """
         for domain in self._domains.values():
             if domain.json_responses == 1:
@@ -256,7 +256,7 @@ def describe_refusal(followed: Followed) -> str:
 
 
 def _row_name(row: Any) -> str:
-    """Return a text that is the same for a row on several pages of a list: its ids and addresses, or else all of it.
+    """Return a text that identifies a row on any page of a list: its ids and addresses, or else the whole row.
 
     >>> _row_name({"uuid": "u", "url": "/a"}) == _row_name({"uuid": "u", "url": "/b"})
     False

@@ -107,7 +107,7 @@ class TreeIndex(SqliteStore):
         return WrittenArticle(id_, file, url, first_seen, kind, hash_, json.loads(revisions), site)
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
-        """Add an article and its aliases, ignoring its `id`. If its file has a row already, only `kind` changes."""
+        """Add an article (its `id` is ignored) and its aliases. If its file has a row already, only `kind` changes."""
         row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
