@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from importlib import import_module
-from multiprocessing import forkserver
+from multiprocessing import forkserver, reduction
 from multiprocessing.connection import Client, Connection, wait
 from pathlib import Path
 from types import ModuleType
@@ -134,11 +134,23 @@ class Server:
             start_server()
         self._connection = Client(os.environ[ADDRESS])
 
-    def ask(self, question: dict[str, Any], files: tuple[IO[bytes], ...] = ()) -> Any:
+    def ask(self, question: dict[str, Any]) -> Any:
         """Send it a request, and return its answer."""
-        question["files"] = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in files]
         self._connection.send(question)
         return self._connection.recv()
+
+    def start(self, words: list[str], cwd: Path | None, env: dict[str, str] | None, *files: IO[bytes]) -> int:
+        """Start a program that writes to two files, and return its process number."""
+        surroundings = {"cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+        self._connection.send({"words": words, **surroundings})
+        with Path(os.devnull).open("rb") as nothing, _stream(self._connection) as stream:
+            reduction.sendfds(stream, [file.fileno() for file in (nothing, *files)])
+        return int(self._connection.recv())
+
+
+def _stream(connection: Connection) -> socket.socket:
+    """Return the socket of a connection, over which descriptors of files can be sent."""
+    return socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
 
 
 def start_server() -> None:
@@ -182,18 +194,16 @@ def start(*words: object, cwd: Path | None = None, env: dict[str, str] | None = 
     """Start a program: the words that stand behind `python`."""
     arguments = [str(word) for word in words]
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 they live as long as the process
-    question = {"words": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
-    return Process(server(), arguments, server().ask(question, (out, err)), out, err)
+    return Process(server(), arguments, server().start(arguments, cwd, env, out, err), out, err)
 
 
 @contextmanager
 def start_piped(*words: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> Iterator[PipedProcess]:
     """Start a program, and yield it while it runs; it is killed at the end of the block."""
     arguments = [str(word) for word in words]
-    question = {"words": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
     (out, out_end), (err, err_end) = os.pipe(), os.pipe()
     with open(out_end, "wb") as out_file, open(err_end, "wb") as err_file:  # noqa: PTH123 they are descriptors
-        pid = server().ask(question, (out_file, err_file))
+        pid = server().start(arguments, cwd, env, out_file, err_file)
     with closing(PipedProcess(server(), arguments, pid, out, err)) as process:
         yield process
 
@@ -228,6 +238,14 @@ def preload_all() -> None:
 
     runtime.CONTEXT.set_forkserver_preload = add_all  # type: ignore[method-assign]
     runtime.warm_up()
+
+
+def write_command(folder: Path) -> None:
+    """Write the command `windrow` for shells into a new folder: it is forked as the other programs are."""
+    folder.mkdir()
+    command = folder / "windrow"
+    command.write_text(f"#!{sys.executable} -IS\n{(ROOT / 'tests' / 'forked_windrow.py').read_text()}")
+    command.chmod(0o755)
 
 
 def wait_until_loaded() -> None:
@@ -284,9 +302,8 @@ def _become(question: dict[str, Any], descriptors: list[int]) -> None:
         os._exit(code)
 
 
-def _fork(question: dict[str, Any], connections: Iterable[socket.socket | Connection]) -> int:
-    """Fork a program that closes `connections`, and return its process number. Its files are open then."""
-    descriptors = [os.open(os.devnull, os.O_RDONLY), *(os.open(path, os.O_WRONLY) for path in question["files"])]
+def _fork(question: dict[str, Any], descriptors: list[int], connections: Iterable[socket.socket | Connection]) -> int:
+    """Fork a program that closes `connections`, and return its process number. Its standard streams are given."""
     pid = os.fork()
     if not pid:
         _keep_fork_server()
@@ -296,6 +313,12 @@ def _fork(question: dict[str, Any], connections: Iterable[socket.socket | Connec
     for descriptor in descriptors:
         os.close(descriptor)
     return pid
+
+
+def _receive_files(connection: Connection) -> list[int]:
+    """Return the descriptors of the standard streams of a program."""
+    with _stream(connection) as stream:
+        return list(reduction.recvfds(stream, 3))
 
 
 def _poll(pid: int, children: set[int]) -> int | None:
@@ -322,6 +345,7 @@ def _serve(listener: socket.socket) -> None:
         for connection in programs.keys() & {*ready}:
             try:
                 question = connection.recv()
+                descriptors = _receive_files(connection) if "words" in question else []
             except (EOFError, ConnectionError):
                 _kill_all(programs.pop(connection))
                 connection.close()
@@ -329,7 +353,7 @@ def _serve(listener: socket.socket) -> None:
             if pid := question.get("poll"):
                 answer: Any = _poll(pid, programs[connection])
             elif "words" in question:
-                answer = _fork(question, [listener, *programs])
+                answer = _fork(question, descriptors, [listener, *programs])
                 programs[connection].add(answer)
             else:
                 state = vars(forkserver._forkserver)
