@@ -102,12 +102,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution
     return distribution.FileScheduling(config, log)
 
 
+def pytest_xdist_setupnodes() -> None:
+    """Start the fork server that all processes share before they are started: it loads windrow while they collect."""
+    from tests.programs import start_server  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
+
+    start_server()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _preloaded() -> None:
-    """Preload the fork server that all runs in this process share."""
-    from tests.programs import preload_all  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
+    """Use the fork server that all runs of all processes share."""
+    from tests.programs import server  # noqa: PLC0415 as above
 
-    preload_all()
+    server()
 
 
 @pytest.fixture

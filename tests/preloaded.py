@@ -4,6 +4,11 @@ The model of languages takes half a second, the models of main content and the l
 Functions of a test's collection are found by importing its module, which imports pytest and windrow's other rooms.
 """
 
+import errno
+import socket
+from multiprocessing import reduction
+from typing import Any
+
 import icalendar  # noqa: F401
 import pytest  # noqa: F401
 
@@ -17,3 +22,17 @@ detect_language("A text that is long enough for its language to be looked for.")
 extract(
     b"<!DOCTYPE html><title>Quay</title><article><p>A paragraph of an article, for which the models are loaded.</article>"
 )
+
+
+def _receive_request(client: socket.socket, size: int, receive: Any = reduction.recvfds) -> list[int]:
+    """Return the descriptors of a request, or drop the request: a client was killed before it sent them.
+
+    multiprocessing's server ends at this: the tests kill programs at any time, and all share one server.
+    """
+    try:
+        return list(receive(client, size))
+    except (EOFError, ConnectionResetError):
+        raise OSError(errno.ECONNABORTED, "the client was killed") from None
+
+
+reduction.recvfds = _receive_request  # type: ignore[assignment]

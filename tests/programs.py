@@ -1,27 +1,29 @@
 """Python programs that start with windrow loaded: forked from a process that has imported it and has its fork server.
 
 Importing windrow and starting the fork server take longer than most programs of the tests. `start`, `start_piped` and
-`run` take the arguments of `python`: `-c CODE` or `-m MODULE`, and theirs.
+`run` take the arguments of `python`: `-c CODE` or `-m MODULE`, and theirs. All processes of a run of tests use one
+such process: the first of them starts it, and `ADDRESS` in the environment names its socket to the others.
 """
 
 from __future__ import annotations
 
 import atexit
 import io
-import json
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from importlib import import_module
-from multiprocessing import forkserver
+from multiprocessing import forkserver, reduction
+from multiprocessing.connection import Client, Connection, wait
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -33,10 +35,17 @@ from windrow.fetch.transports import TRANSPORTS
 ROOT = Path(__file__).parent.parent
 LOADED = (
     *("windrow.app.workspace", "windrow.app.run", "windrow.cli.root", "windrow.cli.run", "windrow.adapters.records"),
-    *("windrow.collections.drops.adapter.harvest", "sqlalchemy.dialects.mysql.pymysql"),
+    *("windrow.collections.drops.adapter.harvest", "windrow.collections.pages.adapter.harvest"),
+    *("windrow.collections.events.adapter.adapter", "sqlalchemy.dialects.mysql.pymysql"),
     *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.pysqlite"),
 )
 """Modules that programs would load when they first need them, before they are forked."""
+
+ADDRESS = "TEST_PROGRAMS"
+"""The variable of the environment that names the socket of the process that programs are forked from."""
+
+SERVER_STATE = {"_forkserver_address", "_forkserver_authkey"}
+"""What a client of a fork server must know of it; Python 3.11 has no key."""
 
 
 class Process:
@@ -117,62 +126,84 @@ class PipedProcess(Process):
 
 
 class Server:
-    """The client of the process that programs are forked from."""
+    """The connection of this process to the one that programs are forked from."""
 
     def __init__(self) -> None:
-        """Start it; it loads windrow while the tests go on."""
-        command = [sys.executable, "-m", "tests.programs"]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        atexit.register(self.close)
+        """Connect to it; it may be loading windrow still."""
+        if ADDRESS not in os.environ:
+            start_server()
+        self._connection = Client(os.environ[ADDRESS])
 
-    def ask(self, question: dict[str, Any], files: tuple[IO[bytes], ...] = ()) -> Any:
+    def ask(self, question: dict[str, Any]) -> Any:
         """Send it a request, and return its answer."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        question["files"] = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in files]
-        self._process.stdin.write(f"{json.dumps(question)}\n".encode())
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer, "the process that programs are forked from has ended"
-        return json.loads(answer)
+        self._connection.send(question)
+        return self._connection.recv()
 
-    def close(self) -> None:
-        """End it, and what it started."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    def start(self, words: list[str], cwd: Path | None, env: dict[str, str] | None, *files: IO[bytes]) -> int:
+        """Start a program that writes to two files, and return its process number."""
+        surroundings = {"cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+        self._connection.send({"words": words, **surroundings})
+        with Path(os.devnull).open("rb") as nothing, _stream(self._connection) as stream:
+            reduction.sendfds(stream, [file.fileno() for file in (nothing, *files)])
+        return int(self._connection.recv())
+
+
+def _stream(connection: Connection) -> socket.socket:
+    """Return the socket of a connection, over which descriptors of files can be sent."""
+    return socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+
+
+def start_server() -> None:
+    """Start the process that programs are forked from, which loads windrow; it ends with this one, however this one ends."""
+    address = f"{tempfile.mkdtemp(prefix='programs-')}/socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        command = [sys.executable, "-m", "tests.programs", str(listener.fileno())]
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True, pass_fds=[listener.fileno()]
+        )
+    os.environ[ADDRESS] = address
+    atexit.register(_end_server, process, Path(address))
+
+
+def _end_server(process: subprocess.Popen[bytes], address: Path) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    address.unlink(missing_ok=True)
+    address.parent.rmdir()
 
 
 @cache
 def server() -> Server:
-    """Return the server of this process."""
-    return Server()
+    """Return the connection of this process, and use the fork server of the other one for processes of windrow."""
+    connection = Server()
+    state = connection.ask({"fork server": True})
+    # A fork server runs as long as its clients have a descriptor open. This one runs as long as the other process.
+    vars(forkserver._forkserver).update(state, _forkserver_alive_fd=os.open(os.devnull, os.O_RDONLY))
+    _keep_fork_server()
+    return connection
 
 
 def start(*words: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> Process:
     """Start a program: the words that stand behind `python`."""
     arguments = [str(word) for word in words]
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 they live as long as the process
-    question = {"words": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
-    return Process(server(), arguments, server().ask(question, (out, err)), out, err)
+    return Process(server(), arguments, server().start(arguments, cwd, env, out, err), out, err)
 
 
 @contextmanager
 def start_piped(*words: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> Iterator[PipedProcess]:
     """Start a program, and yield it while it runs; it is killed at the end of the block."""
     arguments = [str(word) for word in words]
-    question = {"words": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
     (out, out_end), (err, err_end) = os.pipe(), os.pipe()
     with open(out_end, "wb") as out_file, open(err_end, "wb") as err_file:  # noqa: PTH123 they are descriptors
-        pid = server().ask(question, (out_file, err_file))
+        pid = server().start(arguments, cwd, env, out_file, err_file)
     with closing(PipedProcess(server(), arguments, pid, out, err)) as process:
         yield process
 
@@ -209,10 +240,24 @@ def preload_all() -> None:
     runtime.warm_up()
 
 
-def revive() -> None:
-    """Make sure that the fork server answers: it dies if a program is killed while it requests a process."""
+def write_command(folder: Path) -> None:
+    """Write the command `windrow` for shells into a new folder: it is forked as the other programs are."""
+    folder.mkdir()
+    command = folder / "windrow"
+    command.write_text(f"#!{sys.executable} -IS\n{(ROOT / 'tests' / 'forked_windrow.py').read_text()}")
+    command.chmod(0o755)
+
+
+def wait_until_loaded() -> None:
+    """Wait until programs and processes of windrow start at once: both servers have loaded their modules."""
+    server()
     runtime.start_process(process := runtime.CONTEXT.Process(target=int))
     process.join()
+
+
+def _keep_fork_server() -> None:
+    """Never start another fork server in this process: it uses one that serves all, and is not its parent."""
+    forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
 
 
 def _execute(words: list[str]) -> None:
@@ -257,44 +302,75 @@ def _become(question: dict[str, Any], descriptors: list[int]) -> None:
         os._exit(code)
 
 
-def _fork(question: dict[str, Any], pipes: tuple[IO[str], ...]) -> int:
-    """Fork a program that closes `pipes`, and return its process number. Its files are open then."""
-    descriptors = [os.open(os.devnull, os.O_RDONLY), *(os.open(path, os.O_WRONLY) for path in question["files"])]
+def _fork(question: dict[str, Any], descriptors: list[int], connections: Iterable[socket.socket | Connection]) -> int:
+    """Fork a program that closes `connections`, and return its process number. Its standard streams are given."""
     pid = os.fork()
     if not pid:
-        # The fork server serves all programs, and does not belong to this one.
-        forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
-        for pipe in pipes:
-            pipe.close()
+        _keep_fork_server()
+        for connection in connections:
+            connection.close()
         _become(question, descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
     return pid
 
 
+def _receive_files(connection: Connection) -> list[int]:
+    """Return the descriptors of the standard streams of a program."""
+    with _stream(connection) as stream:
+        return list(reduction.recvfds(stream, 3))
+
+
+def _poll(pid: int, children: set[int]) -> int | None:
+    """Return the exit code of a program, or None if it still runs."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    children -= {ended}
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _kill_all(children: Iterable[int]) -> None:
+    for pid in children:
+        for kill in (os.kill, os.killpg):  # it may have made no group yet
+            with suppress(ProcessLookupError):
+                kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _serve(listener: socket.socket) -> None:
+    """Answer requests until the standard input is closed; the programs of a connection are killed when it ends."""
+    programs: dict[Connection, set[int]] = {}
+    while sys.stdin not in (ready := wait([sys.stdin, listener, *programs])):  # type: ignore[list-item]
+        if listener in ready:
+            programs[Connection(listener.accept()[0].detach())] = set()
+        for connection in programs.keys() & {*ready}:
+            try:
+                question = connection.recv()
+                descriptors = _receive_files(connection) if "words" in question else []
+            except (EOFError, ConnectionError):
+                _kill_all(programs.pop(connection))
+                connection.close()
+                continue
+            if pid := question.get("poll"):
+                answer: Any = _poll(pid, programs[connection])
+            elif "words" in question:
+                answer = _fork(question, descriptors, [listener, *programs])
+                programs[connection].add(answer)
+            else:
+                state = vars(forkserver._forkserver)
+                answer = {name: state[name] for name in SERVER_STATE & state.keys()}
+            with suppress(ConnectionError):
+                connection.send(answer)
+    for children in programs.values():
+        _kill_all(children)
+
+
 def main() -> None:
-    """Fork a program for each request, until the connection is closed."""
+    """Load what programs need, and serve them."""
+    preload_all()
     for name in LOADED:
         import_module(name)
-    preload_all()
-    questions, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    children: set[int] = set()
-    for line in questions:
-        question = json.loads(line)
-        if pid := question.get("poll"):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            answer = os.waitstatus_to_exitcode(status) if ended else None
-            children -= {ended}
-            if answer is not None and answer < 0:
-                revive()
-        else:
-            answer = _fork(question, (questions, answers))
-            children.add(answer)
-        answers.write(f"{json.dumps(answer)}\n")
-        answers.flush()
-    for pid in children:
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        _serve(listener)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -128,13 +128,27 @@ def database_of_vulnerabilities(vulnerable: str) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def locked() -> Iterator[Path]:
+    with release.locked_project() as project:
+        yield project
+
+
+@pytest.fixture
+def audited(locked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all audits use one lock file: `uv lock` takes longer than they do."""
+    monkeypatch.setattr(release, "locked_project", lambda: nullcontext(locked))
+
+
 @pytest.mark.parametrize(("vulnerable", "exit_code"), [("lxml", 1), ("pytest", 0), ("", 0)])
+@pytest.mark.usefixtures("audited")
 def test_audit_fails_for_what_users_install(vulnerable: str, exit_code: int, capsys) -> None:
     with database_of_vulnerabilities(vulnerable) as address:
         assert release.audit(address) == exit_code
     assert ("TEST-1" in capsys.readouterr().out) == bool(exit_code)
 
 
+@pytest.mark.usefixtures("audited")
 def test_audit_says_that_it_could_not_ask(capsys, monkeypatch) -> None:
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     assert release.audit("http://127.0.0.1:9/") == 0

@@ -29,7 +29,7 @@ TOLD = [page for page in pages() if shell(page)]
 
 def surroundings(home: Path) -> dict[str, str]:
     kept = {key: text for key, text in os.environ.items() if not key.startswith("WINDROW_")}
-    path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", "")))
+    path = os.pathsep.join((str(home / "bin"), str(Path(sys.executable).parent), kept.get("PATH", "")))
     return kept | {"HOME": str(home), "PATH": path, "NO_COLOR": "1"}
 
 
@@ -41,6 +41,7 @@ def exchanged(text: str, ports: dict[str, str]) -> str:
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_snippets_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     parts = snippets(page)
+    programs.write_command(tmp_path / "bin")
     script = "".join(f"{snippet.text}\necho {_END}\n" for snippet in parts)
     # A page names one port. Where two runs of this test meet on a machine, the second would crawl the first one's site.
     ports = {port: str(free_port()) for port in set(re.findall(r"127\.0\.0\.1:(\d{5})", script))}

@@ -15,17 +15,15 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests import programs
 from tests.waiting import PATIENCE
-from windrow.engine import runtime
 from windrow.ledger import database
 from windrow.stores import sqlite
 
@@ -38,9 +36,8 @@ ROOT = Path(__file__).parent.parent.parent
 
 def killed_at_each_kind(module: str, template: Path, into: Path) -> Iterator[tuple[str, str, Path]]:
     """Kill a run at a commit of each kind and run it again; yield the kind and when, and the workspace."""
-    command = [sys.executable, "-m", "tests.requests.killed", module, str(template), str(into)]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr.decode()
+    done = programs.run("-m", "tests.requests.killed", module, template, into, cwd=ROOT, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
     for load in json.loads(done.stdout):
         yield load["kind"], load["when"], Path(load["root"])
 
@@ -123,9 +120,6 @@ def main(module: str, template: Path, into: Path) -> None:
     run_again = import_module(module).run_again
     posix: Any = os  # functions of modules are changed here for the children that are forked
     posix.fsync = posix.fdatasync = lambda _: None
-    runtime.warm_up(["http"], [run_again.__module__])  # one fork server for all runs: its start takes longest
-    server: Any = forkserver
-    server.ensure_running = server._forkserver.ensure_running = lambda: None
     whole = into / "whole"
     shutil.copytree(template, whole)
     dying, users = KillingSqlite(), (database, sqlite)

@@ -413,7 +413,7 @@ Library(Path(sys.argv[1]), sys.argv[2], sys.argv[3]).run()
 @pytest.mark.parametrize("store", ["sqlite", "hbase"])
 def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path, store, request):
     whole = library(tmp_path / "whole")
-    programs.run("-c", "from tests.programs import revive; revive()")  # their servers have started when it ends
+    programs.wait_until_loaded()
     began = time.monotonic()
     assert programs.run("-c", RUN, whole.root, whole.section, whole.source).returncode == 0
     seconds = time.monotonic() - began
