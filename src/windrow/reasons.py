@@ -182,7 +182,7 @@ SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT
 """Reasons that mean that a server sent another page than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""Reasons that mean that a response is too large. If it was requested again, it would be too large again."""
+"""Reasons that mean that a response is too large. If it were requested again, it would be too large again."""
 
 BY_RULE = frozenset({
     Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,

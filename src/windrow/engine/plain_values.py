@@ -1,12 +1,12 @@
-"""Pack values for another process, and unpack values from it, in a format that can contain values only.
+"""Pack values for another process, and unpack values from it, in a format that can contain only values.
 
-A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. A message is
+A process that reads what strangers wrote may have been taken over, so its messages can contain any bytes. A message is
 made of packets. Each packet is two lengths, a JSON text with the values, and the bytes and long texts of these values:
 
-- None, booleans, finite numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the
+- None, booleans, finite numbers and short texts are as in JSON, a dict whose keys are texts is an object, and the
   empty tuple is an empty array.
 - Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[5, 2]`
-  is the third of the bytes and long texts. Numbers of 6 and more are those of the classes that the packet names: a few
+  is the third of the bytes and long texts. Numbers from 6 on stand for the classes that the packet names: a few
   of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's collections.
 
 Such a message can be wrong, but it cannot run code, change a class, nest values deeper than Python's own limit, or
@@ -60,7 +60,7 @@ _Maker = Callable[[list[Any]], Any]
 
 
 class MessageRefused(WindrowError):
-    """A message of a process is too long, or does not contain the values that are expected."""
+    """A message from a process is too long, or does not contain the expected values."""
 
 
 class NotValues(WindrowError):
@@ -229,7 +229,7 @@ def _decode(text: bytes) -> Any:
 
 
 def _are_atoms(rows: Iterable[Iterable[Any]]) -> bool:
-    """Return whether JSON has a form for all fields of these rows, which it lacks for floats such as NaN."""
+    """Return whether JSON can represent all fields of these rows, which it cannot for floats such as NaN."""
     kinds = set(map(type, chain.from_iterable(rows)))
     if float in kinds and not all(isfinite(cell) for cell in chain.from_iterable(rows) if type(cell) is float):
         return False
@@ -305,7 +305,7 @@ def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
 
 
 def _make_maker(module: str, class_name: str) -> _Maker:
-    """Import a class, and return the function that makes its values. Raises MessageRefused for other classes."""
+    """Import a class of values, and return the function that makes them. Raises MessageRefused for other classes."""
     kind: Any = None
     if not module.endswith(".__main__"):
         kind = sys.modules.get(module) or import_module(module)
@@ -321,7 +321,7 @@ def _make_maker(module: str, class_name: str) -> _Maker:
 
 
 def _make_checking(kind: type) -> _Maker:
-    """Return a function that checks fields and makes a value of `kind`. Its `make_rows` makes many values."""
+    """Return a function that checks fields and makes a value of `kind`. Its attribute `make_rows` makes many."""
     types = FieldTypes(kind)
     size, find_wrong = len(types.names), types.find_wrong
     make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)

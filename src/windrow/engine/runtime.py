@@ -42,7 +42,7 @@ GC_THRESHOLD = 100_000
 
 
 class SharedNumbers:
-    """Whole numbers in memory that this process shares with one other process, which may write anything there.
+    """Whole numbers in memory that this process shares with one other process, which may write anything to it.
 
     The other process cannot make the memory smaller: reading beyond its end would end this process.
     """
@@ -178,7 +178,7 @@ def start_process(process: BaseProcess) -> None:
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     """Start the fork server, so that it imports modules in the background.
 
-    A server that runs already imports nothing more. The transports of the URL `schemes` are imported once, in the
+    A server that is already running imports nothing more. The transports of the URL `schemes` are imported once, in the
     server, and not in every fetcher. `modules` are the modules that define a collection's functions, which readers and
     fetchers run.
     """

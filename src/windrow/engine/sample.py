@@ -31,7 +31,7 @@ PAGE = 1
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
     """Fetch a file into an archive in `folder`. Return its capture and the seconds that the transfer took.
 
-    Raises TransportError if the file was not received. `name` is what the error of a failed transfer calls the file.
+    Raises TransportError if the file was not received. `name` is the file's name in the error of a failed transfer.
     """
 
     async def transfer(archive: ArchiveWriter) -> Attempt:

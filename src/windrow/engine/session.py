@@ -278,7 +278,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the ledger, and before it an open session: with exit code 130 after a stop, 1 after another error."""
+        """Close the session if it is open (exit code 130 after a stop, 1 after another error), then the ledger."""
         closers: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)

@@ -54,7 +54,7 @@ class Fetching:
     """Sends batches of files to the fetchers, and records every attempt on the ledger."""
 
     def __init__(self, run: HarvestRun, down: set[str]) -> None:
-        """Prepare to fetch the files that are due from the sources whose names are not in `down`."""
+        """`down` has the names of the sources that are not requested."""
         self._run = run
         self._queue = FetchQueue(run, down)
         self._states: dict[str, _SourceState] = {}  # by source
@@ -215,7 +215,7 @@ class Fetching:
         if isinstance(event, AttemptEnded):
             file = self._in_hand.pop(event.attempt.target)
             self._record_attempt(writer, file, event.attempt)
-        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # or of a listing left behind
+        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # not of an earlier listing
             name, breaks = self._batches.pop(event.batch)
             self._end_batch(writer, self._states[name], event, breaks)
         elif isinstance(event, TransferBegun) and event.target in self._in_hand:

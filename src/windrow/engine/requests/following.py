@@ -39,7 +39,7 @@ from windrow.model import Finding, FoundUrl, Level, Reading, RecordedAttempt, So
 from windrow.reasons import OWN_FAULTS, Reason
 
 MAX_FINDINGS = ANSWER_FINDINGS.number
-"""The maximum number of findings of a response that are stored one by one."""
+"""The maximum number of findings about a response that are stored one by one."""
 
 MAX_FRUITLESS = 50
 """The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
@@ -57,9 +57,9 @@ AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 class FollowOutcome(NamedTuple):
     """The result of following the response that `source` received from `url`.
 
-    `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
+    `found` is the number of requests that it led to. `is_usable` is true if the discovery used the response. Otherwise
     `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
-    `left_out` counts the addresses of the response that are left out. `drift` is the message of its finding of the
+    `left_out` counts the addresses of the response that are left out. `drift` is the message of the finding of the
     class Drift, or empty.
     """
 
@@ -93,7 +93,7 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue where the last run stopped, and follow again what earlier runs could not follow and is due now."""
+        """Read from the ledger where earlier runs stopped, and which responses that they could not follow are due."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -297,7 +297,7 @@ class AnswerFollower:
     def _compare_with_listing(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed` without the offers that an earlier answer of the same complete listing has.
 
-        If it names the address of an earlier answer as the next one, it becomes a skip without this request.
+        If this answer names the address of an earlier one as the next, the result is a skip without that request.
         """
         source, result, attempt = recorded.source, followed.result, recorded.attempt
         if result.begins_listing:

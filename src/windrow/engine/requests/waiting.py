@@ -27,7 +27,7 @@ _DOCUMENTS_EXAMINED = 20
 class ServiceWait(NamedTuple):
     """Documents of a collection that wait for services, whose names are joined in `service`.
 
-    `since` is when the session began that fetched the first document. `asked` is the time of the latest request to a
+    `since` is the start of the session that fetched the first document. `asked` is the time of the latest request to a
     service, or None if none was made. `why` is why the services have not answered. `command` is a command that may
     help.
     """

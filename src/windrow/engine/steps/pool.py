@@ -29,7 +29,7 @@ Subject = TypeVar("Subject")
 BATCH_SIZE = 16
 """The number of jobs that are sent to a worker together. It is doubled if the jobs of all workers are quick."""
 STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons of failure after which a step is repeated, if the step allows that.
+"""Reasons for a failure after which a step is repeated, if the step allows that.
 
 The step gets the failed reading, so that it can do less.
 """
@@ -103,7 +103,7 @@ class _Batch:
             message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, during which it was asleep"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
         elif sent_jobs == [culprit] and culprit == self.suspect and exit_code == -signal.SIGABRT:
-            # So ends a process if a library in C++, such as PDFium, gets no more memory.
+            # A process ends like this if a library in C++, such as PDFium, gets no more memory.
             message = (
                 "its process was aborted twice, probably since a library needs more memory than limits.memory allows"
             )
@@ -271,7 +271,7 @@ class Pool:
     """Runs jobs in worker processes: a sequence of jobs with results in order (`run`), or single jobs (`submit`)."""
 
     def __init__(self, config: worker.WorkerConfig, size: int, batch_size: int = BATCH_SIZE) -> None:
-        """Use up to `size` workers, each of which is started when there is work for it."""
+        """`size` is the maximum number of workers. Each is started when there is work for it."""
         self._config = config
         self._size = size
         self._base_batch_size = batch_size
@@ -293,7 +293,7 @@ class Pool:
     def collect(self, timeout: float = 0.0) -> list[tuple[int, Done]]:
         """Wait for up to `timeout` seconds, and return the numbers and results of the submitted jobs that are complete.
 
-        It must be called several times a second while there are submitted jobs.
+        This must be called several times a second while there are submitted jobs.
         """
         results = [(batch.number, batch.done[0]) for batch in self._receive(timeout)]
         self._hand_out()
@@ -309,7 +309,7 @@ class Pool:
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order. Some batches of `jobs` are read ahead.
 
-        If `batch_size` is None, the batch size of the pool is used, or twice as much for quick jobs. `pulse` is called
+        If `batch_size` is None, the batch size of the pool is used, or twice that for quick jobs. `pulse` is called
         at least once a second while waiting for results. Before a run, take all results of the last run or close it,
         and collect all submitted jobs.
         """
