@@ -91,7 +91,7 @@ class Reason(StrEnum):
 
     SOFT_404 = (
         "soft_404",
-        "the server answers with status 200, but with another page, such as one that reports that it was not found",
+        "the server answers with status 200, but sends another page, such as one that says that nothing was found",
     )
     CONSENT_PAGE = "consent_page", "the server answers with a page that asks for consent, such as to cookies"
 

@@ -129,7 +129,7 @@ class _Packer:
             return self._pack_sequence(_TUPLE if kind is tuple else _LIST, value)
         if kind in (set, frozenset):
             if not set(map(type, value)) <= {str}:
-                raise NotValues("a step returned a set of other things than texts")
+                raise NotValues("a step returned a set whose elements are not all texts")
             return [_SET if kind is set else _FROZENSET, *self.pack_all(value)]
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
@@ -250,7 +250,7 @@ def _unpack_one(node: Any, makers: list[_Maker]) -> Any:
         if make_rows := getattr(maker, "make_rows", None):
             return container(make_rows(rows))
         if not _are_atoms(rows):
-            raise MessageRefused("a process sent rows with other things than numbers and texts")
+            raise MessageRefused("a process sent rows with fields other than numbers and texts")
         return container(map(maker, rows))
     return makers[node[0]]([child if type(child) in _ATOMS else _unpack_one(child, makers) for child in node[1:]])
 
@@ -280,7 +280,7 @@ def _pick_from(contents: list[str | bytes]) -> _Maker:
 def _check_texts(texts: list[Any]) -> list[str]:
     # Values with equal hashes make a set slow. Another process cannot choose such texts, since their hashes are random.
     if not set(map(type, texts)) <= {str}:
-        raise MessageRefused("a process sent a set of other things than texts")
+        raise MessageRefused("a process sent a set whose elements are not all texts")
     return texts
 
 
@@ -338,7 +338,7 @@ def _make_checking(kind: type) -> _Maker:
 
     def make_rows(rows: list[list[Any]]) -> Iterable[Any]:
         if set(map(len, rows)) != {size}:
-            raise MessageRefused(f"a process sent rows of a {kind.__name__} of other lengths than {size}")
+            raise MessageRefused(f"a process sent rows of a {kind.__name__} that do not all have {size} fields")
         if wrong_field := types.find_wrong_column(rows, _ATOMS):
             refuse(wrong_field)
         return map(make, rows)

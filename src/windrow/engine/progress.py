@@ -15,7 +15,7 @@ class Progress:
     """Counts the items of the current phase, and shows them with the rate and the time left."""
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
-        """`stream` gets the lines (None: stderr), or nothing if `quiet`. On a terminal, one line is updated in place."""
+        """`stream` gets the lines (None: stderr), or none if `quiet`. On a terminal, one line is updated in place."""
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._live = not quiet and self._stream.isatty()

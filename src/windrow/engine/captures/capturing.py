@@ -47,11 +47,11 @@ PAGES_AHEAD = 8
 
 
 _UNREAD_SUFFIXES = (WACZ_SUFFIX, *PACKED_SUFFIXES)
-_UNREAD_FILES = "files in folders of WARC files that are not read: packed ones, and WACZ (windrow run FILE imports it)"
+_UNREAD_FILES = "unread files in folders of WARC files: packed ones, and WACZ (windrow run FILE imports it)"
 _UNREAD_INDEX_SUFFIXES = tuple(
     f".{name}.{end}" for name in ("cdx", "cdxj") for end in ("bz2", "xz", "zst", "lz4", "zip")
 )
-_UNREAD_INDEXES = "files in folders of indexes that are not read: packed ones, except gzip"
+_UNREAD_INDEXES = "unread files in folders of indexes: packed ones, except gzip"
 
 
 class _Page(NamedTuple):

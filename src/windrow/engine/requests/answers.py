@@ -336,7 +336,7 @@ def find_forged_request(collection: Collection, source: Source, followed: Follow
         except (ValueError, TypeError):  # it has something that no request can have
             is_own = False
         if url.origin not in allowed or not is_own or request.attachments or url.kind != REQUEST:
-            return f"the reader returned a request to {url.url[:200]!r} that is not one of {source.name}"
+            return f"the reader returned a request to {url.url[:200]!r} that does not belong to {source.name}"
     try:
         json.dumps(dict(followed.result.learned))
     except (ValueError, TypeError, RecursionError):

@@ -34,7 +34,7 @@ _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
 
 
 class OriginRules:
-    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows, or for a service."""
+    """Implements `windrow.contract.CrawlRules` for an origin whose responses are followed, or for a service."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""

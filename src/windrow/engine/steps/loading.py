@@ -66,8 +66,8 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], no
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:
     """Apply an action to all documents together, or if the store refuses their rows, to each document alone.
 
-    Returns a dict from the index of a refused document to the store's error. Raises StoreError if the store refused each of
-    several documents, or if its error is not about the rows.
+    Returns a dict from the index of a refused document to the store's error. Raises StoreError if the store refused
+    each of several documents, or if its error is not about the rows.
     """
     if not documents:
         return {}

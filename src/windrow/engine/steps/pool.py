@@ -104,9 +104,7 @@ class _Batch:
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
         elif sent_jobs == [culprit] and culprit == self.suspect and exit_code == -signal.SIGABRT:
             # A process ends like this if a library in C++, such as PDFium, gets no more memory.
-            message = (
-                "its process was aborted twice, probably since a library needs more memory than limits.memory allows"
-            )
+            message = "its process was aborted twice, probably because a library needs more than limits.memory allows"
             self.store_result(culprit, _make_failure(Reason.MEMORY_LIMIT, message, 0.0))
         elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"

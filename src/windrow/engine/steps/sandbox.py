@@ -89,7 +89,7 @@ def restrict_fetcher(archive: Path) -> Sandbox:
     """Let this process write only below the folder `archive` and to /dev/null, and run no program.
 
     It may read every file that its user may read, such as secrets, certificates and sources that are folders. Return
-    what restricts it. Before version 2 of Landlock, it can write and run programs as before.
+    what restricts it. Before version 2 of Landlock, it can still write everywhere and run programs.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
@@ -141,7 +141,7 @@ def _restrict_files(
 ) -> int:  # fmt: skip
     """Let Landlock allow only the rights in `allowed`, and refuse `net_rights` and `scopes` if its version can do that.
 
-    `allowed` has the rights over files and folders. The rights in `unrestricted` hold everywhere. Return the version,
+    `allowed` has the rights over files and folders. The rights in `unrestricted` apply everywhere. Return the version,
     or 0 if Landlock does not work.
     """
     version = _landlock_version(libc)
@@ -185,7 +185,7 @@ def _restrict_calls(libc: ctypes.CDLL) -> bool:
 
 
 class SandboxTrial(NamedTuple):
-    """Which mechanisms restrict a process on this machine, and which forbidden acts it can do nevertheless."""
+    """Which mechanisms restrict a process on this machine, and which forbidden acts it can still do."""
 
     sandbox: Sandbox
     allowed: tuple[str, ...]
