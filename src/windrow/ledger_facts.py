@@ -122,7 +122,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began. It is under way or interrupted until an AttemptClosed."""
+    """An attempt to get a listed file from a source began. If no AttemptClosed follows, it runs or was interrupted."""
 
     seq: int
     at: datetime
@@ -194,7 +194,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding about an item was made in the phase number `phase`. The other fields are as in `model.Finding`."""
+    """A finding about an item was made in phase number `phase`. The other fields are as in `model.Finding`."""
 
     seq: int
     at: datetime

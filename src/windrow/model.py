@@ -147,7 +147,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # maximum number of addresses requested in one run; 0: all that are due
     unusable: str = ""  # why the source cannot be used; empty: it can
-    credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
+    credentials: tuple[Credential, ...] = ()  # sent only to the source's own origin, and not archived
 
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1

@@ -106,7 +106,7 @@ class FieldTypes:
 
 @cache
 def result_type(job: type) -> Callable[[object], bool]:
-    """Return a function that checks whether a value has the type that `run` of the class `job` declares to return."""
+    """Return a function that checks whether a value has the type that the method `run` of `job` returns."""
     run = vars(job)["run"]
     accepts = _accepted_by(_evaluate(run.__annotations__["return"], run.__globals__))
     return lambda value: accepts is None or accepts(value)

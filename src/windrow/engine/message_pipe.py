@@ -20,7 +20,7 @@ _READ_BYTES = 1 << 16
 _PAUSE = 0.1  # seconds
 
 SEND_SECONDS = 10.0
-"""The longest time to wait for a process to read a message, in seconds. While the machine sleeps, it hardly counts."""
+"""The longest wait for a process to read a message, in seconds. Time when the machine is asleep hardly counts."""
 
 
 class MessagePipe:

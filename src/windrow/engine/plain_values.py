@@ -321,7 +321,7 @@ def _make_maker(module: str, class_name: str) -> _Maker:
 
 
 def _make_checking(kind: type) -> _Maker:
-    """Return a function that checks fields and makes a value of `kind`. Its attribute `make_rows` makes many."""
+    """Return a function that checks fields and makes a value of `kind`. Its `make_rows` makes many values at once."""
     types = FieldTypes(kind)
     size, find_wrong = len(types.names), types.find_wrong
     make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)

@@ -57,7 +57,7 @@ class RenumberingStore:
     """A store that replaces the numbers of documents on the scratch ledger with their numbers on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """`session` is the session in which documents that are not in `real` are added to it, to wait for `step`."""
+        """`session` is recorded for documents that are added to `real`, and `step` is the step that they wait for."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -104,7 +104,7 @@ class RenumberingStore:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy.
 
-    `states` returns, for a ledger, a dict from item to the state that the collection's projection shows. Yield the
+    `states` takes a ledger, and returns a dict from item to the state that the collection's projection shows. Yield the
     documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped while
     captures are read, no reading is written to `real`.
     """

@@ -80,7 +80,7 @@ class _WantedRecord:
 
     `warc_path` is the WARC file that the line names, or None if it is not in a folder of the source or if several files
     may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
-    only this record, fetched from another machine, or None. `key` identifies the record in the ledger, with
+    only this record, fetched from another machine, or None. `key` identifies the record on the ledger, with
     `elsewhere` as its file if `warc_path` is None. `failed_key` is the (file, offset) under which the ledger has the
     failure that is retried, or None if the record is not retried.
     """
@@ -141,7 +141,7 @@ class ForeignCapturing:
                 self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...], *, optional: bool = False) -> Iterator[Path]:
-        """Yield the files, and those below the folders that have these `endings`.
+        """Yield each path that is a file, and the files with these `endings` below each path that is a folder.
 
         A folder without such files is an error unless `optional` is true.
         """
@@ -163,7 +163,7 @@ class ForeignCapturing:
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
         """Copy pipes, such as /dev/stdin, into index files.
 
-        Return all index files that were piped into runs of this workspace, including earlier runs and other sources.
+        Return all index files that were piped into this run or earlier runs of this workspace, for any source.
         """
         assert self._run.archive_settings is not None
         folder = self._run.archive_settings.folder / "indexes"
@@ -282,7 +282,7 @@ class ForeignCapturing:
     def _locate(
         self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
     ) -> _WantedRecord:
-        """Return the wanted record of a line of `index`: in `path`, or if that is None in the file that it names."""
+        """Return the wanted record of a line of `index`. If `path` is None, the line names the WARC file."""
         index_path = Path(index.name)
         elsewhere = line.warc
         if self._remote is None:  # two indexes may use one name for two files, both missing

@@ -50,7 +50,7 @@ class GrowingRecord:
         self._name = name
         self._inflater: zlib._Decompress | None = None
         self._head = b""
-        self._remaining: int | None = None  # bytes of an uncompressed record to come; None before its header ends
+        self._remaining: int | None = None  # bytes to come of an uncompressed record; None until its header is read
         self.seen = 0
         self.has_ended = False
 
@@ -185,7 +185,7 @@ class RemoteRecords:
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
 
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        """Fetch the record of each line into a file, and return for each line the file or a failed reading, in order.
+        """Fetch the record of each line into a file. Return the file or a failed reading for each line, in order.
 
         The next call overwrites the files. `largest` is the maximum number of bytes of a record; `tick` is called about
         twice a second.

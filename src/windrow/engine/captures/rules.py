@@ -1,6 +1,6 @@
 """Run the rules of a collection on the lines of an index of captures, and count the lines that each rule leaves out.
 
-The rules are a function of the collection, which takes a line and returns None if the capture is wanted, or a Skip.
+The rules are a function that the collection defines. For a line, it returns None if the capture is wanted, or a Skip.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on the captures of an address among the source's inputs, and return the results.
+    """Run a source's rules again on those of its inputs that are captures of an address, and return the results.
 
     `address` is the digest of the address.
     """

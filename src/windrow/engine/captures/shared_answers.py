@@ -49,7 +49,7 @@ class SharedAnswers:
         return max(0.0, last_request + delay - now().timestamp())
 
     def last_request(self, origin: str) -> float:
-        """Return the UNIX time of the last request of another collection to an origin, or 0 if there was none."""
+        """Return the UNIX time of another collection's last request to an origin, or 0 if there was none."""
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
@@ -68,9 +68,9 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the latest response to each address that another collection got in this session.
+        """Return the latest response that another collection got from each address in this session.
 
-        The dicts have the digests of addresses as keys; `requests` has their stored requests. Addresses that are not
+        The keys of the result and of `requests`, the stored requests, are digests of addresses. Addresses that are not
         requested by a plain GET are left out, and so are responses that this source may not use.
         """
         answers: dict[int, HeldAnswer] = {}

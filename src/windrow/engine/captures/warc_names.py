@@ -66,8 +66,8 @@ class WarcNames:
     """The WARC files of a source, by file name. An index line may name folders before the file name.
 
     If several files have the same name, an index line means the one whose path ends with the most names of the line.
-    If several paths end with equally many, the line means one below the folder of the index. If there are still several
-    of these, the file is not known. A WARC file that is read without an index is its own index.
+    If several paths end with equally many, the line means one below the folder of the index. If this leaves several, it
+    is not known which one is meant. A WARC file that is read without an index is its own index.
     """
 
     def __init__(self) -> None:

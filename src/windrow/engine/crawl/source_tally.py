@@ -26,7 +26,7 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 FIRST_REDIRECT_STATUS = 300
 
 MIN_RESPONSES = 20
-"""The minimum number of responses from a source with which a run is compared with earlier runs."""
+"""The minimum number of responses from a source for a run to be compared with earlier runs."""
 
 
 @dataclass(slots=True)
@@ -180,7 +180,7 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return for each seed why the last attempt at it failed, or that the seed was taken down.
+    """Return why the last attempt at each seed failed, or that the seed was taken down.
 
     Return [] if one of these attempts did not fail, if one of the seeds has not been requested yet, or if the source
     has pages.

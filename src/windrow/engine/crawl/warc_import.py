@@ -107,7 +107,7 @@ class _Tally:
 
 
 class WarcImporter:
-    """Imports the WARC files of a harvest, one after the other."""
+    """Imports the WARC files of a harvest, one after another."""
 
     def __init__(self, run: HarvestRun) -> None:
         crawl = crawl_of(run.collection)

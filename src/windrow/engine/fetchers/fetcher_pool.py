@@ -141,7 +141,7 @@ class FetcherPool:
         member.begin_batch(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
-        """Return the only process that requests the host `name`. If none does so far, this is now `least_loaded`."""
+        """Return the only process that requests the host `name`. If there is none yet, make it `least_loaded`."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = least_loaded.pipe
@@ -154,7 +154,7 @@ class FetcherPool:
             member.send(Halt())
 
     def _find_least_loaded(self) -> _RunningFetcher:
-        """Return the least loaded process. If all have batches and another one may be started, it is a new one."""
+        """Return the least loaded process, or a new one if all have batches and there may be more processes."""
         if len(self._members) < self._size and all(member.batches for member in self._members.values()):
             self._started += 1
             new_member = _RunningFetcher(self._settings, self._started)

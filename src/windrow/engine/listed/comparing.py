@@ -1,4 +1,4 @@
-"""Compare archived files with the files with the same key at other sources, if the sizes are equal or one is unknown.
+"""Compare archived files with files that have the same key at other sources, if the sizes are equal or one is unknown.
 
 The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
 zip has its table of contents there, with a checksum of each member, so zips that differ usually differ there too. A

@@ -82,7 +82,7 @@ Opening a connection takes time, but idle connections burden servers.
 class RemainingJobs(deque[FetchJob]):
     """The remaining jobs of a batch.
 
-    Once `halted` is set, the object counts as false even if jobs remain, since they must not be begun.
+    Once `halted` is set, the object counts as false even if jobs remain, since they must not be started.
     """
 
     halted = False

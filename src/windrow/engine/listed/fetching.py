@@ -134,7 +134,7 @@ class Fetching:
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave_sources(self, deadline: float) -> None:
-        """Close the sources that were begun and have files left after `deadline` seconds, for the next run to fetch."""
+        """Close the open sources that have files left after `deadline` seconds. The next run fetches these files."""
         with self._run.ledger.writing() as writer:
             for name, state in self._states.items():
                 in_progress = [queued for queued in self._in_hand.values() if queued.source.name == name]

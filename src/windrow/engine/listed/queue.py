@@ -29,7 +29,7 @@ PAGE_SIZE = 500
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The maximum and the minimum number of files in a batch. It has fewer if they reach MAX_BATCH_BYTES or few wait.
+"""The maximum and the minimum number of files in a batch, which has fewer if MAX_BATCH_BYTES is reached or few wait.
 
 A connection is idle between two batches.
 """

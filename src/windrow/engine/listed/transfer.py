@@ -244,8 +244,8 @@ class _Rate:
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Return a function that is called with the number of bytes received so far.
 
-    This reports a transfer that takes longer than REPORT_INTERVAL, and checks the rate at which the batch receives
-    bytes.
+    The function reports transfers that take longer than REPORT_INTERVAL, and checks the rate at which the batch
+    receives bytes.
     """
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False

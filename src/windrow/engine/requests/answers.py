@@ -126,8 +126,8 @@ def found_url(
 ) -> FoundUrl:
     """Return a request as an address of the ledger. Raises StepError if the request is not valid.
 
-    Its URL may be relative to `base`. `hops` is the number of redirects that led to it. `content` is the body of a
-    step's request, None for other requests.
+    `request.url` may be relative to `base`. `hops` is the number of redirects that led to the request. `content` is the
+    body of a step's request, None for other requests.
     """
     shown_url = request.url[:200]
     if request.method not in METHODS:

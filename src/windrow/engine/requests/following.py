@@ -45,7 +45,7 @@ MAX_FRUITLESS = 50
 """The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
-"""The number of offers of a source in a run after which no more are remembered. All later offers count as new."""
+"""The number of a source's offers that a run remembers. All later offers count as new."""
 
 PAGE_SIZE = 64
 """The maximum number of responses of a source that are read from the ledger at a time."""

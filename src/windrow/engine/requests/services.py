@@ -128,7 +128,7 @@ class ServiceRequests:
         return answers if is_complete or unsent & self._sources.keys() else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
-        """Return the latest answer to a request, given by its number, or None if it has not been answered.
+        """Return the latest answer to the request with this number, or None if it has not been answered.
 
         A request that failed for good is not made again. A request whose answer was deleted before a step read it is
         noted, to be made again.

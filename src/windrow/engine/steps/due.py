@@ -56,7 +56,7 @@ def _make_due(collection: str, row: DueRow) -> Due:
 
 
 def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
-    """Yield the attempts of a collection whose numbers are above `checkpoint`, in the order of these."""
+    """Yield the attempts of a collection with numbers above `checkpoint`, in the order of their numbers."""
     while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE_SIZE):
         yield from attempts
         checkpoint = attempts[-1].seq

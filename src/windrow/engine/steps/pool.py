@@ -44,9 +44,9 @@ MAX_PIPE_BYTES = 1 << 15
 END_SECONDS = 10.0
 """The time in which a worker that has closed its pipe must end, in seconds. After this time it is killed."""
 START_SECONDS = 60.0
-"""The lowest limit of CPU time for a worker that is not ready to read documents yet, in seconds."""
+"""The lowest limit on CPU time for a worker that is not ready to read documents yet, in seconds."""
 MESSAGE_SECONDS = 60.0
-"""The time for sending the remainder of a message, in seconds. It is also added to the limit of a worker's CPU time."""
+"""The time for sending the remainder of a message, in seconds. It is also added to the limit on a worker's CPU time."""
 MESSAGE_SHARE = 4
 """A worker's message may be as long as its memory limit divided by this number. Unpacked, it takes more memory."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))

@@ -28,7 +28,7 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""The minimum number of unusable documents with which a source has failed, if no document was usable."""
+"""The minimum number of unusable documents for a source to have failed, if no document was usable."""
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count what was read of the document at `url` but not kept. Skips with CAPPED are counted by cap."""
+        """Count the parts of the document at `url` that were read but not kept. Skips with CAPPED are counted by cap."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
@@ -169,7 +169,8 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
     """Return an iterator over items with the step's results.
 
     The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge steps
-    before. A Summarise step updates the summaries of the store once, and its result for each item is an empty reading.
+    read them first. A Summarise step updates the summaries of the store once, and its result for each item is an empty
+    reading.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
