@@ -106,8 +106,8 @@ def check_values(ledger: Ledger) -> list[Fault]:
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Compare the bytes of the captures in the archive with the digests and sizes on the ledger.
 
-    Yield a fault for a capture that differs, or its size in bytes if it does not. Captures without bytes of their own (revisits)
-    are left out, and so are captures of failed attempts at listed files.
+    Yield a fault for a capture that differs, or its size in bytes if it does not. Captures without bytes of their own
+    (revisits) are left out, and so are captures of failed attempts at listed files.
     """
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()

@@ -186,7 +186,7 @@ def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     preloaded = {TRANSPORTS[scheme].module for scheme in schemes if scheme in TRANSPORTS} | modules
     CONTEXT.set_forkserver_preload([*PRELOADED_MODULES, *sorted(preloaded - {"__main__"})])
     # Ctrl-C goes to all processes of a terminal, and the one that began the run decides what it means. The server and
-    # what is forked from it inherit the mask, so that none is ended while it still imports.
+    # the processes forked from it inherit the mask, so that none is ended while it is still importing.
     resource_tracker.ensure_running()  # first, since starting it would unblock the signal
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

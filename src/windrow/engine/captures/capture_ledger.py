@@ -89,7 +89,7 @@ class CaptureTally:
         clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
         clauses += [f"{self.known} were taken, or failed, before"] if self.known else []
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
-        if len(self.errors) > MAX_ERRORS_SHOWN:  # first the number, as a comment may be cut at its end
+        if len(self.errors) > MAX_ERRORS_SHOWN:  # the number comes first, as a comment may be cut
             clauses.append(f"{counted(len(self.errors), 'file')} could not be read, such as these")
         clauses += [f"drift: {self.fall}"] if self.fall else []
         return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])

@@ -142,7 +142,7 @@ class ArchivingClient:
         self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: ReadingLimit,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
-        """`archive` gets the responses.
+        """`archive` is where the responses are written.
 
         `robots_kind` is the kind of the addresses of robots.txt, and `large` maps kinds of addresses to byte limits. If
         `service` is not None, its limits apply instead. The secrets that `secrets` returns, if any, are sent with all

@@ -58,8 +58,8 @@ def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Shar
 class _RunningFetcher:
     """One fetcher process and its unfinished batches.
 
-    `batches` has the targets of the unfinished jobs of each batch, by the batch's number; the walk of an origin is a
-    batch too. `sites` has the site of each batch that uses one connection. `idle_connections` has the number of idle
+    `batches` maps the number of each batch to the targets of its unfinished jobs; the walk of an origin is a batch too.
+    `sites` maps the number of each batch that uses one connection to its site. `idle_connections` counts the idle
     connections to each site.
     """
 

@@ -324,7 +324,7 @@ class Fetching:
         is_down = state.source.name in self._queue.down
         failure = broken or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for file in untried:
-            # An attempt that an earlier session left open stays open unless the source is down; ours is closed as cut.
+            # An attempt that an earlier session left open remains open unless the source is down; others are closed.
             if file.attempt and (is_down or file.attempt in self._run.received_bytes):
                 self._record_cut(writer, file, failure)
             if is_down:

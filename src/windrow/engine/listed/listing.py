@@ -217,8 +217,8 @@ def _record_gone(
 ) -> tuple[int, Counter[str], Counter[str]]:
     """Record that files are gone from a source, unless their folder is missing or its listing has unreadable lines.
 
-    Returns the number of files recorded as gone. For the other files, it returns two counts by folder: of files in
-    missing folders, and of files in folders whose listings have unreadable lines.
+    Returns the number of files recorded as gone, and two counts by folder of the others: those in missing folders, and
+    those in folders whose listings have unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():

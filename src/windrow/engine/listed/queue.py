@@ -144,8 +144,7 @@ class FetchQueue:
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
     """Yield the files that are due: first those that are new or whose retry was ordered, then those that failed before.
 
-    The latter failed in an earlier session for one of RETRIED_REASONS. Those of them that rest are added to `resting`
-    instead.
+    The latter failed in an earlier session for one of RETRIED_REASONS. Files that rest are added to `resting` instead.
     """
     collection = run.collection
     phase = collection.listing.fetch_phase

@@ -315,7 +315,7 @@ class _TailSink:
         self._report_size(self.received)
 
     def _fail_too_large(self) -> None:
-        message = f"{self._address}: comparing it needs more than {_LARGEST_COMPARED:,} bytes, which is the limit"
+        message = f"{self._address}: comparing it needs more than the limit of {_LARGEST_COMPARED:,} bytes"
         raise TerminalFailure(message, Reason.TOO_LARGE)
 
 

@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count the parts of the document at `url` that were read but not kept. Skips with CAPPED are counted by cap."""
+        """Count the parts of the document at `url` that were read but not kept. Skips with CAPPED count by cap."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
