@@ -279,7 +279,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """A response that another collection received before. `seq` is the number of `attempt`; `place` has the bytes."""
+    """A response that another collection received before. `seq` is the number of `attempt`; its bytes are at `place`."""
 
     seq: int
     attempt: Attempt
@@ -407,8 +407,8 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A look-up that a step leaves to the store, which answers whether it has `key`.
 
-    `question` says among which of its keys the store looks. If it does not have `key`, `finding` is added to the
-    findings of the reading.
+    `question` tells the store among which of its keys to look. If the store does not have `key`, `finding` is added to
+    the findings of the reading.
     """
 
     question: str

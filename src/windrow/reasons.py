@@ -179,7 +179,7 @@ operator orders it.
 """
 
 SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT_WALL})
-"""Reasons that mean that a server sent another page than the one that was requested."""
+"""Reasons that mean that a server sent a page other than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 """Reasons that mean that a response is too large. If it were requested again, it would be too large again."""

@@ -62,7 +62,7 @@ class FieldTypes:
         self._known_in_column: list[set[type]] = [set() for _ in self.names]
 
     def find_wrong(self, values: Sequence[Any]) -> str:
-        """Return the name of a field whose value has a wrong type or is an integer out of range, or "" if none is."""
+        """Return the name of a field whose value has the wrong type or is an integer out of range, otherwise ""."""
         types = tuple(map(type, values))
         known = self._known.get(types)
         if known is None:

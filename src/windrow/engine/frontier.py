@@ -45,14 +45,14 @@ class FetchBounds(NamedTuple):
     again: bool = False
 
     def excludes(self, modified: datetime | None) -> bool:
-        """Return whether a file is too old by its date. A file without a date is not excluded."""
+        """Return whether a file's date is before `since`. A file without a date is not excluded."""
         return self.since is not None and modified is not None and modified < self.since
 
 
 class PlannedSource(NamedTuple):
     """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
-    If addresses are requested, `folders` only has `robots.txt`, or is empty. `asked` is false for an inactive source,
+    If addresses are requested, `folders` has only `robots.txt`, or is empty. `asked` is false for an inactive source,
     and `why_not` says why. `waiting` is the number of known files, or of known addresses and new seeds (of an inactive
     source too), that a run would fetch; new files are found only when the source is listed. `bytes` is the size of the
     files, and 0 for addresses. `seconds` is an estimate, or None if files wait and the source has not sent any file

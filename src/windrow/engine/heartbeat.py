@@ -91,7 +91,7 @@ def board() -> SharedNumbers:
 
 
 class Overdue(StepError):
-    """Reading a document took more CPU time than it may."""
+    """Reading a document took more CPU time than allowed."""
 
     def __init__(self) -> None:
         super().__init__(f"stopped after {_READING_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)

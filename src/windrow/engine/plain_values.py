@@ -68,7 +68,7 @@ class NotValues(WindrowError):
 
 
 def step_modules(collection: Collection) -> set[str]:
-    """Return the names of the modules of the functions that readers and fetchers run for a collection."""
+    """Return the names of the modules with the functions that readers and fetchers run for a collection."""
     modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
     for discovery in collection.discoveries:
         match discovery:
@@ -162,7 +162,7 @@ class _Packer:
 
 @cache
 def _field_reader(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """Return a function that returns the fields of a value of `kind`. Raises NotValues unless that is a value class."""
+    """Return a function that returns the fields of a value of `kind`. Raises NotValues if `kind` is not a value class."""
     if kind in _PLAIN_CLASSES:
         return _PLAIN_CLASSES[kind][0]
     if not _is_value_class(kind):
@@ -184,7 +184,7 @@ def unpack_values(message: bytes, packages: AbstractSet[str], max_bytes: int = 1
     """Yield the values of the packets of a message. Raises MessageRefused if it contains anything else.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`. `max_bytes`
-    is how long a message may be, which the caller checks; the maximum number of values in a packet follows from it.
+    is the maximum length of a message, which the caller checks; the maximum number of values in a packet follows from it.
     """
     view, position = memoryview(message), 0
     while position < len(message):

@@ -60,7 +60,7 @@ class VersionStore(Protocol):
         """If the store has no session yet, record how far earlier sessions settled.
 
         `read_last_attempts` returns a dict from session to a number. The attempts that the session settled have this
-        number or lower ones.
+        number or a lower one.
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:

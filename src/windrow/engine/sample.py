@@ -89,7 +89,7 @@ def sample_address(access: Callable[[str], Source], url: str, limits: Limits) ->
     """Request an address, follow up to `HOPS` redirects, and return the last response. Nothing is kept.
 
     `access` returns the source whose connection settings are used for an address. The login and the secrets of a
-    source are only sent to its own origin. Raises TransportError if a request fails, or if its response cannot be used.
+    source are sent only to its own origin. Raises TransportError if a request fails, or if its response cannot be used.
     The reason of the error is REDIRECTED if the target of a redirect is not a valid address or was requested before, or
     if there were too many redirects.
     """

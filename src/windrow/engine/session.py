@@ -305,7 +305,7 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return what workers may read outside the archive: the captures of others, and the targets of links."""
+    """Return what workers may read outside the archive: other programs' captures, and the targets of links."""
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

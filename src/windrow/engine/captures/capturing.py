@@ -63,8 +63,8 @@ class _Page(NamedTuple):
 
 
 def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, tally: CaptureTally) -> None:
-    """Count in the tally the files below `folders` that have one of these suffixes, as files that `rule` leaves out."""
-    files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors are reported already
+    """Count the files below `folders` that have one of these suffixes in the tally, as left out by `rule`."""
+    files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors have been reported
     for path in chain.from_iterable(files):
         tally.faults.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
 

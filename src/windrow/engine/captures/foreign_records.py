@@ -50,7 +50,7 @@ class ImportedRecord(NamedTuple):
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
     """Yield each record with the HTTP method of its request.
 
-    The method is "" if the record is not a response, or if its request is not just before or after it.
+    The method is "" if the record is not a response, or if its request is not directly before or after it.
     """
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None

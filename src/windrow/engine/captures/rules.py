@@ -1,6 +1,6 @@
 """Run the rules of a collection on the lines of an index of captures, and count the lines that each rule leaves out.
 
-The rules are a function that the collection defines. For a line, it returns None if the capture is wanted, or a Skip.
+The rules are a function that the collection defines. It returns None for a line whose capture is wanted, or a Skip.
 """
 
 from __future__ import annotations

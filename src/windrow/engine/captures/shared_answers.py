@@ -1,7 +1,7 @@
 """Share responses between the collections of a run: an address that two of them want is requested once.
 
 Only responses to plain GETs without secrets are shared, and only between sources with the same connection settings. The
-pause between two requests to an origin holds for all collections together.
+pause between two requests to an origin applies to all collections together.
 """
 
 from __future__ import annotations

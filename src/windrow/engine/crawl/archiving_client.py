@@ -119,7 +119,7 @@ def secrets_of(source: Source, origin: str) -> SentSecrets | None:
 
 
 class CrawlResult(NamedTuple):
-    """The attempt of one request, with the header fields and the decoded body of the response.
+    """The attempt made by one request, with the header fields and the decoded body of the response.
 
     The body is empty if the status is not a success, or if the body cannot be used, for example because it cannot be
     decoded.

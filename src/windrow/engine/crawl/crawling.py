@@ -40,7 +40,7 @@ MIN_PER_HOST = 8
 """The lowest number to which MAX_PER_HOST is reduced, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time that a run waits until a request to a service is due, in seconds.
+"""The longest time that a run waits for a request to a service to become due, in seconds.
 
 Requests that are due later are left to the next run.
 """
@@ -52,7 +52,7 @@ _NEVER_CAPTURED = KnownCapture()
 class _Host:
     """A host in this run.
 
-    `handed_out` has the addresses that fetchers have: for each digest, (interval in seconds, failures in a row, kind).
+    `handed_out` maps the digests of addresses that fetchers have to (interval in seconds, failures in a row, kind).
     """
 
     number: int  # on the ledger

@@ -52,7 +52,7 @@ class Fetcher:
     _recent = cached_property(lambda _: RecentUrls())
 
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Responses are written to `archive`, or to `unarchived` if they are deleted once steps have read them."""
+        """Responses go to `archive`, or to `unarchived` if they are to be deleted once steps have read them."""
         self._pipe = pipe
         self._archive = archive
         self._unarchived = unarchived

@@ -1,4 +1,4 @@
-"""The queue of files to fetch. Only some thousands of files at a time are in memory, and these are queued by source."""
+"""The queue of files to fetch. Only a few thousand files are in memory at a time, and these are queued by source."""
 
 from __future__ import annotations
 

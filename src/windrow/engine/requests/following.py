@@ -88,8 +88,8 @@ class _Follow(NamedTuple):
 class AnswerFollower:
     """Follows the responses of some sources, in the order in which the responses of each source arrived.
 
-    At most one response of each source is in the pool, so a response that takes long does not keep other sources
-    waiting.
+    At most one response of each source is in the pool, so a response that takes a long time does not keep other
+    sources waiting.
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
@@ -113,7 +113,7 @@ class AnswerFollower:
                 self._listed_addresses[source].update(queries.listed_addresses(name, source, began))
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # names of sources that may have new responses
-        self._lists: set[int] = set()  # responses to requests that are repeated, which are being followed
+        self._lists: set[int] = set()  # responses to repeated requests that are being followed
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
         self._busy_sources: set[str] = set()  # names of sources with a response that is being followed
         self._complete: list[_Follow] = []  # to be written

@@ -101,7 +101,7 @@ class _Case:
     """A document to judge, with the attributes of `windrow.contract.Undecided`; later also its reading to record."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
-        """Collect in `asks` the keys to look up in the store, by question."""
+        """Collect the keys to look up in the store in `asks`, by question."""
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}

@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count the parts of the document at `url` that were read but not kept. Skips with CAPPED count by cap."""
+        """Count the parts of the document at `url` that were read but not kept, by reason or, for CAPPED, by cap."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
@@ -217,7 +217,7 @@ def _make_jobs(
 
 
 def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return as one text what a reading depends on besides the bytes: the step's version, resources and `step.by`."""
+    """Return what a reading depends on besides the bytes, as one text: the step's version, resources and `step.by`."""
     if isinstance(step, Summarise):
         return step.version
     resources = run.harvest.resources
