@@ -279,7 +279,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """A response that another collection received before. `seq` is the number of `attempt`; its bytes are at `place`."""
+    """A response that another collection received. `seq` is the number of `attempt`; `place` is where its bytes are."""
 
     seq: int
     attempt: Attempt

@@ -162,7 +162,7 @@ class _Packer:
 
 @cache
 def _field_reader(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """Return a function that returns the fields of a value of `kind`. Raises NotValues if `kind` is not a value class."""
+    """Return a function that returns the fields of a value of `kind`. Raises NotValues if it is not a value class."""
     if kind in _PLAIN_CLASSES:
         return _PLAIN_CLASSES[kind][0]
     if not _is_value_class(kind):
@@ -184,7 +184,7 @@ def unpack_values(message: bytes, packages: AbstractSet[str], max_bytes: int = 1
     """Yield the values of the packets of a message. Raises MessageRefused if it contains anything else.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`. `max_bytes`
-    is the maximum length of a message, which the caller checks; the maximum number of values in a packet follows from it.
+    is the maximum length of a message, which the caller checks; it limits the number of values in a packet.
     """
     view, position = memoryview(message), 0
     while position < len(message):

@@ -72,8 +72,8 @@ class OutcomeCount(NamedTuple):
 class SessionCounts:
     """The results of a session's attempts: counts for each source, and for addresses also the outcomes and reasons.
 
-    The counts are named after the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason for a
-    failure or refusal occurred at addresses (sitemaps and the like are not counted), the most frequent first.
+    The counts are named after the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason for
+    a failure or refusal occurred at addresses (sitemaps and the like are not counted), the most frequent first.
     """
 
     sources: dict[str, Counter[str]]

@@ -204,7 +204,7 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 def _remove_target(
     session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from archive, stores and ledger. `removed` has the attempts of all takedowns under way.
+    """Remove a target from the archive, stores and ledger. `removed` has the attempts of all takedowns under way.
 
     If some bytes cannot be erased, the captures remain on the ledger, and the result is not `done`. The indexes of the
     archive that list the captures are deleted.

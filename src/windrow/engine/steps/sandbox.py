@@ -225,7 +225,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "share memory with other programs": lambda _folder: _call("shmget", 0, 0, 0),
     "make a namespace": lambda _folder: _call("unshare", _NEW_USER_SPACE),
 }
-"""A dict from the name of an act that a worker must not be able to do to a function that does it."""
+"""The acts that a worker must not be able to do: a dict from their names to functions that do them."""
 _FETCHER_ACTS = ("write a file", "run a program")
 """The names of those acts that a fetcher must not be able to do: it may not write outside the archive."""
 

@@ -82,7 +82,7 @@ class UnreadAttempts:
     """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the attempts that earlier runs could not read in a phase. `version` is the step's version in this run."""
+        """Load the attempts that earlier runs could not read in a phase. `version` is the step's present version."""
         self._collection = collection
         self._phase = phase
         self._version = version
