@@ -331,7 +331,7 @@ def _make_checking(kind: type) -> _Maker:
 
     def make_checked(values: list[Any]) -> Any:
         if len(values) != size:
-            raise MessageRefused(f"a process sent a {kind.__name__} of {len(values)} fields instead of {size}")
+            raise MessageRefused(f"a process sent a {kind.__name__} with {len(values)} fields instead of {size}")
         if wrong_field := find_wrong(values):
             refuse(wrong_field)
         return make(values)

@@ -170,7 +170,7 @@ def start_process(process: BaseProcess) -> None:
                 if time.monotonic() > deadline:
                     raise WindrowError(
                         "processes cannot be started: the fork server, which starts them, was ended repeatedly",
-                        hint="see in the machine's log what ended it, then: windrow run",
+                        hint="look in the machine's log for what ended it, then: windrow run",
                     ) from error
                 time.sleep(0.01)  # until the server that was killed is gone
 

@@ -90,7 +90,7 @@ class CaptureTally:
         clauses += [f"{self.known} were taken, or failed, before"] if self.known else []
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
         if len(self.errors) > MAX_ERRORS_SHOWN:  # the number comes first, as a comment may be cut
-            clauses.append(f"{counted(len(self.errors), 'file')} could not be read, such as these")
+            clauses.append(f"{counted(len(self.errors), 'file')} could not be read, including these")
         clauses += [f"drift: {self.fall}"] if self.fall else []
         return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])
 

@@ -93,7 +93,7 @@ class WarcNames:
         names = ", ".join(map(str, paths[:MAX_PATHS_NAMED]))
         names += f" and {len(paths) - MAX_PATHS_NAMED} more" if len(paths) > MAX_PATHS_NAMED else ""
         hint = "move the index into the folder of its WARC files"
-        return f"{warc[:200]} may be any of {len(paths)} files of this name: {names}; {hint}"
+        return f"{warc[:200]} may be any of {len(paths)} files with this name: {names}; {hint}"
 
     def _best_matches(self, warc: str, index: Path) -> list[Path]:
         name = PurePosixPath(warc)

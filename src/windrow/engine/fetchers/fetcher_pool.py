@@ -200,7 +200,7 @@ class FetcherPool:
     def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
         for event in events:
             if isinstance(event, AttemptEnded | BatchEnded) and event.batch not in member.batches:
-                raise MessageRefused("a fetcher process sent an event of a batch that it does not have")
+                raise MessageRefused("a fetcher process sent an event for a batch that it does not have")
             if isinstance(event, BatchEnded):
                 del member.batches[event.batch]
                 if site := member.sites.pop(event.batch, None):

@@ -87,7 +87,7 @@ def why_waiting(attempt: AttemptRow | None) -> str:
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
-    return f"it answered with status {attempt.status}, which says nothing about the document, or the answer is incomplete"
+    return f"it answered with status {attempt.status}, which says nothing about the document, or incompletely"
 
 
 class WaitLine(NamedTuple):

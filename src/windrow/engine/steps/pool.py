@@ -199,7 +199,7 @@ class _Worker:
             self._was_asleep = True
             self.process.kill()
         elif self._clock.cpu_seconds > 2 * limit + MESSAGE_SECONDS:
-            self._kill_since("it used more CPU time than it may")
+            self._kill_since("it used more CPU time than allowed")
 
     def _kill_since(self, problem: str) -> None:
         self._problem = problem
@@ -227,7 +227,7 @@ class _Worker:
             results = worker.check_results(values, len(jobs) - len(self._results))
             for index, done in zip(jobs[len(self._results) :], results):  # noqa: B905 others may follow
                 if not worker.is_result_of(batch.jobs[index], self._collection, done.result):
-                    raise MessageRefused("a process that reads documents sent a result of another class")
+                    raise MessageRefused("a process that reads documents sent a result of the wrong class")
             self._results += results
             if len(self._results) < len(jobs):
                 continue

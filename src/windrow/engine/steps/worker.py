@@ -337,7 +337,7 @@ def _limit_memory(max_bytes: int) -> int:
     granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
     if granted < min(max_bytes, MIN_MEMORY):
         sys.exit(
-            f"windrow: a process may use only {max(0, granted):,} bytes more memory, too few to read documents;"
+            f"windrow: a process may use only {max(0, granted):,} more bytes of memory, too few to read documents;"
             " raise the limit of the system (ulimit -v)"
         )
     return granted
