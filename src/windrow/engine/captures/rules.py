@@ -198,7 +198,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on those of its inputs that are captures of an address, and return the results.
+    """Run a source's rules again on the captures of an address that its inputs contain, and return the results.
 
     `address` is the digest of the address.
     """

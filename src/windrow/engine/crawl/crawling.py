@@ -273,7 +273,7 @@ class CrawlDispatcher:
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         if isinstance(event, AttemptEnded):
             self._record_attempt(writer, self._walks[event.batch], event)
-        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # not of an earlier listing
+        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # otherwise of a late listing
             self._end_walk(writer, self._walks.pop(event.batch), event)
 
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:

@@ -215,7 +215,7 @@ class Fetching:
         if isinstance(event, AttemptEnded):
             file = self._in_hand.pop(event.attempt.target)
             self._record_attempt(writer, file, event.attempt)
-        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # not of an earlier listing
+        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # otherwise of a late listing
             name, breaks = self._batches.pop(event.batch)
             self._end_batch(writer, self._states[name], event, breaks)
         elif isinstance(event, TransferBegun) and event.target in self._in_hand:

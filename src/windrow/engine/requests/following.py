@@ -324,7 +324,7 @@ class AnswerFollower:
         return followed._replace(result=result, found=found, when_named=when_named)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, with a finding if it is the answer of a list and has far fewer offers than usual."""
+        """Return `followed`, with a finding if the response is a list with far fewer offers than usual."""
         result, attempt = followed.result, recorded.attempt
         is_list = recorded.seq in self._lists
         self._lists.discard(recorded.seq)
