@@ -32,9 +32,9 @@ from windrow.model import ArchivePlace
 class TakedownTarget(NamedTuple):
     """An address or a host to take down: its name, and the digest of the address or the number of the host.
 
-    One of `address` and `host` is 0. A host whose name is its origin is taken down for
-    all sources. A host with another name is taken down only for the source that has it. If `shared`, the address has
-    other content too: its captures are removed, and it is requested again.
+    One of `address` and `host` is 0. A host whose name is its origin is taken down for all sources. A host with another
+    name is taken down only for the source that has it. If `shared`, the address has other content too: its captures are
+    removed, and it is requested again.
     """
 
     name: str

@@ -120,7 +120,7 @@ def _is_for_writing(descriptor: int) -> bool:
 
 
 def open_memory_file(mode: str = "w+b", *_arguments: object, **_keywords: object) -> IO[Any]:
-    """Return a new file in memory. It replaces `tempfile.TemporaryFile`, which some libraries need."""
+    """Return a new file in memory. This function replaces `tempfile.TemporaryFile`, which some libraries need."""
     return io.BytesIO() if "b" in mode else io.StringIO()
 
 
