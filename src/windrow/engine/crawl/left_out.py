@@ -18,10 +18,7 @@ class LeftOutCounter:
         self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}
 
     def add(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Add `number` to the count of a rule or cap.
-
-        `example` is an address that it left out, or at which it left something out.
-        """
+        """Add `number` to the count of a rule or cap; `example` is an address that it left out or left incomplete."""
         key = (reason, rule)
         if key not in self._counts and len(self._counts) >= MAX_RULES:
             key = (reason, OTHER_RULES)
