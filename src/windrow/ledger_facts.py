@@ -165,8 +165,8 @@ class StepStarted(NamedTuple):
 class Decided(NamedTuple):
     """It was decided to fetch a file again (`act` is RETRIED), or not to process an item any more (CANCELLED).
 
-    An operator decided it, or a change in a listing or in the configuration caused it. For a member, RETRIED means that
-    it is not processed any more, because its file is fetched again.
+    An operator made the decision, or a change in a listing or in the configuration caused it. For a member, RETRIED
+    means that it is not processed any more, because its file is fetched again.
     """
 
     seq: int

@@ -130,7 +130,7 @@ class ForeignCapturing:
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
         for folder in sorted({path.parent for path in indexes}):
-            self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # files not found are reported
+            self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # missing files are reported
         self._warc_names.add(files)
         with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
             self._retry_failed()

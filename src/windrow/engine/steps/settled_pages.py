@@ -33,8 +33,8 @@ class SettledAttempt(NamedTuple):
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading and None are not usable. If the step makes records (`has_records`), a result that
-        is empty or has only Skips is not usable either; the reason is the first of these that is not in BY_RULE.
+        A failed reading and None are not usable. If the step makes records (`has_records`), a result that is empty or
+        has only Skips is not usable either; the reason is the first of the Skips' reasons that is not in BY_RULE.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
