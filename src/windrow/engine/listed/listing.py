@@ -267,7 +267,7 @@ def _update_mirror(  # noqa: PLR0917
     """Record a source's offer of a known file if it is new or has changed. `known` is its last offer, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
-        # Its name is accepted now, because the collection accepts more owners.
+        # The name is accepted now, because the collection accepts more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))

@@ -170,7 +170,7 @@ class _Worker:
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
         """Send the `jobs` (indexes) of a batch, pickled in `message`. Kill the worker if it does not read them."""
         if not self.in_hand:
-            self._clock = ReadingClock()  # the time while the worker was idle does not count
+            self._clock = ReadingClock()  # the time when the worker was idle does not count
             self._busy_since = time.monotonic()
         self.in_hand.append(_Sent(batch, jobs, self._sent_jobs, len(message)))
         self._sent_jobs += len(jobs)
