@@ -73,7 +73,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A file, which `owner` made, was listed for the first time; it was refused if it has a `reason`."""
+    """A file that `owner` made was listed for the first time; it was refused if there is a `reason`."""
 
     seq: int
     at: datetime
@@ -87,7 +87,7 @@ class FileFound(NamedTuple):
 
 
 class MemberFound(NamedTuple):
-    """A member was found in the file that an attempt fetched; it was refused if it has a `reason`."""
+    """A member was found in the file that an attempt fetched; it was refused if there is a `reason`."""
 
     seq: int
     at: datetime
@@ -104,9 +104,9 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began or stopped to list a file, or listed it with changes; or its file was refused or compared.
+    """A source began or stopped listing a file, or listed it with changes; or its file was refused or compared.
 
-    `compared` means that the source's file was compared with the one that was fetched from another source.
+    The event `compared` means that the source's file was compared with the one fetched from another source.
     """
 
     seq: int
@@ -122,7 +122,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began. Without an AttemptClosed, it runs or was interrupted."""
+    """An attempt to get a listed file from a source began. If no AttemptClosed follows, it runs or was interrupted."""
 
     seq: int
     at: datetime
@@ -136,7 +136,7 @@ class AttemptOpened(NamedTuple):
 
 
 class AttemptClosed(NamedTuple):
-    """An attempt ended; it failed if it has a `reason`. `received` is the number of bytes transferred."""
+    """An attempt ended; it failed if there is a `reason`. `received` is the number of bytes transferred."""
 
     seq: int
     at: datetime
@@ -165,8 +165,8 @@ class StepStarted(NamedTuple):
 class Decided(NamedTuple):
     """It was decided to fetch a file again (`act` is RETRIED), or not to process an item any more (CANCELLED).
 
-    An operator decided this, or a change of a listing or of the configuration led to it. RETRIED about a member means
-    that the member is not processed any more, because its file is fetched again.
+    An operator made the decision, or a change in a listing or in the configuration caused it. For a member, RETRIED
+    means that it is not processed any more, because its file is fetched again.
     """
 
     seq: int
@@ -194,7 +194,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding about an item was made in the phase with the number `phase`. Other fields are as in `model.Finding`."""
+    """A finding about an item was made in phase number `phase`. The other fields are as in `model.Finding`."""
 
     seq: int
     at: datetime

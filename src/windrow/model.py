@@ -66,7 +66,7 @@ class Secret:
 class Credential(NamedTuple):
     """A secret of a source, and how it is sent: in the header `header`, after the text `prefix`, or in the address.
 
-    If `header` is empty, the secret is the value of the query parameter with the name `query`.
+    If `header` is empty, the secret is sent as the value of the query parameter `query`.
     """
 
     secret: Secret
@@ -78,7 +78,7 @@ class Credential(NamedTuple):
 class Allowed(NamedTuple):
     """The private hosts and networks that may be requested. If `everything` is true, all of them may be requested.
 
-    In `hosts`, `wiki.example` allows this host only, and `.lan.example` allows lan.example and all hosts below it.
+    In `hosts`, `wiki.example` allows only this host, and `.lan.example` allows lan.example and all hosts below it.
     """
 
     hosts: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # maximum number of addresses requested in one run; 0: all that are due
     unusable: str = ""  # why the source cannot be used; empty: it can
-    credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
+    credentials: tuple[Credential, ...] = ()  # sent only to the source's own origin, and not archived
 
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
@@ -184,7 +184,7 @@ class Offer(NamedTuple):
     owner: str = ""
     reason: Reason | None = None
     unkeyed: bool = False
-    sidecar: str = ""  # path of a checksum file beside it, where the listing has one
+    sidecar: str = ""  # path of a checksum file beside it, if the listing has one
     sidecar_modified: datetime | None = None
 
 
@@ -228,13 +228,13 @@ class KeptResponse(NamedTuple):
     digest: str  # of the body; of the earlier body if the status is 304
     size: int  # 0 if the status is 304
     place: ArchivePlace
-    revisit: bool = False  # whether its record has no body, since an earlier record has the same one
+    revisit: bool = False  # whether its record has no body, because an earlier record has the same body
     at: datetime | None = None
     mime: str = ""  # its media type, which may be guessed; empty: unknown
 
 
 class Attachment(NamedTuple):
-    """Archived bytes that are inserted at the offset `at` into a request's body while it is sent.
+    """Archived bytes that are inserted into a request's body, at the offset `at`, while it is sent.
 
     The bytes come from the decoded body that `attempt` archived: `length` bytes (-1: all) from `offset` on. `place` is
     the place of this body in the archive, or None until it is looked up.
@@ -251,7 +251,7 @@ class HttpRequest(NamedTuple):
     """A request that is not a plain GET.
 
     `context` is a text that the discovery gets back with the answer, such as the page number of an API. `seconds` is
-    the limit for the whole response; 0 means the usual limit.
+    the time limit for the whole response; 0 means the usual limit.
     """
 
     method: str = "GET"
@@ -279,7 +279,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """A response that another collection received before. `seq` is the number of `attempt`; `place` has the bytes."""
+    """A response that another collection received. `seq` is the number of `attempt`; `place` is where its bytes are."""
 
     seq: int
     attempt: Attempt
@@ -321,7 +321,7 @@ class FetchJob(NamedTuple):
 class Attempt(NamedTuple):
     """One try to get an address or a listed file, and its result. Times are in UTC, durations in seconds.
 
-    `target` and `kind` are as in its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
+    `target` and `kind` are as in its job; `allowed` says whether the origin's robots.txt allows it. `status` is the
     protocol's number (200, 226), None without a response or for a protocol without numbers. An attempt with a `reason`
     failed: for example, no response came, or it was incomplete or could not be read.
     """
@@ -339,7 +339,7 @@ class Attempt(NamedTuple):
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
     location: str = ""  # the target of a redirect
     received: int | None = None  # bytes transferred, if that is not the size of the archived body
-    checksum: str = ""  # in the checksum file, `md5:...` or `sha256:...`, if it was checked
+    checksum: str = ""  # from the checksum file, `md5:...` or `sha256:...`, if it was checked
     retry: bool = False  # whether trying again may help, since no complete response came
     wait: float | None = None  # seconds for which the origin asked not to be requested
 
@@ -357,7 +357,7 @@ class LeftOut(NamedTuple):
 class CdxLine(NamedTuple):
     """The index entry of a capture: read from a CDX or CDXJ file, or made for a WARC record or a capture on the ledger.
 
-    `timestamp` is a valid UTC time of 14 digits. `digest` is as written in the index, mostly base 32 of SHA-1.
+    `timestamp` is a valid UTC time of 14 digits. `digest` is as written in the index, usually SHA-1 in base 32.
     `length` is the size of the record in its file, in bytes. None and empty texts mean `-` and missing fields; bytes
     that are not UTF-8 are represented as in Python's file names (PEP 383). Entries that windrow makes have an empty
     `key`, and those of captures on the ledger have windrow's own digest.
@@ -395,7 +395,7 @@ class Item:
     rank: str = ""
     attempt: int | None = None  # the attempt that fetched the file or member; 0 or None: none
     digest: str = ""
-    member: str = ""  # its name within the capture, empty for the whole
+    member: str = ""  # the member's name within the capture; empty: the whole capture
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
         """Pickle in a quarter of the usual time: an item is sent to a reader with every document."""
@@ -407,8 +407,8 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A look-up that a step leaves to the store, which answers whether it has `key`.
 
-    `question` says among which of its keys the store looks. If it does not have `key`, `finding` is added to the
-    findings of the reading.
+    `question` tells the store among which of its keys to look. If the store does not have `key`, `finding` is added to
+    the findings of the reading.
     """
 
     question: str
@@ -455,7 +455,7 @@ class TextChange(NamedTuple):
 
 
 class DiffLine(NamedTuple):
-    """A line of a comparison: `sign` is `+`, `-`, a blank for an unchanged line, or `@` in place of lines left out."""
+    """A line of a comparison: `sign` is `+`, `-`, a space for an unchanged line, or `@` in place of omitted lines."""
 
     sign: str
     text: str

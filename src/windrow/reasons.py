@@ -49,7 +49,7 @@ class Reason(StrEnum):
     UNSAFE_NAME = "unsafe_name", "the name contains a path separator, '..' or a control character"
     NOT_A_FILE = "not_a_file", "the entry is a directory, a link or a device"
     NOT_WANTED = "not_wanted", "a rule leaves out entries of this kind"
-    BAD_LINE = "bad_line", "the line of an index of captures, or of a catalogue, cannot be read"
+    BAD_LINE = "bad_line", "a line in an index of captures, or in a catalogue, cannot be read"
     NO_LONGER_LISTED = "no_longer_listed", "the source does not list it any more"
     NO_HOST = "no_host", "no available source lists it now"
     SOURCE_INACTIVE = "source_inactive", "the source or its centre is switched off"
@@ -62,7 +62,7 @@ class Reason(StrEnum):
     LOGIN_FAILED = "login_failed", "the server refused the user name, password or key"
     NO_SECRET = "no_secret", "the secret is not at the place that the source names"
     HOST_KEY_UNKNOWN = "host_key_unknown", "the server's host key is not pinned yet"
-    HOST_KEY_CHANGED = "host_key_changed", "the server has another host key than the pinned one"
+    HOST_KEY_CHANGED = "host_key_changed", "the server's host key is not the pinned one"
     PROTOCOL_ERROR = "protocol_error", "the server's response is not valid in its protocol"
     SERVER_ERROR = "server_error", "the server reported an error of its own"
     RATE_LIMITED = "rate_limited", "the server asked for a pause before further requests"
@@ -71,7 +71,7 @@ class Reason(StrEnum):
     GONE = "gone", "the server reported that it was removed permanently"
     NO_TRANSPORT = "no_transport", "the transport for this kind of address, or an extra that it needs, is not installed"
     POLICY_DENIED = "policy_denied", "a rule of this workspace forbids the address"
-    ROBOTS_DENIED = "robots_denied", "robots.txt of the host forbids the address"
+    ROBOTS_DENIED = "robots_denied", "the host's robots.txt forbids the address"
     REDIRECTED = "redirected", "the server redirects to another address"
 
     # addresses and pages of the web
@@ -91,7 +91,7 @@ class Reason(StrEnum):
 
     SOFT_404 = (
         "soft_404",
-        "the server answers with status 200, but with another page, such as one that reports that it was not found",
+        "the server answers with status 200, but sends another page, such as one that says that nothing was found",
     )
     CONSENT_PAGE = "consent_page", "the server answers with a page that asks for consent, such as to cookies"
 
@@ -127,7 +127,7 @@ class Reason(StrEnum):
     WRONG_ENCODING = "wrong_encoding", "the encoding of the document is not supported, or its bytes are not valid in it"
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema or format"
-    WRONG_ROOT = "wrong_root", "the document is of another kind than expected, as its root shows"
+    WRONG_ROOT = "wrong_root", "the document is not of the expected kind, as its root shows"
     NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document, or one that cannot be used"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
     CAPPED = "capped", "it has more of something than a cap allows; the remainder is left out"
@@ -179,10 +179,10 @@ operator orders it.
 """
 
 SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT_WALL})
-"""Reasons that mean that a server sent another page than the one that was requested."""
+"""Reasons that mean that a server sent a page other than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""Reasons that mean that a response is too large. If it was requested again, it would be too large again."""
+"""Reasons that mean that a response is too large. If it were requested again, it would be too large again."""
 
 BY_RULE = frozenset({
     Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,

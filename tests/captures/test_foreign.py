@@ -119,7 +119,7 @@ def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     assert records(workspace) == {"/said/1.html#1": "one"}
     seen, taken, rules, failed = capture_counts(workspace)
     assert (seen, taken) == (7, 1)
-    assert rules == {"it is no HTML": 2, "the line of an index of captures, or of a catalogue, cannot be read": 1}
+    assert rules == {"it is no HTML": 2, "a line in an index of captures, or in a catalogue, cannot be read": 1}
     assert sorted(failed) == ["digest_mismatch", "not_found"]
     (tmp_path / "hidden.gz").rename(tmp_path / "warcs" / "away.warc.gz")
     run_quotes(workspace)
@@ -353,7 +353,7 @@ def test_all_index_files_that_are_missing_are_counted(tmp_path):
     comments = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
     ledger.close()
     shown = "; ".join(f"{tmp_path}/{number:02}.cdx does not exist" for number in range(5))
-    assert comments[0].endswith(f"; 25 files could not be read, such as these; {shown}")
+    assert comments[0].endswith(f"; 25 files could not be read, including these; {shown}")
 
 
 def test_an_index_line_that_is_not_utf_8_costs_itself_alone(tmp_path):

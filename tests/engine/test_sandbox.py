@@ -192,8 +192,8 @@ TAKEN_OVER = {
     "take over by length": "its process was ended twice: a process sent a packet that is longer than its message",
     "take over by size": "its process was ended twice: a process sent a message of 2,147,483,647 bytes; 536,870,912",
     "take over by half": "its process was ended twice: a process did not send the remainder of a message",
-    "take over by nothing": "its process was ended twice: a process that reads documents sent other values than",
-    "take over and spin": "its process was ended twice: it used more CPU time than it may",
+    "take over by nothing": "its process was ended twice: a process that reads documents sent values other than",
+    "take over and spin": "its process was ended twice: it used more CPU time than allowed",
     "take over and die": "its process ended twice, the last time with exit code 7",
     "take over by number": "stopped after 1 seconds by the clock, during which it was asleep",
 }

@@ -62,10 +62,10 @@ def _remove_outdated(folder: Path) -> None:
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield the index lines of the captures of sessions, sorted.
+    """Yield the index lines of the captures of these sessions, sorted.
 
-    These have no line: responses with status 304 from addresses, since viewers would show empty pages; bytes that are
-    not archived; and captures that were taken from another collection.
+    There is no line for a response with status 304 from an address, since viewers would show an empty page, for bytes
+    that are not archived, or for a capture that was taken from another collection.
     """
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
@@ -98,7 +98,7 @@ class Fault(NamedTuple):
 
 
 def check_values(ledger: Ledger) -> list[Fault]:
-    """Return a fault for each column of the ledger that has values of a wrong type."""
+    """Return a fault for each column of the ledger that has values of the wrong type."""
     hint = "restore a copy of the ledger"
     return [Fault("the ledger", problem, hint) for problem in ledger.wrong_values()]
 
@@ -106,8 +106,8 @@ def check_values(ledger: Ledger) -> list[Fault]:
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Compare the bytes of the captures in the archive with the digests and sizes on the ledger.
 
-    Yield for each capture a fault, or its size in bytes if both agree. Captures without bytes of their own (revisits)
-    are left out, and so are captures of failed attempts at listed files.
+    Yield a fault for a capture that differs, or its size in bytes if it does not. Captures without bytes of their own
+    (revisits) are left out, and so are captures of failed attempts at listed files.
     """
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()

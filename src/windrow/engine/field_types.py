@@ -62,7 +62,7 @@ class FieldTypes:
         self._known_in_column: list[set[type]] = [set() for _ in self.names]
 
     def find_wrong(self, values: Sequence[Any]) -> str:
-        """Return the name of a field whose value has a wrong type or is an integer out of range, or "" if none is."""
+        """Return the name of a field whose value has the wrong type or is an integer out of range, otherwise ""."""
         types = tuple(map(type, values))
         known = self._known.get(types)
         if known is None:
@@ -88,7 +88,7 @@ class FieldTypes:
     def find_wrong_column(self, rows: Iterable[Iterable[Any]], atoms: AbstractSet[type]) -> str:
         """Return the name of the first field that has a wrong value in one of the `rows`, or "" if there is none.
 
-        Each row must have a value for each field. A value is wrong, too, if its class is not one of `atoms`.
+        Each row must have a value for each field. A value is also wrong if its class is not one of `atoms`.
         """
         for index, column in enumerate(zip(*rows, strict=True)):
             types, known = set(map(type, column)), self._known_in_column[index]
@@ -106,7 +106,7 @@ class FieldTypes:
 
 @cache
 def result_type(job: type) -> Callable[[object], bool]:
-    """Return a function that checks whether a value has the type that the method `run` of `job` declares to return."""
+    """Return a function that checks whether a value has the type that the method `run` of `job` returns."""
     run = vars(job)["run"]
     accepts = _accepted_by(_evaluate(run.__annotations__["return"], run.__globals__))
     return lambda value: accepts is None or accepts(value)
@@ -115,7 +115,7 @@ def result_type(job: type) -> Callable[[object], bool]:
 def _annotations_of(kind: type) -> dict[str, Any]:
     """Return a dict from each field of a class and its bases to its annotation.
 
-    Those that cannot be evaluated become Any, for example if a class in them is imported for type checkers only.
+    Annotations that cannot be evaluated become Any, for example if a class in them is imported only for type checkers.
     """
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):

@@ -45,16 +45,16 @@ class FetchBounds(NamedTuple):
     again: bool = False
 
     def excludes(self, modified: datetime | None) -> bool:
-        """Return whether a file is too old by its date. A file without a date is not excluded."""
+        """Return whether a file's date is before `since`. A file without a date is not excluded."""
         return self.since is not None and modified is not None and modified < self.since
 
 
 class PlannedSource(NamedTuple):
     """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
-    If addresses are requested, `folders` only has `robots.txt`, or is empty. `asked` is false for an inactive source,
+    If addresses are requested, `folders` has only `robots.txt`, or is empty. `asked` is false for an inactive source,
     and `why_not` says why. `waiting` is the number of known files, or of known addresses and new seeds (of an inactive
-    source too), that it would fetch; new files are found only when the source is listed. `bytes` is the size of the
+    source too), that a run would fetch; new files are found only when the source is listed. `bytes` is the size of the
     files, and 0 for addresses. `seconds` is an estimate, or None if files wait and the source has not sent any file
     yet.
     """
@@ -80,7 +80,7 @@ class Waiting(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """The number of items that wait for the step of a phase now."""
+    """The number of items that now wait for the step of a phase."""
 
     phase: str
     items: int
@@ -108,7 +108,7 @@ MAX_PREVIEWED = 50
 """The maximum number of addresses that a preview names one by one."""
 
 ROBOTS = ("robots.txt",)
-"""What `PlannedSource.folders` has if addresses are requested: the name of the file that is requested first."""
+"""The value of `PlannedSource.folders` if addresses are requested: the name of the file that is requested first."""
 
 FAR_FUTURE = 2**62
 """A UNIX time that is later than the due time of every address."""
@@ -211,7 +211,7 @@ class FileFrontier:
         return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return what rules left out of a source. For each phase, the last session whose task did not fail counts."""
+        """Return what rules left out of a source: for each phase, in the last session whose task did not fail."""
         return self._ledger.sessions.left_out_in_last(source)
 
     def activity(self, phase: int) -> str:
@@ -321,7 +321,7 @@ class AddressFrontier:
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """If `act` is RETRY, let the next run request addresses again and read their unread attempts again.
 
-        If it is CANCEL, neither is done any more. An address chosen only for its unread attempts stays due as it was.
+        If it is CANCEL, neither happens any more. An address chosen only for its unread attempts keeps its due time.
         """
         del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
@@ -330,7 +330,7 @@ class AddressFrontier:
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Make the addresses of these sources due now if they are due later. Return the number of these addresses."""
+        """Make the addresses of these sources due now if they are due later. Return their number."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
@@ -338,11 +338,11 @@ class AddressFrontier:
             return writer.addresses.make_due_again(host.seq for host in hosts if host.source in names)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
-        """Return what a run would request of these sources: known addresses that are due, and new seeds.
+        """Return what a run would request from these sources: known addresses that are due, and new seeds.
 
         If `bounds.again`, known addresses that are due later are included.
         """
-        del phases  # which documents steps read is recorded in the version store only
+        del phases  # only the version store records which documents steps are to read
         if not sources:
             return Preview((), (), ())
         due_before = FAR_FUTURE if bounds.again else int(now().timestamp())
@@ -464,10 +464,10 @@ MAX_NAMED = 20
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
     """Let the next run fetch items or addresses again (`act` is RETRY), or cancel them (CANCEL). Return their number.
 
-    If an item is retried, its loaded records stay, and its unfinished documents are ended, since the next attempt has
+    If an item is retried, its loaded records remain, and its unfinished documents are ended, since the next attempt has
     new ones. Cancelled items can be retried too. If an address is retried, the next run also reads again its attempts
     that a step could not read. If an item is cancelled, it ends in its present phase, with its unfinished documents; a
-    cancelled address is not requested again. Kept captures stay.
+    cancelled address is not requested again. Kept captures remain.
 
     Everything is written in one transaction, in a session of its own, which takes the lease. The session's command
     names the first MAX_NAMED items.
@@ -481,7 +481,7 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
 
 @contextmanager
 def decision_session(ledger: Ledger, command: str) -> Iterator[tuple[LedgerWriter, int]]:
-    """Take the lease, and open a session. Yield its writer and its number to the block, which writes a decision.
+    """Take the lease, and open a session. Yield a writer and the session's number to the block that writes a decision.
 
     The session is closed, and the lease is released, when the block ends.
     """

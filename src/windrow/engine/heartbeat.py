@@ -3,7 +3,7 @@
 A fetcher reads untrusted bytes in the event loop of its main thread. While it reads, it shows the engine whose response
 it reads: the numbers of the batch and of the address. A reading that takes too long is ended by a signal if Python code
 or `re` is running. A library cannot be interrupted like this: the beats of the process stop, and the engine ends the
-process, which loses only the jobs in progress. CPU time is measured, so a busy or suspended machine ends no reading.
+process, which loses only the jobs in progress. CPU time is measured, so no reading ends because the machine is busy.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def board() -> SharedNumbers:
 
 
 class Overdue(StepError):
-    """Reading a document took more CPU time than it may."""
+    """Reading a document took more CPU time than allowed."""
 
     def __init__(self) -> None:
         super().__init__(f"stopped after {_READING_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)
@@ -106,7 +106,7 @@ class Heartbeat:
         self._ticks = 0
 
     def start(self) -> None:
-        """Start the timer that interrupts readings. It must be called in the main thread of the process."""
+        """Start the timer that interrupts readings. This must be called in the main thread of the process."""
         signal.signal(signal.SIGPROF, self._tick)
         signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
 
@@ -162,9 +162,9 @@ class FetcherWatch:
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Let this process allocate at most `max_bytes` more bytes. Address space that threads only reserve is left out.
+    """Let this process allocate at most `max_bytes` more bytes. Address space that threads only reserve does not count.
 
-    If the number of bytes that it has now cannot be read, 1 GiB is assumed.
+    If the number of bytes that it has allocated so far cannot be read, 1 GiB is assumed.
     """
     try:
         status = Path("/proc/self/status").read_text()

@@ -20,14 +20,14 @@ _READ_BYTES = 1 << 16
 _PAUSE = 0.1  # seconds
 
 SEND_SECONDS = 10.0
-"""The longest time to wait for a process to read a message, in seconds. Time asleep of the machine hardly counts."""
+"""The longest wait for a process to read a message, in seconds. Time when the machine is asleep hardly counts."""
 
 
 class MessagePipe:
     """One end of a pipe whose other end is a `Connection`. The function `wait` of multiprocessing accepts it too."""
 
     def __init__(self, connection: Connection, max_bytes: int) -> None:
-        """Read from `connection`, and refuse messages of more than `max_bytes` bytes."""
+        """Messages of more than `max_bytes` bytes are refused."""
         self.connection = connection
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
         self._max_bytes = max_bytes
@@ -46,7 +46,7 @@ class MessagePipe:
         """Read up to _READ_BYTES bytes of what has arrived, and yield the messages that are complete, without waiting.
 
         Raises EOFError or OSError if the other end is closed, and MessageRefused if the length of a message
-        is negative or too great.
+        is negative or too large.
         """
         try:
             arrived = self._socket.recv(_READ_BYTES, socket.MSG_DONTWAIT)

@@ -1,12 +1,12 @@
-"""Pack values for another process, and unpack values from it, in a format that can contain values only.
+"""Pack values for another process, and unpack values from it, in a format that can contain only values.
 
-A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. A message is
+A process that reads what strangers wrote may have been taken over, so its messages can contain any bytes. A message is
 made of packets. Each packet is two lengths, a JSON text with the values, and the bytes and long texts of these values:
 
-- None, booleans, finite numbers and short texts are those of JSON, a dict whose keys are texts is an object, and the
+- None, booleans, finite numbers and short texts are as in JSON, a dict whose keys are texts is an object, and the
   empty tuple is an empty array.
 - Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[5, 2]`
-  is the third of the bytes and long texts. Numbers of 6 and more are those of the classes that the packet names: a few
+  is the third of the bytes and long texts. Numbers from 6 on stand for the classes that the packet names: a few
   of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's collections.
 
 Such a message can be wrong, but it cannot run code, change a class, nest values deeper than Python's own limit, or
@@ -60,7 +60,7 @@ _Maker = Callable[[list[Any]], Any]
 
 
 class MessageRefused(WindrowError):
-    """A message of a process is too long, or does not contain the values that are expected."""
+    """A message from a process is too long, or does not contain the expected values."""
 
 
 class NotValues(WindrowError):
@@ -68,7 +68,7 @@ class NotValues(WindrowError):
 
 
 def step_modules(collection: Collection) -> set[str]:
-    """Return the names of the modules of the functions that readers and fetchers run for a collection."""
+    """Return the names of the modules with the functions that readers and fetchers run for a collection."""
     modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
     for discovery in collection.discoveries:
         match discovery:
@@ -129,7 +129,7 @@ class _Packer:
             return self._pack_sequence(_TUPLE if kind is tuple else _LIST, value)
         if kind in (set, frozenset):
             if not set(map(type, value)) <= {str}:
-                raise NotValues("a step returned a set of other things than texts")
+                raise NotValues("a step returned a set whose elements are not all texts")
             return [_SET if kind is set else _FROZENSET, *self.pack_all(value)]
         return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
 
@@ -162,7 +162,7 @@ class _Packer:
 
 @cache
 def _field_reader(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """Return a function that returns the fields of a value of `kind`. Raises NotValues unless that is a value class."""
+    """Return a function that returns the fields of a value of `kind`. Raises NotValues if it is not a value class."""
     if kind in _PLAIN_CLASSES:
         return _PLAIN_CLASSES[kind][0]
     if not _is_value_class(kind):
@@ -184,7 +184,7 @@ def unpack_values(message: bytes, packages: AbstractSet[str], max_bytes: int = 1
     """Yield the values of the packets of a message. Raises MessageRefused if it contains anything else.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`. `max_bytes`
-    is how long a message may be, which the caller checks; the maximum number of values in a packet follows from it.
+    is the maximum length of a message, which the caller checks; it limits the number of values in a packet.
     """
     view, position = memoryview(message), 0
     while position < len(message):
@@ -229,7 +229,7 @@ def _decode(text: bytes) -> Any:
 
 
 def _are_atoms(rows: Iterable[Iterable[Any]]) -> bool:
-    """Return whether JSON has a form for all fields of these rows, which it lacks for floats such as NaN."""
+    """Return whether JSON can represent all fields of these rows, which it cannot for floats such as NaN."""
     kinds = set(map(type, chain.from_iterable(rows)))
     if float in kinds and not all(isfinite(cell) for cell in chain.from_iterable(rows) if type(cell) is float):
         return False
@@ -250,7 +250,7 @@ def _unpack_one(node: Any, makers: list[_Maker]) -> Any:
         if make_rows := getattr(maker, "make_rows", None):
             return container(make_rows(rows))
         if not _are_atoms(rows):
-            raise MessageRefused("a process sent rows with other things than numbers and texts")
+            raise MessageRefused("a process sent rows with fields other than numbers and texts")
         return container(map(maker, rows))
     return makers[node[0]]([child if type(child) in _ATOMS else _unpack_one(child, makers) for child in node[1:]])
 
@@ -280,7 +280,7 @@ def _pick_from(contents: list[str | bytes]) -> _Maker:
 def _check_texts(texts: list[Any]) -> list[str]:
     # Values with equal hashes make a set slow. Another process cannot choose such texts, since their hashes are random.
     if not set(map(type, texts)) <= {str}:
-        raise MessageRefused("a process sent a set of other things than texts")
+        raise MessageRefused("a process sent a set whose elements are not all texts")
     return texts
 
 
@@ -305,7 +305,7 @@ def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
 
 
 def _make_maker(module: str, class_name: str) -> _Maker:
-    """Import a class, and return the function that makes its values. Raises MessageRefused for other classes."""
+    """Import a class of values, and return the function that makes them. Raises MessageRefused for other classes."""
     kind: Any = None
     if not module.endswith(".__main__"):
         kind = sys.modules.get(module) or import_module(module)
@@ -321,7 +321,7 @@ def _make_maker(module: str, class_name: str) -> _Maker:
 
 
 def _make_checking(kind: type) -> _Maker:
-    """Return a function that checks fields and makes a value of `kind`. Its `make_rows` makes many values."""
+    """Return a function that checks fields and makes a value of `kind`. Its `make_rows` makes many values at once."""
     types = FieldTypes(kind)
     size, find_wrong = len(types.names), types.find_wrong
     make: _Maker = partial(tuple.__new__, kind) if issubclass(kind, tuple) else lambda values: kind(*values)
@@ -331,14 +331,14 @@ def _make_checking(kind: type) -> _Maker:
 
     def make_checked(values: list[Any]) -> Any:
         if len(values) != size:
-            raise MessageRefused(f"a process sent a {kind.__name__} of {len(values)} fields instead of {size}")
+            raise MessageRefused(f"a process sent a {kind.__name__} with {len(values)} fields instead of {size}")
         if wrong_field := find_wrong(values):
             refuse(wrong_field)
         return make(values)
 
     def make_rows(rows: list[list[Any]]) -> Iterable[Any]:
         if set(map(len, rows)) != {size}:
-            raise MessageRefused(f"a process sent rows of a {kind.__name__} of other lengths than {size}")
+            raise MessageRefused(f"a process sent rows of a {kind.__name__} that do not all have {size} fields")
         if wrong_field := types.find_wrong_column(rows, _ATOMS):
             refuse(wrong_field)
         return map(make, rows)

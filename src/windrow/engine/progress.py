@@ -15,7 +15,7 @@ class Progress:
     """Counts the items of the current phase, and shows them with the rate and the time left."""
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
-        """Write to `stream` (None: stderr), or nothing if `quiet`. On a terminal, the line is updated in place."""
+        """`stream` gets the lines (None: stderr), or none if `quiet`. On a terminal, one line is updated in place."""
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._live = not quiet and self._stream.isatty()
@@ -23,7 +23,7 @@ class Progress:
         self.begin("")
 
     def begin(self, phase: str, total: int | None = None) -> None:
-        """End the present phase, and begin to count the items of another. It has `total` items (None: not known)."""
+        """End the current phase, and begin one with `total` items (None: not known)."""
         self.end()
         self._phase = phase
         self._total = total
@@ -36,7 +36,7 @@ class Progress:
         self._failed += failed
 
     def line(self) -> str:
-        """Return the counts as one line: done, rate and failed, and if it is known, the total and the time left."""
+        """Return the counts as one line: done, rate and failed, and, if known, the total and the time left."""
         seconds_spent = max(time.monotonic() - self._began_at, 1e-6)
         rate = self._done / seconds_spent
         parts = [f"{self._phase}: {self._done:,}"]

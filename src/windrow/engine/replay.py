@@ -57,7 +57,7 @@ class RenumberingStore:
     """A store that replaces the numbers of documents on the scratch ledger with their numbers on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`. A document not in `real` is added there in `session`, and waits for `step`."""
+        """`session` is recorded for documents that are added to `real`, and `step` is the step that they wait for."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -104,9 +104,9 @@ class RenumberingStore:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy.
 
-    `states` returns, for a ledger, a dict from item to the state that the collection's projection shows. Yield the
+    `states` takes a ledger, and returns a dict from item to the state that the collection's projection shows. Yield the
     documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped while
-    captures are read, no reading is written there.
+    captures are read, no reading is written to `real`.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):
@@ -155,7 +155,7 @@ def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -
     step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
     reason = new_pending.reason if new_pending else None
     with real.writing() as writer:
-        # The empty digest keeps it from being used for equal bytes: its findings are mixed with earlier ones.
+        # The empty digest keeps the reading from being used for equal bytes: its findings are mixed with earlier ones.
         writer.items.add_reading(run.session, item, (step, version), "", Reading(reason), then="")
         if step:
             phase = run.collection.phase(step)
@@ -172,7 +172,7 @@ def rebuild(
     """Call `build`, which makes the database file `new`; then call `compare`, and replace `old` with `new`.
 
     Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
-    files that `build` makes in it. Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises
+    files that `build` makes in it. `old` remains unchanged until it is replaced, even after an error or a kill. Raises
     Stopped if the run is stopped, and StoreError if another process keeps reading `old`. If `build` does not make the
     file `new`, because the database is on a server, nothing is replaced.
     """
@@ -201,7 +201,7 @@ def settle_unread(
 ) -> None:
     """Record on the ledger the attempts that a replay could not read (`unread`), so that later runs read them again.
 
-    Attempts that are recorded there already stay as they are. `lost` has the attempts whose records are in the store
+    Attempts that are already recorded there remain as they are. `lost` has the attempts whose records are in the store
     `old` but not in the new one. If there are any, ReaderFailed is raised, `old` is not replaced, and nothing is
     recorded.
     """

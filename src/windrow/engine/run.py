@@ -60,7 +60,7 @@ class VersionStore(Protocol):
         """If the store has no session yet, record how far earlier sessions settled.
 
         `read_last_attempts` returns a dict from session to a number. The attempts that the session settled have this
-        number or lower ones.
+        number or a lower one.
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
@@ -210,7 +210,7 @@ class Harvest:
     reread: bool = False  # true in a replay: due times of addresses and records of unread attempts are not changed
     unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
-    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # returns by key why services are not asked
+    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # returns why services are not asked, by key
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
 
 
@@ -243,7 +243,7 @@ class HarvestRun:
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
-    _last_tick: float = 0.0  # as the next one, by time.monotonic
+    _last_tick: float = 0.0  # by time.monotonic, like the next one
     _projection_due: float = 0.0
     _last_batch: int = 0  # its number
 
@@ -302,7 +302,7 @@ class HarvestRun:
     def add_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Record the findings of an item's reading.
 
-        If the reading failed and none of its findings is more than a note, its reason becomes a finding too.
+        If the reading failed and all its findings are notes, its reason becomes a finding too.
         """
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
@@ -334,7 +334,7 @@ def close_all(closers: Iterable[Close], error: BaseException | None = None) -> N
 
 @contextmanager
 def closing_all(*closers: Close) -> Iterator[None]:
-    """Call all `closers` when the block ends, also if it ends by an error."""
+    """Call all `closers` when the block ends, even if it raises an error."""
     try:
         yield
     except BaseException as error:

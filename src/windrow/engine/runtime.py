@@ -42,7 +42,7 @@ GC_THRESHOLD = 100_000
 
 
 class SharedNumbers:
-    """Whole numbers in memory that this process shares with one other process, which may write anything there.
+    """Whole numbers in memory that this process shares with one other process, which may write anything to it.
 
     The other process cannot make the memory smaller: reading beyond its end would end this process.
     """
@@ -170,7 +170,7 @@ def start_process(process: BaseProcess) -> None:
                 if time.monotonic() > deadline:
                     raise WindrowError(
                         "processes cannot be started: the fork server, which starts them, was ended repeatedly",
-                        hint="see in the machine's log what ended it, then: windrow run",
+                        hint="look in the machine's log for what ended it, then: windrow run",
                     ) from error
                 time.sleep(0.01)  # until the server that was killed is gone
 
@@ -178,7 +178,7 @@ def start_process(process: BaseProcess) -> None:
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     """Start the fork server, so that it imports modules in the background.
 
-    A server that runs already imports nothing more. The transports of the URL `schemes` are imported once, in the
+    A server that is already running imports nothing more. The transports of the URL `schemes` are imported once, in the
     server, and not in every fetcher. `modules` are the modules that define a collection's functions, which readers and
     fetchers run.
     """
@@ -186,7 +186,7 @@ def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     preloaded = {TRANSPORTS[scheme].module for scheme in schemes if scheme in TRANSPORTS} | modules
     CONTEXT.set_forkserver_preload([*PRELOADED_MODULES, *sorted(preloaded - {"__main__"})])
     # Ctrl-C goes to all processes of a terminal, and the one that began the run decides what it means. The server and
-    # what is forked from it inherit the mask, so that none is ended while it still imports.
+    # the processes forked from it inherit the mask, so that none is ended while it is still importing.
     resource_tracker.ensure_running()  # first, since starting it would unblock the signal
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

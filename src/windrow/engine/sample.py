@@ -31,7 +31,7 @@ PAGE = 1
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
     """Fetch a file into an archive in `folder`. Return its capture and the seconds that the transfer took.
 
-    Raises TransportError if the file was not received. `name` is what the error of a failed transfer calls the file.
+    Raises TransportError if the file was not received. `name` is the file's name in the error of a failed transfer.
     """
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
@@ -88,8 +88,8 @@ class SampledAnswer(NamedTuple):
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
     """Request an address, follow up to `HOPS` redirects, and return the last response. Nothing is kept.
 
-    `access` returns for each address the source whose connection settings are used. The login and the secrets of a
-    source are only sent to its own origin. Raises TransportError if a request fails, or if its response cannot be used.
+    `access` returns the source whose connection settings are used for an address. The login and the secrets of a
+    source are sent only to its own origin. Raises TransportError if a request fails, or if its response cannot be used.
     The reason of the error is REDIRECTED if the target of a redirect is not a valid address or was requested before, or
     if there were too many redirects.
     """

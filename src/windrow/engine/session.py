@@ -278,7 +278,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the ledger, and before it an open session: with exit code 130 after a stop, 1 after another error."""
+        """Close the session if it is open (exit code 130 after a stop, 1 after another error), then the ledger."""
         closers: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)
@@ -305,7 +305,7 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return what workers may read outside the archive: the captures of others, and the targets of links."""
+    """Return what workers may read outside the archive: other programs' captures, and the targets of links."""
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

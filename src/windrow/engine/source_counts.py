@@ -1,4 +1,4 @@
-"""Count over all collections on the ledger: files and addresses of each source, and the attempts of a session."""
+"""Count the files and addresses of each source, and the attempts of a session, in all collections on the ledger."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_REQUESTED = frozenset(
 """Reasons for which an address is not requested. All other reasons mean that an attempt failed."""
 
 GONE = frozenset({404, 410})
-"""HTTP statuses which mean that an address has no content any more."""
+"""HTTP statuses that mean that an address has no content any more."""
 
 
 class FrontierCount(NamedTuple):
@@ -49,7 +49,7 @@ class FrontierCount(NamedTuple):
     def unchanged(self, found_same: int, other: int) -> int:
         """Return how many addresses or files of the source have not changed.
 
-        For addresses, this is `found_same`. For files, it is the number of all files without `other`, but at least 0.
+        For addresses, this is `found_same`. For files, it is the number of all files minus `other`, but at least 0.
         """
         return found_same if self.by_address else max(0, self.had - other)
 
@@ -72,8 +72,8 @@ class OutcomeCount(NamedTuple):
 class SessionCounts:
     """The results of a session's attempts: counts for each source, and for addresses also the outcomes and reasons.
 
-    The counts are named by the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason of a
-    failure or refusal occurred at addresses (without sitemaps and the like), the most frequent first.
+    The counts are named after the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason for
+    a failure or refusal occurred at addresses (sitemaps and the like are not counted), the most frequent first.
     """
 
     sources: dict[str, Counter[str]]

@@ -32,9 +32,9 @@ from windrow.model import ArchivePlace
 class TakedownTarget(NamedTuple):
     """An address or a host to take down: its name, and the digest of the address or the number of the host.
 
-    One of `address` and `host` is 0. A host whose name is its origin is taken down for
-    all sources. A host with another name is taken down only for the source that has it. If `shared`, the address has
-    other content too: its captures are removed, and it is requested again.
+    One of `address` and `host` is 0. A host whose name is its origin is taken down for all sources. A host with another
+    name is taken down only for the source that has it. If `shared`, the address has other content too: its captures are
+    removed, and it is requested again.
     """
 
     name: str
@@ -65,7 +65,7 @@ class CollectionStores(NamedTuple):
 
     `remove` removes the records of a target that the given attempts fetched, and returns their number. It may be
     repeated. `clean` overwrites removed records in the files of the stores, and returns a message for each file in
-    which some bytes remain. While it works, it often calls its argument, which renews the lease.
+    which some bytes remain. It often calls its argument, which renews the lease.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -181,7 +181,7 @@ def _with_attempts(ledger: Ledger, tombstone: int, target: TakedownTarget) -> _T
 def kept_by_reader(path: Path) -> str:
     """Return the message for a database whose log still contains removed bytes, with the command that helps."""
     return (
-        f"not removed completely: another process kept reading {path}, so old bytes stay in"
+        f"not removed completely: another process kept reading {path}, so old bytes remain in"
         f" {path.name}-wal; end that process, then: windrow forget"
     )
 
@@ -204,9 +204,9 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 def _remove_target(
     session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from archive, stores and ledger. `removed` has the attempts of all takedowns under way.
+    """Remove a target from the archive, stores and ledger. `removed` has the attempts of all takedowns under way.
 
-    If some bytes cannot be erased, the captures stay on the ledger, and the result is not `done`. The indexes of the
+    If some bytes cannot be erased, the captures remain on the ledger, and the result is not `done`. The indexes of the
     archive that list the captures are deleted.
     """
     ledger, target = session.ledger, takedown.target
@@ -235,9 +235,9 @@ def _remove_target(
         stores[name].remove(target, takedown.attempts) for name in sorted(takedown.collections) if name in stores
     )
     for session_number in {capture.session for capture in captures}:
-        # A missing index is made anew when the session closes.
+        # A missing index is rebuilt when the session closes.
         (session.settings.archive / index_name(session_number)).unlink(missing_ok=True)
-    if not is_erased:  # the captures stay on the ledger until their bytes are gone
+    if not is_erased:  # the captures remain on the ledger until their bytes are gone
         errors.append("not removed completely: correct these errors, then: windrow forget")
         return TakedownResult(target.name, 0, size, records, tuple(errors), done=False)
     own_kept_ids = {capture.attempt for capture in captures if capture.attempt in kept_ids and not capture.borrowed}
@@ -250,7 +250,7 @@ def _remove_target(
 def _find_shared_bytes(
     ledger: Ledger, attempts: Sequence[int], removed_attempts: set[int], captures: Iterable[TargetCapture]
 ) -> tuple[set[int], list[str]]:
-    """Return the attempts whose bytes must stay, since attempts that stay refer to them, and messages that say so."""
+    """Return the attempts whose bytes must be kept for other attempts that are kept, and messages that say so."""
     shared_digests = ledger.takedowns.lent(attempts, removed_attempts)
     shared_captures = ledger.takedowns.shared(attempts, removed_attempts)
     kept_attempts = {capture.attempt for capture in captures if capture.digest in shared_digests} | {
@@ -303,8 +303,8 @@ def _find_related(
 ) -> Iterator[ErasedSpan]:
     """Yield the spans of records in a WARC file that are about the target, or about asks for its attempts.
 
-    Records of attempts that stay are left out. An imported file is searched completely, another file only between each
-    of `target_spans` and the record before it. Add the offsets of broken parts in what is searched to `broken_offsets`.
+    Records of attempts that are kept are left out. An imported file is searched completely, any other file only between
+    each of `target_spans` and the record before it. The offsets of broken parts are added to `broken_offsets`.
     """
     path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)

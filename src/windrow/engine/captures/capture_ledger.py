@@ -29,7 +29,7 @@ END_OF_FILE = -1
 MAX_ERRORS_SHOWN = 5
 """The maximum number of errors in the comment of a source's task.
 
-If there are more, the comment has their number too.
+If there are more, the comment also states their number.
 """
 
 _MAX_HOSTS = 10_000  # the maximum number of origins whose numbers on the ledger are remembered
@@ -46,9 +46,9 @@ def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | Non
 
 
 class IndexProgress(NamedTuple):
-    """The progress in reading an index: the new position, and the number of lines read since the last stored one.
+    """The progress in reading an index: the new position, and the number of lines read since the last stored position.
 
-    For a WARC file, records are counted instead of lines; for a collection, responses. `left_out` has how many of them
+    For a WARC file, records are counted instead of lines; for a collection, responses. `left_out` counts those that
     each rule left out.
     """
 
@@ -64,7 +64,7 @@ class TakenCapture(NamedTuple):
     found_at: ArchivePlace
     found_by: int  # the number of the index on the ledger
     original: int = 0  # the number of the other collection's attempt, 0 if the capture is another program's
-    line: CdxLine | None = None  # its index line, None if it is another collection's
+    line: CdxLine | None = None  # the index line; None if the capture is another collection's
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class CaptureTally:
     known: int = 0  # captures that were taken, or failed, before
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines and records
-    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # lines left out for damage and errors; unread files
+    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # damaged lines, errors at lines, unread files
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
     fall: str = ""  # a message if far fewer captures were taken than usual, otherwise empty
 
@@ -89,8 +89,8 @@ class CaptureTally:
         clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
         clauses += [f"{self.known} were taken, or failed, before"] if self.known else []
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
-        if len(self.errors) > MAX_ERRORS_SHOWN:  # first the number, as a comment may be cut at its end
-            clauses.append(f"{counted(len(self.errors), 'file')} could not be read, such as these")
+        if len(self.errors) > MAX_ERRORS_SHOWN:  # the number comes first, as a comment may be cut
+            clauses.append(f"{counted(len(self.errors), 'file')} could not be read, including these")
         clauses += [f"drift: {self.fall}"] if self.fall else []
         return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])
 
@@ -109,13 +109,13 @@ class CaptureLedger:
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def count_allowed(self, most: int) -> int:
-        """Return how many captures may be taken until the run's limit of items is reached, but at most `most`."""
+        """Return how many more captures the run's limit of items allows, but at most `most`."""
         return most if self.run.limit is None else min(most, self.run.limit - self.taken)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
         """Return the ledger's row for an index. If there is none, a new row is written.
 
-        If the version of the rules, the source's options or `identity` (such as the size and time of the file) changed,
+        If the version of the rules, the source's options or `identity` (such as the file's size and time) has changed,
         the row is reset and its counts of lines left out are deleted, so that the index is read from its start.
         """
         run, version = self.run, self.captures.version
@@ -145,7 +145,7 @@ class CaptureLedger:
         tally.seen += progress.lines
 
     def forget_missing(self, source: Source) -> None:
-        """Delete the counts of lines left out of files that were removed from their folders, if the folders exist."""
+        """Delete the counts of left-out lines for files that were removed from their folders, if the folders exist."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
             path = Path(row.name)
             if path.is_absolute() and path.parent.is_dir() and not path.exists():
@@ -153,9 +153,9 @@ class CaptureLedger:
                     writer.captures.forget_counts(row.id)
 
     def note_unusable(self, index: IndexRow, tally: CaptureTally) -> None:
-        """Note an error in `tally` if all lines of an index, which was read to its end, were left out as faulty.
+        """Note an error in `tally` if all lines of an index were left out as faulty.
 
-        An index without lines is not an error.
+        The index must have been read to its end. An index without lines is not an error.
         """
         captures = self.run.ledger.captures
         row = captures.index(index.collection, index.source, index.name)

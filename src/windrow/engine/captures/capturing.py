@@ -1,7 +1,7 @@
 """Capturing: run a collection's rules on existing captures, and store an attempt for each capture that it wants.
 
 For each page of captures of this ledger, one transaction stores the captures taken, the counts of the captures left
-out, and how far the source has read. So the next run continues there, even if this one is killed.
+out, and how far the source has read. So the next run continues from there, even if this one is killed.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ PAGES_AHEAD = 8
 
 
 _UNREAD_SUFFIXES = (WACZ_SUFFIX, *PACKED_SUFFIXES)
-_UNREAD_FILES = "files in folders of WARC files that are not read: packed ones, and WACZ (windrow run FILE imports it)"
+_UNREAD_FILES = "unread files in folders of WARC files: packed ones, and WACZ (windrow run FILE imports it)"
 _UNREAD_INDEX_SUFFIXES = tuple(
     f".{name}.{end}" for name in ("cdx", "cdxj") for end in ("bz2", "xz", "zst", "lz4", "zip")
 )
-_UNREAD_INDEXES = "files in folders of indexes that are not read: packed ones, except gzip"
+_UNREAD_INDEXES = "unread files in folders of indexes: packed ones, except gzip"
 
 
 class _Page(NamedTuple):
@@ -63,8 +63,8 @@ class _Page(NamedTuple):
 
 
 def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, tally: CaptureTally) -> None:
-    """Count in the tally the files below `folders` that have one of these suffixes, as files that `rule` leaves out."""
-    files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors are reported already
+    """Count the files below `folders` that have one of these suffixes in the tally, as left out by `rule`."""
+    files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors have been reported
     for path in chain.from_iterable(files):
         tally.faults.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
 
@@ -79,7 +79,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Take the wanted captures that earlier runs did not reach in the inputs of each source, then follow them."""
+        """For each source, take the wanted captures that earlier runs did not reach in its inputs, then follow them."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:
@@ -131,7 +131,7 @@ class Capturing:
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
         """Take the wanted captures of this ledger among those that the source has not read yet.
 
-        `name` is who made them: a collection, or one source of it (`collection:source`).
+        `name` names who made them: a collection, or one of its sources (`collection:source`).
         """
         run = self._run
         index = self._capture_ledger.index_row(source, name)
@@ -165,7 +165,7 @@ class Capturing:
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines. Return a selection for each page, without failing lines."""
+        """Run the rules in the pool on pages of lines. Return a selection for each; lines that fail are left out."""
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]

@@ -57,7 +57,7 @@ RETRIED_REASONS = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure after which each run tries again to read a record.
+"""Reasons for a failure after which each run tries to read the record again.
 
 After a failure for another reason, a record is read again only if an operator orders a retry, or if its index line was
 wrong and has changed.
@@ -67,9 +67,9 @@ BATCH_RECORDS = 128
 """The maximum number of records that are read, copied and stored together, as a batch."""
 
 BATCH_BYTES = 256 * 2**20
-"""The maximum number of bytes of a batch, by the lengths in index lines. A larger record is a batch of its own."""
+"""The maximum number of bytes in a batch, by the lengths in index lines. A larger record is a batch of its own."""
 
-_ASSUMED_LENGTH = BATCH_BYTES // 64  # the bytes of a record whose index line has no length
+_ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes of a record whose index line has no length
 
 PARALLEL_FILES = 8
 """The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
@@ -80,7 +80,7 @@ class _WantedRecord:
 
     `warc_path` is the WARC file that the line names, or None if it is not in a folder of the source or if several files
     may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
-    this record only that was fetched from another machine, or None. `key` identifies the record in the ledger, with
+    only this record, fetched from another machine, or None. `key` identifies the record on the ledger, with
     `elsewhere` as its file if `warc_path` is None. `failed_key` is the (file, offset) under which the ledger has the
     failure that is retried, or None if the record is not retried.
     """
@@ -130,7 +130,7 @@ class ForeignCapturing:
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
         for folder in sorted({path.parent for path in indexes}):
-            self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # files not found are reported
+            self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # missing files are reported
         self._warc_names.add(files)
         with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
             self._retry_failed()
@@ -141,7 +141,10 @@ class ForeignCapturing:
                 self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...], *, optional: bool = False) -> Iterator[Path]:
-        """Yield files, and those below folders with these `endings`. Unless `optional`, an empty folder is an error."""
+        """Yield each path that is a file, and the files with these `endings` below each path that is a folder.
+
+        A folder without such files is an error unless `optional` is true.
+        """
         for path in sorted(paths):
             if path.is_dir():
                 files = files_below(path, endings, self._report_unread)
@@ -160,7 +163,7 @@ class ForeignCapturing:
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
         """Copy pipes, such as /dev/stdin, into index files.
 
-        Return all index files that were piped into runs of this workspace, also in earlier runs and for other sources.
+        Return all index files that were piped into this run or earlier runs of this workspace, for any source.
         """
         assert self._run.archive_settings is not None
         folder = self._run.archive_settings.folder / "indexes"
@@ -262,7 +265,7 @@ class ForeignCapturing:
     def _take_chosen(self, index: IndexRow, position: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy the records of the chosen lines, and store that the index was read up to `position`.
 
-        Returns False, without storing the position, if the run is stopped or reaches its limit before the last line.
+        Returns False, without storing the position, if the run is stopped or reaches its limit before the last record.
         `path` is the WARC file if it is read without an index, otherwise None.
         """
         capture_ledger = self._capture_ledger
@@ -279,10 +282,10 @@ class ForeignCapturing:
     def _locate(
         self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
     ) -> _WantedRecord:
-        """Return the wanted record of a line of `index`. Without `path`, it is in the WARC file that the line names."""
+        """Return the wanted record of a line of `index`. If `path` is None, the line names the WARC file."""
         index_path = Path(index.name)
         elsewhere = line.warc
-        if self._remote is None:  # two indexes may mean two files by one name, and both be missing
+        if self._remote is None:  # two indexes may use one name for two files, both missing
             elsewhere = str(index_path.parent / line.warc)
         elif "/" not in line.warc:  # another machine may have another file of this name
             elsewhere = f"{self._remote.address}{line.warc}"
@@ -380,7 +383,7 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from remote folders, and set their source paths. Return failed readings for the others."""
+        """Fetch records from remote folders, and set their source paths. Return a failed reading for each failure."""
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures
@@ -398,10 +401,10 @@ class ForeignCapturing:
     ) -> Attempt | None:
         """Copy a record into the archive if it was verified and is wanted, and return its attempt.
 
-        Returns a failed attempt if the record cannot be used, or None if it is left out, which is counted. `outcome` is
-        a VerifiedRecord, a failed reading with the reason for the attempt, or None if the record has no file or no
-        offset. `payloads` has the responses of this batch that were copied before, by the digest of their body. The
-        response of this record is added, unless it is empty or a revisit, or its digest is not known.
+        Returns a failed attempt if the record cannot be used. If it is left out, counts it and returns None. `outcome`
+        is a VerifiedRecord, a failed reading with the reason for the attempt, or None if the record has no file or no
+        offset. `payloads` maps the digest of a body to the response that was copied with it in this batch. The response
+        of this record is added, unless it is empty or a revisit, or its digest is not known.
         """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(index, record, outcome)

@@ -33,9 +33,9 @@ class ImportedRecord(NamedTuple):
     """A record as windrow interprets it: `interpret_record` sets exactly one of `attempt`, `skipped` and `wrong`.
 
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
-    be imported; `finding` explains it. `WarcImporter` sets both for an attempt too, if its bytes do not have their
-    stated digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record
-    states them. `refers` is true for a revisit whose bytes are in another record.
+    be imported; `finding` explains it. `WarcImporter` also sets these two beside an `attempt` if its bytes do not have
+    their stated digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the
+    record states them. `refers` is true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -50,7 +50,7 @@ class ImportedRecord(NamedTuple):
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
     """Yield each record with the HTTP method of its request.
 
-    The method is "" if the record is not a response, or if its request is not just before or after it.
+    The method is "" if the record is not a response, or if its request is not directly before or after it.
     """
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
@@ -149,7 +149,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
 def _parse_date(text: str) -> datetime | None:
     """Return the time of a WARC-Date, or None if it is not valid. A time without a time zone is taken as UTC.
 
-    WARC/1.1 allows dates of less precision, such as a year, which mean their first moment (ISO 28500:2017, section
+    WARC/1.1 allows less precise dates, such as a year, which mean their first moment (ISO 28500:2017, section
     5.4). Some programs write 14 digits, as in ARC files.
 
     >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")

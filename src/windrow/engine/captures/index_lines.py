@@ -53,7 +53,7 @@ def explain_all(
 
 
 def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> list[RuleRow]:
-    """Count by reason and rule the records in the WARC files of a source that were left out.
+    """Count the left-out records of a source's WARC files by reason and rule.
 
     Records that are not captures are not counted. Return [] if the source has indexes, or no WARC files.
     """

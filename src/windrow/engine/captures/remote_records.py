@@ -45,12 +45,12 @@ class GrowingRecord:
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        """Write to `file`; `name` is the record's name in error messages."""
+        """`file` gets the record; `name` is the record's name in error messages."""
         self._file = file
         self._name = name
         self._inflater: zlib._Decompress | None = None
         self._head = b""
-        self._remaining: int | None = None  # bytes of an uncompressed record, once its header was read
+        self._remaining: int | None = None  # bytes to come of an uncompressed record; None until its header is read
         self.seen = 0
         self.has_ended = False
 
@@ -134,7 +134,7 @@ Files that are missing or too short do not count.
 """
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
-"""The bytes of the first part of a record of unknown length, and the factor by which each next part is larger."""
+"""The size in bytes of the first part of a record of unknown length, and the factor by which further parts grow."""
 
 _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})
@@ -185,7 +185,7 @@ class RemoteRecords:
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
 
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        """Fetch the record of each line into a file, and return for each line the file or a failed reading, in order.
+        """Fetch the record of each line into a file. Return the file or a failed reading for each line, in order.
 
         The next call overwrites the files. `largest` is the maximum number of bytes of a record; `tick` is called about
         twice a second.

@@ -1,6 +1,6 @@
 """Run the rules of a collection on the lines of an index of captures, and count the lines that each rule leaves out.
 
-The rules are a function of the collection. It takes a line and returns None if the capture is wanted, otherwise a Skip.
+The rules are a function that the collection defines. It returns None for a line whose capture is wanted, or a Skip.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 MAX_RULES = 200
-"""The maximum number of rules of an index that are counted one by one.
+"""The maximum number of rules of an index that are counted separately.
 
 Further rules with the same reason count as one.
 """
@@ -68,7 +68,7 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield `outcome`, the result of the rules for `lines`. If it is a failed reading, yield the results for parts.
+    """Yield `outcome`, the result of the rules for `lines`. If it is a failed reading, yield results for parts instead.
 
     `run` runs the rules: it takes a list of parts of `lines` and returns a result for each. A part whose result is a
     failed reading is divided again, down to single lines. Each result is yielded with the index of its first line in
@@ -92,7 +92,7 @@ class Selection(NamedTuple):
 
 
 class IndexRules:
-    """Runs the rules of one source on lines, and counts for each Skip the lines that are left out."""
+    """Runs the rules of one source on lines, and counts the lines left out for each Skip."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         self._rules = captures.select(source, options)
@@ -198,7 +198,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on those captures of an address that are in its inputs, and return the results.
+    """Run a source's rules again on the captures of an address that its inputs contain, and return the results.
 
     `address` is the digest of the address.
     """

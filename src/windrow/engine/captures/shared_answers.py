@@ -1,7 +1,7 @@
 """Share responses between the collections of a run: an address that two of them want is requested once.
 
 Only responses to plain GETs without secrets are shared, and only between sources with the same connection settings. The
-pause between two requests to an origin holds for all collections together.
+pause between two requests to an origin applies to all collections together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class SharedAnswers:
     """The responses that earlier harvests of this session received, and that this harvest may use."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Use the sources and request times that earlier harvests of the session stored."""
+        """Read the sources and request times that earlier harvests of the session stored."""
         self._run = run
         self._lenders = {  # by name, the sources of other collections
             name: source
@@ -49,7 +49,7 @@ class SharedAnswers:
         return max(0.0, last_request + delay - now().timestamp())
 
     def last_request(self, origin: str) -> float:
-        """Return the UNIX time of the last request of another collection to an origin, or 0 if there was none."""
+        """Return the UNIX time of another collection's last request to an origin, or 0 if there was none."""
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
@@ -68,10 +68,10 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return a dict from digest of an address to the latest response that other collections got in this session.
+        """Return the latest response that another collection got from each address in this session.
 
-        `requests` has the stored requests of addresses, by the same digests. Addresses that are not requested by a
-        plain GET are left out, and so are responses that this source may not use.
+        The keys of the result and of `requests`, the stored requests, are digests of addresses. Addresses that are not
+        requested by a plain GET are left out, and so are responses that this source may not use.
         """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
@@ -98,7 +98,7 @@ def may_share(borrower: Source, lender: Source) -> bool:
     """Return whether the source `borrower` may use the responses of the source `lender`.
 
     Neither may have a user name or a secret, and their connection settings must be equal. The hosts and networks that
-    are allowed to the lender must be allowed to the borrower too.
+    the lender may reach must be allowed for the borrower too.
     """
 
     def connection_settings(source: Source) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from windrow.errors import ArchiveError
 from windrow.formats.text import replace_lone_surrogates
 
 MAX_PATHS_NAMED = 3
-"""The maximum number of files of one name that are listed in a message."""
+"""The maximum number of files with the same name that are listed in a message."""
 
 
 def raise_unread(error: OSError) -> None:
@@ -26,7 +26,7 @@ def describe_unread(error: OSError) -> str:
 
 
 def with_utf_8_names(paths: Iterable[Path], report: Callable[[OSError], object]) -> Iterator[Path]:
-    """Yield the paths that a database can store as texts; call `report` with an error for each of the others."""
+    """Yield the paths that a database can store as text; call `report` with an error for each of the others."""
     for path in paths:
         if replace_lone_surrogates(str(path)) == str(path):
             yield path
@@ -39,8 +39,8 @@ def files_below(
 ) -> list[Path]:
     """Return the regular files below a folder whose names have one of the `endings` (in any case), sorted by path.
 
-    Links are followed, to each folder once. `report` is called with the error of each folder that cannot be read, and
-    of each name with these endings that is a broken link or in a folder that may be listed but not entered.
+    Links are followed, to each folder once. `report` is called with the error for each folder that cannot be read, and
+    for each name with these endings that is a broken link or in a folder that may be listed but not entered.
     """
     files: list[Path] = []
     known_folders: set[str] = set()
@@ -55,7 +55,7 @@ def files_below(
             try:
                 files += [path] if S_ISREG(path.stat().st_mode) else []
             except FileNotFoundError as error:
-                if path.is_symlink():  # another file was removed meanwhile
+                if path.is_symlink():  # any other file was removed meanwhile
                     report(error)
             except OSError as error:
                 report(error)
@@ -65,8 +65,8 @@ def files_below(
 class WarcNames:
     """The WARC files of a source, by file name. An index line may name folders before the file name.
 
-    If several files have the same name, an index line means the file whose path ends with the most names of the line.
-    If several files have equally many, the line means one below the folder of the index. If there still are several, it
+    If several files have the same name, an index line means the one whose path ends with the most names of the line.
+    If several paths end with equally many, the line means one below the folder of the index. If this leaves several, it
     is not known which one is meant. A WARC file that is read without an index is its own index.
     """
 
@@ -93,7 +93,7 @@ class WarcNames:
         names = ", ".join(map(str, paths[:MAX_PATHS_NAMED]))
         names += f" and {len(paths) - MAX_PATHS_NAMED} more" if len(paths) > MAX_PATHS_NAMED else ""
         hint = "move the index into the folder of its WARC files"
-        return f"{warc[:200]} may be any of {len(paths)} files of this name: {names}; {hint}"
+        return f"{warc[:200]} may be any of {len(paths)} files with this name: {names}; {hint}"
 
     def _best_matches(self, warc: str, index: Path) -> list[Path]:
         name = PurePosixPath(warc)

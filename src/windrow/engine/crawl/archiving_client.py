@@ -119,7 +119,7 @@ def secrets_of(source: Source, origin: str) -> SentSecrets | None:
 
 
 class CrawlResult(NamedTuple):
-    """The attempt of one request, and the header fields and the decoded body of the response.
+    """The attempt made by one request, with the header fields and the decoded body of the response.
 
     The body is empty if the status is not a success, or if the body cannot be used, for example because it cannot be
     decoded.
@@ -142,10 +142,10 @@ class ArchivingClient:
         self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: ReadingLimit,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
-        """Write to `archive`.
+        """`archive` is where the responses are written.
 
-        `robots_kind` is the kind of address of a robots.txt, and `large` has byte limits by kind of address. A
-        `service`, if it is not None, has its own limits. The secrets that `secrets` returns, if any, are sent with all
+        `robots_kind` is the kind of the addresses of robots.txt, and `large` maps kinds of addresses to byte limits. If
+        `service` is not None, its limits apply instead. The secrets that `secrets` returns, if any, are sent with all
         requests except those for robots.txt. `reading` limits the time for reading a response.
         """
         self._archive = archive
@@ -340,13 +340,13 @@ _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are reme
 
 
 class RedirectChains:
-    """Counts redirects in a row over all hosts of a crawl. An `OriginCrawler` only knows its own origin."""
+    """Counts redirects in a row across all hosts of a crawl. An `OriginCrawler` only knows its own origin."""
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return `event`. If HOPS redirects in a row led to its address, a further redirect is moved to `left_out`."""
+        """Return `event`. If it is a redirect after HOPS others in a row, its target is moved to `left_out`."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

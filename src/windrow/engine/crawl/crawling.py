@@ -40,7 +40,7 @@ MIN_PER_HOST = 8
 """The lowest number to which MAX_PER_HOST is reduced, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time that a run waits until a request to a service is due, in seconds.
+"""The longest time that a run waits for a request to a service to become due, in seconds.
 
 Requests that are due later are left to the next run.
 """
@@ -52,7 +52,7 @@ _NEVER_CAPTURED = KnownCapture()
 class _Host:
     """A host in this run.
 
-    `handed_out` has the addresses that fetchers have: for each digest, (interval in seconds, failures in a row, kind).
+    `handed_out` maps the digests of addresses that fetchers have to (interval in seconds, failures in a row, kind).
     """
 
     number: int  # on the ledger
@@ -63,7 +63,7 @@ class _Host:
     is_given_up: bool = False  # for this run
     is_endless: bool = False  # its new pages have only repeated earlier texts for a long time
     is_exhausted: bool = False  # no further address of it is due
-    broken_walks: int = 0  # how many walks ended, without those that ended by the response of another host
+    broken_walks: int = 0  # how many walks ended, except those that another host's response ended
     suspect: int = 0  # the address whose response a fetcher was reading when it died
 
 
@@ -71,10 +71,7 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers, host by host, and records the attempts."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active sources among `sources` (None: those sources of the harvest that have an address).
-
-        A task is opened for each source.
-        """
+        """Open a task for each active source in `sources` (None: the sources of the harvest that have an address)."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
@@ -98,7 +95,7 @@ class CrawlDispatcher:
         self._follower = AnswerFollower(run, followed) if crawl.by_request else None
         self._began = int(now().timestamp())
         self._in_hand = 0  # addresses that fetchers have now, of all hosts
-        self._handed_out = 0  # addresses that fetchers were sent so far
+        self._handed_out = 0  # addresses sent to fetchers so far
         self._halted = False
 
     def run(self) -> None:
@@ -151,7 +148,7 @@ class CrawlDispatcher:
     def _await_services(self) -> bool:
         """Return whether a request to a service is due within MAX_SERVICE_WAIT, and the run's limit is not reached.
 
-        Services with requests that are due now are marked, so that the requests are sent next.
+        Services with requests that are due now are marked, so that these are sent next.
         """
         current_time, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
@@ -165,11 +162,11 @@ class CrawlDispatcher:
         return is_below_limit and soonest is not None and soonest - current_time <= MAX_SERVICE_WAIT
 
     def sources_given_up(self) -> set[str]:
-        """Return the names of the sources of which an origin was given up for this run."""
+        """Return the names of the sources with an origin that was given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
-        """Store the seeds of all sources. Count those that are taken down. Give up the hosts that are taken down."""
+        """Store the seeds of all sources, and count those that were taken down. Give up hosts that were taken down."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True
@@ -236,7 +233,7 @@ class CrawlDispatcher:
         tally.handed_out += len(addresses)
 
     def _requests_at(self, host: _Host, addresses: Sequence[DueAddress]) -> dict[int, HttpRequest]:
-        """Return a dict from digest of an address to its stored request, with the places of the documents it sends."""
+        """Return a dict from an address's digest to its stored request, with the places of the documents it sends."""
         if self._follower is None and service_of(host.source) is None:
             return {}
         run = self._run
@@ -254,7 +251,7 @@ class CrawlDispatcher:
         }
 
     def _start_walk(self, host: _Host) -> bool:
-        """Start the walk of a host and return True. If the host must pause too long, give it up and return False."""
+        """Start the walk of a host and return True. If its pause is too long, give the host up and return False."""
         run = self._run
         wait = max(0.0, self._paused_until.get(host.origin, 0) - now().timestamp())
         if wait > MAX_WALK_PAUSE:
@@ -276,7 +273,7 @@ class CrawlDispatcher:
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         if isinstance(event, AttemptEnded):
             self._record_attempt(writer, self._walks[event.batch], event)
-        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # or of a listing left behind
+        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # otherwise of a late listing
             self._end_walk(writer, self._walks.pop(event.batch), event)
 
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
@@ -331,7 +328,7 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source with their new hosts, except those that are taken down, and apply their hints."""
+        """Store addresses of a source, except those taken down, with their new hosts, and apply their hints."""
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             if self._taken_down is not None and self._taken_down.has_found(url):
@@ -352,7 +349,7 @@ class CrawlDispatcher:
             self._short_hosts.add(host_number)
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of an origin as a host of a source. A new host is added.
+        """Return the number of a source's host with this origin. If there is none, add it.
 
         In a crawl by links, a host of any source that is known only from captures of others is assigned to this source.
         """

@@ -18,7 +18,7 @@ class LeftOutCounter:
         self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}
 
     def add(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Add `number` to the count of a rule or cap; `example` is an address that it left out, or where it did so."""
+        """Add `number` to the count of a rule or cap; `example` is an address that it left out or left incomplete."""
         key = (reason, rule)
         if key not in self._counts and len(self._counts) >= MAX_RULES:
             key = (reason, OTHER_RULES)
@@ -30,7 +30,7 @@ class LeftOutCounter:
         self._counts[reason, rule] = (number, example)
 
     def record(self, writer: LedgerWriter, session: int, collection: str, source: str, phase: int) -> None:
-        """Record the count of each rule as a task of the source, the greatest count first."""
+        """Record the count of each rule as a task of the source, the highest count first."""
         for (reason, rule), (count, url) in sorted(self._counts.items(), key=lambda rule_count: -rule_count[1][0]):
             task = writer.sessions.open_task(session, collection, source, phase)
             writer.sessions.close_task(

@@ -26,7 +26,7 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 FIRST_REDIRECT_STATUS = 300
 
 MIN_RESPONSES = 20
-"""The minimum number of responses from a source for which a run is compared with earlier runs."""
+"""The minimum number of responses from a source for a run to be compared with earlier runs."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class SourceTally:
     seed_origins: set[str] = field(default_factory=set)
     discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
-    responses: int = 0  # for pages, also those of another collection
+    responses: int = 0  # to requests for pages, including those of another collection
     usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
     more_faults: int = 0  # further ones, only counted
@@ -68,7 +68,7 @@ class SourceTally:
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
         """Count a response and, in a crawl by links, whether it is usable. Note why a required response is not usable.
 
-        Required are the responses to seeds and to the targets of their redirects; in a discovery by requests, all are.
+        Responses to seeds and to the targets of their redirects are required; in a discovery by requests, all are.
         """
         attempt = event.attempt
         self.responses += attempt.status is not None
@@ -147,14 +147,14 @@ def close_tallies(
                 tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)
         failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
         raised = getattr(error, "reason", None)
-        reason = raised if isinstance(raised, Reason) else reason  # that of a UnicodeError is a text
+        reason = raised if isinstance(raised, Reason) else reason  # a UnicodeError has a text as `reason`
         run.close_task(tally.task, tally.comment(error), reason, failed=failed)
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
     """Mark a source as failed if it has faults and returned nothing usable.
 
-    If this run requested nothing of it, the last attempts at its seeds decide.
+    If this run requested nothing from it, the last attempts at its seeds decide.
     """
     if not tally.attempts and not tally.handed_out:
         tally.faults, tally.more_faults = [], 0
@@ -180,7 +180,7 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return for each seed why the last attempt at it failed, or that the seed was taken down.
+    """Return why the last attempt at each seed failed, or that the seed was taken down.
 
     Return [] if one of these attempts did not fail, if one of the seeds has not been requested yet, or if the source
     has pages.

@@ -33,7 +33,7 @@ class RecentUrls:
     def remember(self, digest: int, mark: int = 0) -> bool:
         """Remember an address by its digest. Return True if it was not found lately with this `mark`.
 
-        The mark is made of what else distinguishes addresses, such as the kind and the source.
+        The mark is made from what else distinguishes addresses, such as the kind and the source.
         """
         digest ^= mark
         slot = digest & (SLOTS - 1)
@@ -47,7 +47,7 @@ MAX_ROBOTS_WAIT = 60.0
 """The longest wait for a robots.txt that could not be fetched, in seconds, if the option `patience` is not set."""
 
 MAX_HARMFUL = 5
-"""The number of responses that exceed a limit of time or memory after which a walk gives up its host for the run."""
+"""The number of responses exceeding a limit on time or memory after which a walk gives up its host for the run."""
 
 WITHOUT_CONTENT = frozenset({204, 205})
 """The HTTP statuses of successful responses that have no content."""
@@ -63,7 +63,7 @@ class OriginCrawler:
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules, with up to `parallel` requests at a time.
+        """`parallel` is the maximum number of requests at a time.
 
         All origins of a host share one `queue`; a service has a queue of its own.
         """
@@ -79,7 +79,7 @@ class OriginCrawler:
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
         self._held_robots = walk.robots
-        self._harmful = 0  # the number of responses that exceeded a limit of time or memory
+        self._harmful = 0  # the number of responses that exceeded a limit on time or memory
 
     def submit(self, jobs: tuple[FetchJob, ...]) -> None:
         """Queue addresses to request."""
@@ -189,7 +189,7 @@ class OriginCrawler:
         return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request after the pause of the host, unless the walk ends in the pause."""
+        """Make one request after the host's pause, unless the walk ends during the pause."""
         async with self._queue.lock:
             wait = self._queue.remaining()
             if wait and (end := await self._pause(wait)):
@@ -205,7 +205,7 @@ class OriginCrawler:
         for _ in range(client.stale):
             self._report(AttemptEnded(self._walk.number, _stale_attempt(reply.attempt)))
         while self._rules.should_retry(reply.attempt.reason, tries):
-            # Its target is set to 0, so that it does not count for the address: another attempt follows at once.
+            # The target is set to 0, so that this attempt does not count for the address: another follows at once.
             self._report(AttemptEnded(self._walk.number, reply.attempt._replace(target=0, wait=None)))
             tries += 1
             reply = await self._archiver.fetch(client, job)
@@ -300,7 +300,7 @@ class OriginCrawler:
         return self._stop_reason()
 
     def _read_links(self, job: FetchJob, reply: CrawlResult) -> AttemptEnded:
-        """Return the attempt with the links of its page and those left out; or as failed if reading raises an error."""
+        """Return the attempt with the links of its page and those left out, or as failed if reading raises an error."""
         try:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)
@@ -332,7 +332,7 @@ class OriginCrawler:
         return tuple(new_urls)
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
-        """Return the `urls` that were not found lately, or for which a sitemap or feed states a time of change."""
+        """Return the `urls` that were not found lately, or for which a sitemap or feed gives the time of a change."""
         recent, mark = self._recent, self._source_mark
         return tuple(url for url in urls if recent.remember(url.digest, url.kind ^ mark) or url.hinted)
 

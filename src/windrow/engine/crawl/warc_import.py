@@ -1,7 +1,7 @@
 """Import WARC files of other programs: records become attempts, as if this workspace had made the requests.
 
 The records of a batch and the position after them are stored in one transaction. So a run that follows a killed one
-continues there. An address that is known only from such a file is never due.
+continues from there. An address that is known only from such a file is never due.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BATCH_SIZE = 256
 """The approximate number of records that are stored in one transaction."""
 
 MAX_FINDINGS = STORED_FINDINGS.number
-"""The maximum number of findings of one file that a run stores. Further findings are only counted."""
+"""The maximum number of findings about one file that a run stores. Further findings are only counted."""
 
 _MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers are remembered
 
@@ -61,7 +61,7 @@ class _Tally:
     task: int  # the number of the source's task
     files: int = 0
     known_files: int = 0  # files that were imported completely before
-    other_sources: Counter[str] = field(default_factory=Counter)  # files imported before, by their other source
+    other_sources: Counter[str] = field(default_factory=Counter)  # files imported before for other sources, by source
     attempts: int = 0
     faults: Counter[str] = field(default_factory=Counter)  # records that cannot be imported, by reason
     waiting: int = 0  # revisits whose original has not been imported yet
@@ -77,7 +77,7 @@ class _Tally:
     def is_fruitless(self) -> bool:
         """Return whether no capture was imported from a file.
 
-        The result is False too if all records of the file are about its crawler, since then it has no captures.
+        The result is also False if all records of the file are about its crawler, since then it has no captures.
         """
         return not self.attempts and not (
             self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
@@ -107,7 +107,7 @@ class _Tally:
 
 
 class WarcImporter:
-    """Imports the WARC files of a harvest, one after the other."""
+    """Imports the WARC files of a harvest, one after another."""
 
     def __init__(self, run: HarvestRun) -> None:
         crawl = crawl_of(run.collection)

@@ -1,7 +1,7 @@
 """The format in which fetchers send events to the engine: MessagePack, decoded to the types that events declare.
 
-A fetcher process may have been taken over, so its messages can have any bytes. What is decoded is always an event whose
-fields have their declared types, numbers that the ledger can store, and (except names in listings) UTF-8 texts.
+A fetcher process may have been taken over, so its messages can contain any bytes. The fields of a decoded event always
+have their declared types, numbers that the ledger can store, and (except names in listings) UTF-8 texts.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _convert_names(event: Event, convert: Callable[[str], str]) -> Event:
 
 
 def _convert_entry(entry: ListingEntry, convert: Callable[[str], str]) -> ListingEntry:
-    """Return an entry with its names converted. A greater size than MAX_INTEGER becomes one that is refused later."""
+    """Return an entry with its names converted. A size above MAX_INTEGER becomes one that is refused later."""
     size = None if entry.size is None else min(entry.size, MAX_INTEGER + 1)
     return entry._replace(folder=convert(entry.folder), name=convert(entry.name), size=size)
 

@@ -52,7 +52,7 @@ class Fetcher:
     _recent = cached_property(lambda _: RecentUrls())
 
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Write responses to `archive`, or to `unarchived` if they are to be deleted once steps have read them."""
+        """Responses go to `archive`, or to `unarchived` if they are to be deleted once steps have read them."""
         self._pipe = pipe
         self._archive = archive
         self._unarchived = unarchived
@@ -67,7 +67,7 @@ class Fetcher:
         self._awake = asyncio.Event()
 
     def report(self, event: Event) -> None:
-        """Add an event to the next report. It may be called from any thread."""
+        """Add an event to the next report. This may be called from any thread."""
         with self._lock:
             self._events.append(event)
         if isinstance(event, BatchEnded):
@@ -101,7 +101,7 @@ class Fetcher:
         self.send()
         for task in self._tasks:
             task.cancel()
-        # A silent server may keep its connection from closing; the process ends nevertheless.
+        # A silent server may keep its connection from closing; the process ends anyway.
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._connections.close()

@@ -58,8 +58,8 @@ def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Shar
 class _RunningFetcher:
     """One fetcher process and its unfinished batches.
 
-    `batches` has the targets of the unfinished jobs of each batch, by the batch's number; the walk of an origin is a
-    batch too. `sites` has the site of each batch that uses one connection. `idle_connections` has the number of idle
+    `batches` maps the number of each batch to the targets of its unfinished jobs; the walk of an origin is a batch too.
+    `sites` maps the number of each batch that uses one connection to its site. `idle_connections` counts the idle
     connections to each site.
     """
 
@@ -108,7 +108,7 @@ class FetcherPool:
     """Fetcher processes, each of which is started when all others have work."""
 
     def __init__(self, settings: ArchiveSettings, size: int) -> None:
-        """Use up to `size` processes, which all write to one archive."""
+        """`size` is the maximum number of processes. They all write to one archive."""
         self._settings = settings
         self._size = size
         self._members: dict[MessagePipe, _RunningFetcher] = {}
@@ -141,7 +141,7 @@ class FetcherPool:
         member.begin_batch(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
-        """Return the only process that requests the host `name`. If there is none yet, `least_loaded` becomes it."""
+        """Return the only process that requests the host `name`. If there is none yet, make it `least_loaded`."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = least_loaded.pipe
@@ -154,7 +154,7 @@ class FetcherPool:
             member.send(Halt())
 
     def _find_least_loaded(self) -> _RunningFetcher:
-        """Return the least loaded process. If all have batches and there may be more processes, it is a new one."""
+        """Return the least loaded process, or a new one if all have batches and there may be more processes."""
         if len(self._members) < self._size and all(member.batches for member in self._members.values()):
             self._started += 1
             new_member = _RunningFetcher(self._settings, self._started)
@@ -200,7 +200,7 @@ class FetcherPool:
     def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
         for event in events:
             if isinstance(event, AttemptEnded | BatchEnded) and event.batch not in member.batches:
-                raise MessageRefused("a fetcher process sent an event of a batch that it does not have")
+                raise MessageRefused("a fetcher process sent an event for a batch that it does not have")
             if isinstance(event, BatchEnded):
                 del member.batches[event.batch]
                 if site := member.sites.pop(event.batch, None):

@@ -118,8 +118,8 @@ class BatchEnded(NamedTuple):
     """A batch is done, or the walk of an origin has ended. `untouched` has the targets of jobs that were not tried.
 
     When a walk ends, `untouched` may also have the last jobs that were tried. `broken` is None if the batch is done or
-    halted. If the fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0
-    for a robots.txt. If it died while it read a response of another batch, `spared` is true.
+    was halted. If the fetcher died while it read a response of this batch, `culprit` is the response's target, or 0 for
+    a robots.txt. If it died while it read a response of another batch, `spared` is true.
     """
 
     batch: int
@@ -153,7 +153,7 @@ class AttemptEnded(NamedTuple):
     """The attempt at one job of a batch.
 
     `found` has the addresses that the response leads to, without those found recently; `left_out` has what rules and
-    caps left out. In a walk, the attempt has a `wait` only if that is to be stored. `endless` is true if many new pages
+    caps left out. In a walk, the attempt has a `wait` only if it is to be stored. `endless` is true if many new pages
     of the origin in a row repeated earlier texts.
     """
 

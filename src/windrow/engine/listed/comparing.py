@@ -1,8 +1,8 @@
-"""Compare archived files with the files of the same key at other sources, if the sizes are equal or one is unknown.
+"""Compare archived files with files that have the same key at other sources, if the sizes are equal or one is unknown.
 
 The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
 zip has its table of contents there, with a checksum of each member, so zips that differ usually differ there too. A
-difference is recorded as a finding; `listing` records different sizes. A mirror is compared again only after a change.
+difference is recorded as a finding; `listing` records different sizes. A mirror is compared again only if it changes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _ComparedSource:
 
 
 def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
-    """Compare at most MAX_COMPARED mirrors with archived files, except at sources in `down` and those that pause."""
+    """Compare at most MAX_COMPARED mirrors with archived files, except at sources that are `down` or paused."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}

@@ -35,7 +35,7 @@ def paces_by_host(sources: Iterable[Source]) -> dict[str, float]:
 
 
 class HostQueue:
-    """Makes the walks of origins with one host name, such as http and https, take turns, and pauses all of them."""
+    """Makes walks of origins with the same host name, such as http and https, take turns, and pauses all of them."""
 
     __slots__ = ("__weakref__", "_until", "lock")
 
@@ -82,7 +82,7 @@ Opening a connection takes time, but idle connections burden servers.
 class RemainingJobs(deque[FetchJob]):
     """The remaining jobs of a batch.
 
-    Once `halted` is set, the object counts as false even if jobs remain, since they must not be begun.
+    Once `halted` is set, the object counts as false even if jobs remain, since they must not be started.
     """
 
     halted = False
@@ -95,7 +95,7 @@ class PacedConnection(Connection):
     """A connection that waits before each request until its host may be requested."""
 
     def __init__(self, inner: Connection, pacer: RequestPacer, name: str, pace: float) -> None:
-        """Make requests over `inner`, each at least `pace` seconds after the last one to the host called `name`."""
+        """`pace` is the minimum time between two requests to the host `name`, in seconds."""
         self._connection = inner
         self._pacer = pacer
         self._name = name
@@ -157,7 +157,7 @@ class ConnectionPool:
         return PacedConnection(connection, self._pacer, host_name(batch.site), batch.pace) if batch.pace else connection
 
     def give_back(self, site: Site, connection: Connection) -> None:
-        """Keep a working connection open for the next batch of the site."""
+        """Keep a working connection open for the site's next batch."""
         with self._lock:
             self._idle.setdefault(site, []).append((time.monotonic(), connection))
 

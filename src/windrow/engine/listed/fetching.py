@@ -54,7 +54,7 @@ class Fetching:
     """Sends batches of files to the fetchers, and records every attempt on the ledger."""
 
     def __init__(self, run: HarvestRun, down: set[str]) -> None:
-        """Prepare to fetch the files that are due from the sources whose names are not in `down`."""
+        """`down` has the names of the sources that are not requested."""
         self._run = run
         self._queue = FetchQueue(run, down)
         self._states: dict[str, _SourceState] = {}  # by source
@@ -134,7 +134,7 @@ class Fetching:
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave_sources(self, deadline: float) -> None:
-        """Close the sources that were begun and have files left after `deadline` seconds, for the next run to fetch."""
+        """Close the open sources that have files left after `deadline` seconds. The next run fetches these files."""
         with self._run.ledger.writing() as writer:
             for name, state in self._states.items():
                 in_progress = [queued for queued in self._in_hand.values() if queued.source.name == name]
@@ -215,7 +215,7 @@ class Fetching:
         if isinstance(event, AttemptEnded):
             file = self._in_hand.pop(event.attempt.target)
             self._record_attempt(writer, file, event.attempt)
-        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # or of a listing left behind
+        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # otherwise of a late listing
             name, breaks = self._batches.pop(event.batch)
             self._end_batch(writer, self._states[name], event, breaks)
         elif isinstance(event, TransferBegun) and event.target in self._in_hand:
@@ -324,7 +324,7 @@ class Fetching:
         is_down = state.source.name in self._queue.down
         failure = broken or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for file in untried:
-            # An attempt that an earlier session left open stays open unless the source is down; ours is closed as cut.
+            # An attempt that an earlier session left open remains open unless the source is down; others are closed.
             if file.attempt and (is_down or file.attempt in self._run.received_bytes):
                 self._record_cut(writer, file, failure)
             if is_down:

@@ -217,8 +217,8 @@ def _record_gone(
 ) -> tuple[int, Counter[str], Counter[str]]:
     """Record that files are gone from a source, unless their folder is missing or its listing has unreadable lines.
 
-    Returns the number of files recorded as gone. For the other files, it returns two counts by folder: of files in
-    missing folders, and of files in folders whose listings have unreadable lines.
+    Returns the number of files recorded as gone, and two counts by folder of the others: those in missing folders, and
+    those in folders whose listings have unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():
@@ -267,7 +267,7 @@ def _update_mirror(  # noqa: PLR0917
     """Record a source's offer of a known file if it is new or has changed. `known` is its last offer, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
-        # Its name is accepted now, because the collection accepts more owners.
+        # The name is accepted now, because the collection accepts more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))

@@ -1,4 +1,4 @@
-"""The queue of files to fetch. Only some thousands of files at a time are in memory, and these are queued by source."""
+"""The queue of files to fetch. Only a few thousand files are in memory at a time, and these are queued by source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE_SIZE = 500
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The maximum and the minimum number of files in a batch. If MAX_BATCH_BYTES is reached or few wait, it has fewer.
+"""The maximum and the minimum number of files in a batch, which has fewer if MAX_BATCH_BYTES is reached or few wait.
 
 A connection is idle between two batches.
 """
@@ -144,8 +144,7 @@ class FetchQueue:
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
     """Yield the files that are due: first those that are new or whose retry was ordered, then those that failed before.
 
-    The latter failed in an earlier session for one of RETRIED_REASONS. Those of them that rest are added to `resting`
-    instead.
+    The latter failed in an earlier session for one of RETRIED_REASONS. Files that rest are added to `resting` instead.
     """
     collection = run.collection
     phase = collection.listing.fetch_phase
@@ -163,7 +162,7 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
 
 
 def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
-    """Return the files with jobs, the best source first. A file older than `run.since` at a source gets none there."""
+    """Return the files with jobs, the best source first. A source with a file older than `run.since` gets no job."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])
@@ -217,7 +216,7 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
 
 
 def describe_choice(key: str, source: str) -> str:
-    """Return which commands fetch a file from a certain source.
+    """Return a text with the commands that fetch a file from this source.
 
     A retry alone would request the file from the best source again.
     """

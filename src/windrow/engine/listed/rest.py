@@ -90,13 +90,13 @@ def resting(ledger: Ledger, collection: Collection, current_time: datetime) -> l
 
 
 class OriginPauses:
-    """The pauses that servers asked for, in this run or an earlier one. They hold for all collections."""
+    """The pauses that servers asked for, in this run or an earlier one. They apply to all collections."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
 
     def remaining(self, site: Site) -> float:
-        """Return the seconds until the pause of a site's origin ends, or 0 if it does not pause."""
+        """Return the seconds until the pause of a site's origin ends, or 0 if there is none."""
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def record_pause(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:

@@ -233,7 +233,7 @@ class _Rate:
         self.is_slow = False
 
     def check_rate(self, before: int) -> None:
-        """Raise TransientFailure if too few bytes came since the count was `before`, or in an earlier window."""
+        """Raise TransientFailure if too few bytes arrived since the count was `before`, or in an earlier window."""
         self.is_slow = self.is_slow or self.received - before < self._min_bytes
         if self.is_slow:
             rate = f"{self._min_bytes / self.window:g} bytes a second"
@@ -244,7 +244,8 @@ class _Rate:
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Return a function that is called with the number of bytes received so far.
 
-    It reports a transfer that takes longer than REPORT_INTERVAL, and checks the rate at which the batch receives bytes.
+    The function reports transfers that take longer than REPORT_INTERVAL, and checks the rate at which the batch
+    receives bytes.
     """
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
@@ -277,7 +278,7 @@ def _ignore_event(_event: Event) -> None:
 
 
 class _TailSink:
-    """A sink for the end of a file that is compared with the archive. It digests the last bytes without archiving."""
+    """A sink for the end of a file that is compared with the archive. It digests the last bytes, and archives none."""
 
     validator = ""
 
@@ -314,7 +315,7 @@ class _TailSink:
         self._report_size(self.received)
 
     def _fail_too_large(self) -> None:
-        message = f"{self._address}: comparing it needs more than {_LARGEST_COMPARED:,} bytes, which is the limit"
+        message = f"{self._address}: comparing it needs more than the limit of {_LARGEST_COMPARED:,} bytes"
         raise TerminalFailure(message, Reason.TOO_LARGE)
 
 
@@ -356,7 +357,7 @@ _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
 
 
 async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
-    """Return the checksum in the file at `path` and "", or "" and a message on why there is no checksum.
+    """Return the checksum in the file at `path` and "", or "" and a message that says why there is none.
 
     Raises TransportError if another attempt may succeed.
     """

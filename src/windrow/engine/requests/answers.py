@@ -34,7 +34,7 @@ from windrow.reasons import Reason
 
 METHODS = frozenset({"GET", "POST"})
 HOPS = 5
-"""The maximum number of redirects of one request that are followed."""
+"""The maximum number of redirects that are followed for one request."""
 
 MAX_REQUESTS = ANSWER_REQUESTS.number
 """The maximum number of requests, and of offers, that a discovery may return for one response."""
@@ -126,8 +126,8 @@ def found_url(
 ) -> FoundUrl:
     """Return a request as an address of the ledger. Raises StepError if the request is not valid.
 
-    Its URL may be relative to `base`. `hops` is the number of redirects that led to it. `content` is the body of a
-    step's request, None for other requests.
+    `request.url` may be relative to `base`. `hops` is the number of redirects that led to the request. `content` is the
+    body of a step's request, None for other requests.
     """
     shown_url = request.url[:200]
     if request.method not in METHODS:
@@ -153,10 +153,10 @@ def found_url(
 
 
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
-    """Return the number of a request in the ledger. The number of a plain GET is the hash of its URL.
+    """Return the number of a request on the ledger. The number of a plain GET is the hash of its URL.
 
     If the request sends parts of a document, `document` has the digest of the document, so that requests with equal
-    bytes have one number. It may also have a text that distinguishes requests which are otherwise equal.
+    bytes have the same number. It may also have a text that distinguishes requests that are otherwise equal.
 
     >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
@@ -187,7 +187,7 @@ class RequestContent(NamedTuple):
 def service_request(
     ask: Ask, base: str, attempt: int = 0, digest: str = "", fetched_at: datetime | None = None
 ) -> FoundUrl:
-    """Return a step's request to a service, whose address is `base`, as an address of the ledger.
+    """Return a step's request to the service with the address `base` as an address of the ledger.
 
     `attempt` is the number of the attempt that received the step's document at `fetched_at`. `digest` is the digest of
     the document, parts of which may be sent. Raises StepError if the request is not valid.
@@ -222,8 +222,8 @@ def service_request(
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
     """Encode a form (RFC 7578). Return its media type, and the pieces of its body.
 
-    Raises StepError if a media type is not valid. The boundary is made of the fields and the `digest` of the document,
-    so that the document cannot contain it.
+    Raises StepError if a media type is not valid. The boundary is made from the fields and the document's `digest`, so
+    that the document cannot contain it.
     """
     boundary = f"windrow-{hash64(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
@@ -336,7 +336,7 @@ def find_forged_request(collection: Collection, source: Source, followed: Follow
         except (ValueError, TypeError):  # it has something that no request can have
             is_own = False
         if url.origin not in allowed or not is_own or request.attachments or url.kind != REQUEST:
-            return f"the reader returned a request to {url.url[:200]!r} that is not one of {source.name}"
+            return f"the reader returned a request to {url.url[:200]!r} that does not belong to {source.name}"
     try:
         json.dumps(dict(followed.result.learned))
     except (ValueError, TypeError, RecursionError):
@@ -400,7 +400,7 @@ def source_address(source: Source) -> str:
 def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return the first requests of a source as addresses, or () if it makes none. Raises StepError if one is not valid.
 
-    `learned` has the values that earlier runs learned of the source.
+    `learned` has the values that earlier runs learned about the source.
     """
     if (requests := requests_of(collection, source)) is None:
         return ()
@@ -409,6 +409,6 @@ def first_requests(collection: Collection, source: Source, learned: Mapping[str,
 
 
 def without_secrets(request: Request, source: Source) -> Request:
-    """Return a request without the query parameters of the source's secrets, which responses often repeat in links."""
+    """Return a request without the query parameters for the source's secrets, which responses often repeat in links."""
     names = [credential.query for credential in source.credentials if credential.query]
     return request._replace(url=remove_parameters(request.url, names)) if names else request

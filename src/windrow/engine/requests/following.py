@@ -39,13 +39,13 @@ from windrow.model import Finding, FoundUrl, Level, Reading, RecordedAttempt, So
 from windrow.reasons import OWN_FAULTS, Reason
 
 MAX_FINDINGS = ANSWER_FINDINGS.number
-"""The maximum number of findings of a response that are stored one by one."""
+"""The maximum number of findings about a response that are stored one by one."""
 
 MAX_FRUITLESS = 50
 """The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
-"""The number of offers of a source in a run after which no more are remembered. All later offers count as new."""
+"""The number of a source's offers that a run remembers. All later offers count as new."""
 
 PAGE_SIZE = 64
 """The maximum number of responses of a source that are read from the ledger at a time."""
@@ -57,9 +57,9 @@ AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 class FollowOutcome(NamedTuple):
     """The result of following the response that `source` received from `url`.
 
-    `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise
+    `found` is the number of requests that it led to. `is_usable` is true if the discovery used the response. Otherwise
     `reason` and `message` may say why not; a redirect that is followed, and a failed attempt, have no reason.
-    `left_out` counts the addresses of the response that are left out. `drift` is the message of its finding of the
+    `left_out` counts the addresses of the response that are left out. `drift` is the message of the finding of the
     class Drift, or empty.
     """
 
@@ -88,12 +88,12 @@ class _Follow(NamedTuple):
 class AnswerFollower:
     """Follows the responses of some sources, in the order in which the responses of each source arrived.
 
-    At most one response of each source is in the pool, so a response that takes long does not keep other sources
-    waiting.
+    At most one response of each source is in the pool, so a response that takes a long time does not keep other
+    sources waiting.
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue where the last run stopped, and follow again what earlier runs could not follow and is due now."""
+        """Read from the ledger where earlier runs stopped, and which responses that they could not follow are due."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -113,7 +113,7 @@ class AnswerFollower:
                 self._listed_addresses[source].update(queries.listed_addresses(name, source, began))
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # names of sources that may have new responses
-        self._lists: set[int] = set()  # responses to requests that are repeated, which are being followed
+        self._lists: set[int] = set()  # responses to repeated requests that are being followed
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
         self._busy_sources: set[str] = set()  # names of sources with a response that is being followed
         self._complete: list[_Follow] = []  # to be written
@@ -297,7 +297,7 @@ class AnswerFollower:
     def _compare_with_listing(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed` without the offers that an earlier answer of the same complete listing has.
 
-        If it names the address of an earlier answer as the next one, it becomes a skip without this request.
+        If this answer names the address of an earlier one as the next, the result is a skip without that request.
         """
         source, result, attempt = recorded.source, followed.result, recorded.attempt
         if result.begins_listing:
@@ -324,7 +324,7 @@ class AnswerFollower:
         return followed._replace(result=result, found=found, when_named=when_named)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, with a finding if it is the answer of a list and has far fewer offers than usual."""
+        """Return `followed`, with a finding if the response is a list with far fewer offers than usual."""
         result, attempt = followed.result, recorded.attempt
         is_list = recorded.seq in self._lists
         self._lists.discard(recorded.seq)

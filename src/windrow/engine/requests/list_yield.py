@@ -12,7 +12,7 @@ from windrow.ledger.typed.requests import DailyYield
 COMPARED_TIME = timedelta(days=60)
 """The maximum age of the answers of a list, or the captures or pages of a source, with which a run is compared."""
 
-_MIN_DAYS = 5  # with earlier answers
+_MIN_DAYS = 5  # the minimum number of days with earlier answers
 _MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
 _MIN_USUAL = 10  # a list that usually offers less may offer nothing at all
 MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5

@@ -34,7 +34,7 @@ _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
 
 
 class OriginRules:
-    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows, or of a service."""
+    """Implements `windrow.contract.CrawlRules` for an origin whose responses are followed, or for a service."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""
@@ -185,7 +185,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
     """Return the UNIX time at which a request is due again (None: never), and `every` unchanged.
 
-    It is due `every` seconds after the attempt (0: not again). After a failure that may pass, it is due sooner, also if
+    It is due `every` seconds after the attempt (0: not again). After a failure that may pass, it is due sooner, even if
     `every` is 0. If robots.txt denies it and `every` is 0, it is due after a day. A request to a service is due again
     only until it is answered. `failures` is the number of failures in a row.
     """

@@ -29,7 +29,7 @@ from windrow.settings.kinds import split_address
 def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
     """Return the services of a collection that have an address in the configuration, each as a source.
 
-    `settings` has the values of settings by dotted name. `root` is the folder of the workspace, and `agent` is the user
+    `settings` maps dotted names of settings to values. `root` is the folder of the workspace, and `agent` is the user
     agent. Raises ConfigError if an address or a secret is not valid.
     """
     sources = []
@@ -103,7 +103,7 @@ class ServiceRequests:
         )
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
-        """Store requests of steps on the ledger, and which attempts wait for them. Known requests stay unchanged."""
+        """Store requests of steps on the ledger, and which attempts wait for them. Known requests are not changed."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
             for recorded, source, url in wanted:
@@ -117,8 +117,8 @@ class ServiceRequests:
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
         """Return a dict from the name of each request in `waits` to its answer, or None if an answer is missing.
 
-        If a service of `waits` had no address and has one now, the step must run again to ask it. Then the answers that
-        exist are returned.
+        If a service in `waits` had no address and has one now, the step must run again to ask it. In this case, the
+        answers that exist are returned.
         """
         unsent = {wait.name for wait in waits if not wait.address}  # names of services
         latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
@@ -128,9 +128,9 @@ class ServiceRequests:
         return answers if is_complete or unsent & self._sources.keys() else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
-        """Return the latest answer to a request, given by its number, or None if it has not been answered.
+        """Return the latest answer to the request with this number, or None if it has not been answered.
 
-        A request that failed finally is not made again. A request whose answer was deleted before a step read it is
+        A request that failed for good is not made again. A request whose answer was deleted before a step read it is
         noted, to be made again.
         """
         ledger, name = self._run.ledger, self._run.collection.name

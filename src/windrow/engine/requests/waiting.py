@@ -27,7 +27,7 @@ _DOCUMENTS_EXAMINED = 20
 class ServiceWait(NamedTuple):
     """Documents of a collection that wait for services, whose names are joined in `service`.
 
-    `since` is when the session began that fetched the first document. `asked` is the time of the latest request to a
+    `since` is the start of the session that fetched the first document. `asked` is the time of the latest request to a
     service, or None if none was made. `why` is why the services have not answered. `command` is a command that may
     help.
     """
@@ -87,7 +87,7 @@ def why_waiting(attempt: AttemptRow | None) -> str:
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
-    return f"it answered with status {attempt.status}, which is not about the document, or the answer is incomplete"
+    return f"it answered with status {attempt.status}, which says nothing about the document, or incompletely"
 
 
 class WaitLine(NamedTuple):

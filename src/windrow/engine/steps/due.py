@@ -1,4 +1,4 @@
-"""Read from the ledger what is due at a step, some hundreds of items or attempts at a time, in one of two orders.
+"""Read from the ledger what is due at a step, a few hundred items or attempts at a time, in one of two orders.
 
 By rank: items that wait for a step. A new item may have a lower rank than items that are done, so a checkpoint cannot
 describe the progress of a step. Instead, the ledger records for each item that the step is done.
@@ -56,7 +56,7 @@ def _make_due(collection: str, row: DueRow) -> Due:
 
 
 def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
-    """Yield the attempts of a collection whose numbers are above `checkpoint`, in the order of numbers."""
+    """Yield the attempts of a collection with numbers above `checkpoint`, in the order of their numbers."""
     while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE_SIZE):
         yield from attempts
         checkpoint = attempts[-1].seq

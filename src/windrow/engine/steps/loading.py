@@ -66,8 +66,8 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], no
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:
     """Apply an action to all documents together, or if the store refuses their rows, to each document alone.
 
-    Returns the store's errors by the index of the refused document. Raises StoreError if the store refused each of
-    several documents, or if its error is not about the rows.
+    Returns a dict from the index of a refused document to the store's error. Raises StoreError if the store refused
+    each of several documents, or if its error is not about the rows.
     """
     if not documents:
         return {}
@@ -101,7 +101,7 @@ class _Case:
     """A document to judge, with the attributes of `windrow.contract.Undecided`; later also its reading to record."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
-        """Collect in `asks` the keys to look up in the store, by question."""
+        """Collect the keys to look up in the store in `asks`, by question."""
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}
@@ -113,9 +113,9 @@ class _Case:
         self.store_findings: tuple[Finding, ...] = ()  # what the store found when it made the document current
 
     def decide(self, known_keys: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why the store must withhold the document, or None if it must make it current.
+        """Return why the store must withhold the document, or None if the document becomes current.
 
-        `known_keys` has the keys in `asks` that the store has, by question.
+        `known_keys` has, for each question in `asks`, those of its keys that the store has.
         """
         missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known_keys[lookup.question]]
         self._findings = [*self._reading.findings, *missing]

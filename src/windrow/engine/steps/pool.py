@@ -29,7 +29,7 @@ Subject = TypeVar("Subject")
 BATCH_SIZE = 16
 """The number of jobs that are sent to a worker together. It is doubled if the jobs of all workers are quick."""
 STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons of failure after which a step is repeated, if the step allows that.
+"""Reasons for a failure after which a step is repeated, if the step allows that.
 
 The step gets the failed reading, so that it can do less.
 """
@@ -44,9 +44,9 @@ MAX_PIPE_BYTES = 1 << 15
 END_SECONDS = 10.0
 """The time in which a worker that has closed its pipe must end, in seconds. After this time it is killed."""
 START_SECONDS = 60.0
-"""The lowest limit of CPU time for a worker that is not ready to read documents yet, in seconds."""
+"""The lowest limit on CPU time for a worker that is not ready to read documents yet, in seconds."""
 MESSAGE_SECONDS = 60.0
-"""The time for sending the remainder of a message, in seconds. It is also added to the limit of a worker's CPU time."""
+"""The time for sending the remainder of a message, in seconds. It is also added to the limit on a worker's CPU time."""
 MESSAGE_SHARE = 4
 """A worker's message may be as long as its memory limit divided by this number. Unpacked, it takes more memory."""
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
@@ -103,10 +103,8 @@ class _Batch:
             message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, during which it was asleep"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
         elif sent_jobs == [culprit] and culprit == self.suspect and exit_code == -signal.SIGABRT:
-            # So ends a process if a library in C++, such as PDFium, gets no more memory.
-            message = (
-                "its process was aborted twice, probably since a library needs more memory than limits.memory allows"
-            )
+            # A process ends like this if a library in C++, such as PDFium, gets no more memory.
+            message = "its process was aborted twice, probably because a library needs more than limits.memory allows"
             self.store_result(culprit, _make_failure(Reason.MEMORY_LIMIT, message, 0.0))
         elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"
@@ -172,7 +170,7 @@ class _Worker:
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
         """Send the `jobs` (indexes) of a batch, pickled in `message`. Kill the worker if it does not read them."""
         if not self.in_hand:
-            self._clock = ReadingClock()  # the time while the worker was idle does not count
+            self._clock = ReadingClock()  # the time when the worker was idle does not count
             self._busy_since = time.monotonic()
         self.in_hand.append(_Sent(batch, jobs, self._sent_jobs, len(message)))
         self._sent_jobs += len(jobs)
@@ -201,7 +199,7 @@ class _Worker:
             self._was_asleep = True
             self.process.kill()
         elif self._clock.cpu_seconds > 2 * limit + MESSAGE_SECONDS:
-            self._kill_since("it used more CPU time than it may")
+            self._kill_since("it used more CPU time than allowed")
 
     def _kill_since(self, problem: str) -> None:
         self._problem = problem
@@ -229,7 +227,7 @@ class _Worker:
             results = worker.check_results(values, len(jobs) - len(self._results))
             for index, done in zip(jobs[len(self._results) :], results):  # noqa: B905 others may follow
                 if not worker.is_result_of(batch.jobs[index], self._collection, done.result):
-                    raise MessageRefused("a process that reads documents sent a result of another class")
+                    raise MessageRefused("a process that reads documents sent a result of the wrong class")
             self._results += results
             if len(self._results) < len(jobs):
                 continue
@@ -271,7 +269,7 @@ class Pool:
     """Runs jobs in worker processes: a sequence of jobs with results in order (`run`), or single jobs (`submit`)."""
 
     def __init__(self, config: worker.WorkerConfig, size: int, batch_size: int = BATCH_SIZE) -> None:
-        """Use up to `size` workers, each of which is started when there is work for it."""
+        """`size` is the maximum number of workers. Each is started when there is work for it."""
         self._config = config
         self._size = size
         self._base_batch_size = batch_size
@@ -293,7 +291,7 @@ class Pool:
     def collect(self, timeout: float = 0.0) -> list[tuple[int, Done]]:
         """Wait for up to `timeout` seconds, and return the numbers and results of the submitted jobs that are complete.
 
-        It must be called several times a second while there are submitted jobs.
+        This must be called several times a second while there are submitted jobs.
         """
         results = [(batch.number, batch.done[0]) for batch in self._receive(timeout)]
         self._hand_out()
@@ -309,7 +307,7 @@ class Pool:
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order. Some batches of `jobs` are read ahead.
 
-        If `batch_size` is None, the batch size of the pool is used, or twice as much for quick jobs. `pulse` is called
+        If `batch_size` is None, the batch size of the pool is used, or twice that for quick jobs. `pulse` is called
         at least once a second while waiting for results. Before a run, take all results of the last run or close it,
         and collect all submitted jobs.
         """

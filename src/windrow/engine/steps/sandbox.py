@@ -89,7 +89,7 @@ def restrict_fetcher(archive: Path) -> Sandbox:
     """Let this process write only below the folder `archive` and to /dev/null, and run no program.
 
     It may read every file that its user may read, such as secrets, certificates and sources that are folders. Return
-    what restricts it. Before version 2 of Landlock, it can write and run programs as before.
+    what restricts it. Before version 2 of Landlock, it can still write everywhere and run programs.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
@@ -120,7 +120,7 @@ def _is_for_writing(descriptor: int) -> bool:
 
 
 def open_memory_file(mode: str = "w+b", *_arguments: object, **_keywords: object) -> IO[Any]:
-    """Return a new file in memory. It replaces `tempfile.TemporaryFile`, which some libraries need."""
+    """Return a new file in memory. This function replaces `tempfile.TemporaryFile`, which some libraries need."""
     return io.BytesIO() if "b" in mode else io.StringIO()
 
 
@@ -141,7 +141,7 @@ def _restrict_files(
 ) -> int:  # fmt: skip
     """Let Landlock allow only the rights in `allowed`, and refuse `net_rights` and `scopes` if its version can do that.
 
-    `allowed` has the rights over files and folders. The rights in `unrestricted` hold everywhere. Return the version,
+    `allowed` has the rights over files and folders. The rights in `unrestricted` apply everywhere. Return the version,
     or 0 if Landlock does not work.
     """
     version = _landlock_version(libc)
@@ -185,7 +185,7 @@ def _restrict_calls(libc: ctypes.CDLL) -> bool:
 
 
 class SandboxTrial(NamedTuple):
-    """Which mechanisms restrict a process on this machine, and which forbidden acts it can do nevertheless."""
+    """Which mechanisms restrict a process on this machine, and which forbidden acts it can still do."""
 
     sandbox: Sandbox
     allowed: tuple[str, ...]
@@ -225,7 +225,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "share memory with other programs": lambda _folder: _call("shmget", 0, 0, 0),
     "make a namespace": lambda _folder: _call("unshare", _NEW_USER_SPACE),
 }
-"""A dict from the name of an act that a worker must not be able to do to a function that does it."""
+"""The acts that a worker must not be able to do: a dict from their names to functions that do them."""
 _FETCHER_ACTS = ("write a file", "run a program")
 """The names of those acts that a fetcher must not be able to do: it may not write outside the archive."""
 

@@ -33,8 +33,8 @@ class SettledAttempt(NamedTuple):
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading is not usable, and None is not usable. If the step makes records (`has_records`), a result that
-        is empty or has only Skips is not usable either; the reason is the first of these that is not in BY_RULE.
+        A failed reading and None are not usable. If the step makes records (`has_records`), a result that is empty or
+        has only Skips is not usable either; the reason is the first of the Skips' reasons that is not in BY_RULE.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
@@ -110,9 +110,9 @@ def write_apart(
     write: Callable[[list[SettledAttempt], int], None],
     read_checkpoint: Callable[[], int],
 ) -> None:
-    """Write each attempt of a page alone with `write`; one with a wrong value is written with a failed reading.
+    """Write each attempt of a page alone with `write`. One with a wrong value gets a failed reading as its result.
 
-    `checkpoint` is that of the whole page, and `read_checkpoint` returns the present one.
+    `checkpoint` is the checkpoint after the whole page, and `read_checkpoint` returns the current one.
     """
     for settled in page:
         upto = max(read_checkpoint(), min(checkpoint, settled.recorded.seq))

@@ -367,7 +367,7 @@ class Settling:
         """
         ledger, name, checkpoint = self._run.ledger, self._run.collection.name, self._version_store.checkpoint()
         listings = find_later_listings(ledger, name, page, checkpoint) if self._step.missing else []
-        if listings and not self._run.harvest.reread:  # in case that this run is killed before it settles them
+        if listings and not self._run.harvest.reread:  # in case this run is killed before it settles them
             with ledger.writing() as writer:
                 self._unread.record_unfinished(writer, listings)
         self._settle_page(page, checkpoint)
@@ -397,7 +397,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """If the crawl has intervals, update when addresses are due, from content checks and the ends of validity."""
+        """If the crawl has intervals, update when addresses are due, from content checks and expiry times."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return

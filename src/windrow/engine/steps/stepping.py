@@ -28,7 +28,7 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""The minimum number of unusable documents for which a source has failed, if no document was usable."""
+"""The minimum number of unusable documents for a source to have failed, if no document was usable."""
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count what was read of the document at `url` but not kept. Skips with CAPPED are counted by cap."""
+        """Count the parts of the document at `url` that were read but not kept, by reason or, for CAPPED, by cap."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
@@ -148,7 +148,7 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
     """Run a step for every item that is due, including items that earlier runs could not read.
 
     A page is written to the store first, then to the ledger: after a crash between the two, its items are due again.
-    Without a store, only Read and Check steps are run. If the run is stopped, the other items stay due.
+    Without a store, only Read and Check steps are run. If the run is stopped, the other items remain due.
     """
     unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
     total = run.ledger.items.count_due(run.collection.name).get(step.phase, 0) + len(unread)
@@ -168,8 +168,9 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
 def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
     """Return an iterator over items with the step's results.
 
-    The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge read them
-    before. A Summarise step updates the summaries of the store once, and its result for each item is an empty reading.
+    The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge steps
+    read them first. A Summarise step updates the summaries of the store once, and its result for each item is an empty
+    reading.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
@@ -210,13 +211,13 @@ def _make_jobs(
         places = {digest: place for digest in captures if (place := run.ledger.captures.of_digest(digest))}
         for due_item in page:
             if run.stopping():
-                return  # this item and those after it stay due
+                return  # this item and those after it remain due
             place = places.get(due_item.capture, ArchivePlace("", 0, 0))
             yield due_item, Job(step_index, due_item.item, place, options)
 
 
 def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return as one text what a reading depends on besides the bytes: the step's version, resources and `step.by`."""
+    """Return what a reading depends on besides the bytes, as one text: the step's version, resources and `step.by`."""
     if isinstance(step, Summarise):
         return step.version
     resources = run.harvest.resources
@@ -255,7 +256,7 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
     with run.ledger.writing() as writer:
         for due_item, reading in page:
             item = due_item.item
-            # A Summarise step depends on all documents together, and not on certain bytes.
+            # A Summarise step depends on all documents together, and not on the bytes of one.
             digest = "" if isinstance(step, Summarise) else item.digest
             writer.items.add_reading(
                 run.session, item.id, (step.phase, _reading_version(run, step, item)), digest, reading, next_step
@@ -292,7 +293,7 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
             message, errors_by_source, failed, left_out = derived if isinstance(derived, Derived) else Derived(derived)
             run.failed += failed
     except WindrowError as error:
-        # The derivation keeps what it has committed, and the next run continues there.
+        # The derivation keeps what it has committed, and the next run continues from there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
         raise
     else:

@@ -59,7 +59,7 @@ class UnreadCount(NamedTuple):
 
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
-    """Count by phase and reason the documents that steps could not read and the responses that were not followed."""
+    """Count the documents that steps could not read, and the responses that were not followed, by phase and reason."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)
@@ -82,7 +82,7 @@ class UnreadAttempts:
     """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the attempts that earlier runs could not read in a phase. `version` is that of the step in this run."""
+        """Load the attempts that earlier runs could not read in a phase. `version` is the step's present version."""
         self._collection = collection
         self._phase = phase
         self._version = version

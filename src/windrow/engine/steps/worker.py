@@ -233,7 +233,7 @@ def _finding_of(error: BaseException) -> Finding:
 def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
     """Run batches of jobs until the engine sends None or closes the pipe.
 
-    `current_job`, from `counter`, tells the engine which job is run. The first message to the engine has no values. It
+    `current_job`, from `counter`, tells the engine which job runs. The first message to the engine has no values. It
     shows that the process is ready to read documents.
 
     The kernel limits memory and CPU time. If a job exceeds the time, the kernel ends the process, even within a
@@ -275,7 +275,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
 def check_results(values: list[Any], count: int) -> list[Done]:
     """Return the values of a message if they are 1 to `count` results. Raises MessageRefused otherwise."""
     if not 0 < len(values) <= count or not all(map(_is_result, values)):
-        raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
+        raise MessageRefused("a process that reads documents sent values other than the results of its jobs")
     return values
 
 
@@ -337,7 +337,7 @@ def _limit_memory(max_bytes: int) -> int:
     granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
     if granted < min(max_bytes, MIN_MEMORY):
         sys.exit(
-            f"windrow: a process may use only {max(0, granted):,} bytes more memory, too few to read documents;"
+            f"windrow: a process may use only {max(0, granted):,} more bytes of memory, too few to read documents;"
             " raise the limit of the system (ulimit -v)"
         )
     return granted
