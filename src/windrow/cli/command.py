@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Join lines, in which control characters and line ends are escaped; only the line ends of tables are kept.
+    r"""Escape the control characters and line ends in lines, except the line ends of tables, and join the lines.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
@@ -112,7 +112,7 @@ def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
 
 
 def discard_output(stream: Any) -> None:
-    """Redirect a stream that can no longer be written to the null device."""
+    """Redirect a stream to the null device, after writing to it has failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -177,7 +177,7 @@ class _HelpLayout(click.Command):
     """Whether the help shows the examples that installed collections declare for the command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Replace old names of options by their present names, then parse."""
+        """Replace old names of options with their present names, then parse."""
         end = args.index("--") if "--" in args else len(args)
         path = f"{ctx.command_path} "
         words = [word.partition("=") for word in args[:end]]
@@ -221,11 +221,11 @@ class _HelpLayout(click.Command):
 
 
 class Command(_HelpLayout):
-    """A command without subcommands, with windrow's layout of the help."""
+    """A command without subcommands, with windrow's help layout."""
 
 
 class CommandGroup(_HelpLayout, click.Group):
-    """A command with subcommands, with windrow's layout of the help."""
+    """A command with subcommands, with windrow's help layout."""
 
     command_class = Command
 
@@ -235,7 +235,7 @@ class CommandGroup(_HelpLayout, click.Group):
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the subcommands, each with its one line of help."""
+        """Write the subcommands, each with one line of help."""
         with formatter.section("Commands"):
             commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
             rows = [(name, command.get_short_help_str(SHORT_HELP_LIMIT)) for name, command in commands if command]
@@ -298,8 +298,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a command. Its first argument is the `Console`; it returns an exit code, or None for 0.
 
-    `examples` are shown in its help; with `declared`, examples that installed collections declare follow. `shape` is
-    the command's class.
+    `examples` are shown in its help; if `declared` is true, examples that installed collections declare follow. `shape`
+    is the command's class.
     """
 
     def make(function: Callable[..., Any]) -> Command:

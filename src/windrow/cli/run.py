@@ -111,8 +111,8 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     NAME may also be addresses of pages (https://...): each is requested now, and pages that it links to are not
     requested. With - as a NAME, names are read from standard input, one on each line.
 
-    Running again resumes: finished items are not done again. The first Ctrl-C finishes the items in progress,
-    the second stops at once; the next run continues from there. The summary is printed to standard error.
+    Running again resumes: finished items are not processed again. The first Ctrl-C finishes the items in progress, the
+    second stops at once; the next run continues from there. The summary is printed to standard error.
     """
     console.quiet = quiet
     arguments["names"] = tuple(name for word in arguments["names"] for name in _expand_name(word))
@@ -236,10 +236,10 @@ def _planned_size(preview: Preview, source: PlannedSource) -> str:
 def replay_command(console: Console, names: tuple[str, ...]) -> int:
     """Read every kept capture again with the current readers, schemas and lists; fetch nothing.
 
-    If collections are named, only theirs are read again.
+    If collections are named, only their captures are read again.
 
-    The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the
-    captures came, and then replace them. Documents that end in another phase or status than before are listed; versions
+    The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the captures were
+    received, and then replace them. Documents that end in a different phase or status than before are listed; versions
     that differ from before are counted.
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
@@ -248,7 +248,7 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     for collection, result in results.items():
         _print_replay(console, result, collection)
     if not results:
-        console.inform("there is nothing to read again: nothing was harvested yet; next: windrow run")
+        console.inform("there is nothing to read again: nothing has been harvested yet; next: windrow run")
     return 0
 
 
@@ -277,4 +277,4 @@ def _print_replay(console: Console, result: ReplayResult, collection: str) -> No
         else:
             console.print(f"{change.key}: {old_state} -> {new_state}")
     count = counted(len(result.changes), "document")
-    console.inform(f"session {result.session}: {count} with another phase or status than before")
+    console.inform(f"session {result.session}: {count} in a different phase or status than before")

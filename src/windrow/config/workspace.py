@@ -1,4 +1,4 @@
-"""The configuration as frozen values. This module reads its files and passwords, checks paths, and adds host keys."""
+"""The configuration as frozen values; also reads its files and passwords, checks its paths, and adds host keys."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunSettings:
     readers: int
     every: float
     sandbox: bool  # whether the kernel restricts the processes that read or fetch documents
-    group_reads: bool  # whether the group of the workspace may read the files that are written there
+    group_reads: bool  # whether the group of the workspace may read the files that are written in it
     notify: tuple[str, ...]  # the words of the command that gets each session's summary; empty if there is none
 
 
@@ -62,7 +62,7 @@ class Workspace:
     values: tuple[Value, ...]  # of every setting, in the order of the reference page
 
     def source(self, name: str) -> Source | None:
-        """Return the source of this name, or None if there is no such source."""
+        """Return the source with this name, or None if there is none."""
         return next((source for source in self.sources if source.name == name), None)
 
     def of(self, collection: str) -> tuple[Source, ...]:
@@ -104,8 +104,8 @@ class ConfigFiles(NamedTuple):
 def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    `option` (the value of --workspace) names it, or else the variable WINDROW_WORKSPACE. If neither is set, it is
-    `start` or the nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where windrow looked.
+    `option` (the value of --workspace) names it, or else the variable WINDROW_WORKSPACE. If neither is set, it is the
+    nearest folder with a windrow.toml, from `start` upwards. Raises NotAWorkspace, which says where windrow looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:
@@ -124,9 +124,9 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 
 
 def read_files(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml does not exist.
+    """Read windrow.toml, sources/*.toml and host_keys.toml; raise NotAWorkspace if windrow.toml does not exist.
 
-    A file of a source that is not TOML has a `fault`; anything else that is wrong with a file raises ConfigError.
+    A source's file that is not TOML has a `fault`; any other fault of a file raises ConfigError.
     """
     if not (root / MAIN_FILE).is_file():
         raise NotAWorkspace(f"there is no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
@@ -223,7 +223,7 @@ REPLAY_FOLDER = ".replay"
 
 
 def replay_folder(path: Path) -> Path:
-    """Return the folder, beside a database's file, in which a replay builds the file that replaces it."""
+    """Return the folder, beside a database's file, in which a replay builds its replacement."""
     return path.parent / f".{path.name}.replay"
 
 
@@ -232,9 +232,10 @@ def refuse_overlaps(
 ) -> None:
     """Raise ConfigError if a file or folder that windrow writes contains the workspace or overlaps another location.
 
-    Two overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
-    `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
-    `source_values` are the values of its sources. Files and folders that are only read may overlap each other.
+    Two locations overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
+    `written_settings` are the names of the settings for what windrow writes. `values` is a dict from the workspace's
+    settings to their values; `source_values` are the values of its sources' settings. Files and folders that are only
+    read may overlap each other.
     """
     written_locations = [
         location
@@ -271,8 +272,8 @@ def refuse_overlaps(
 def location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
     """Return the location of the file or folder that a setting names, or None if it does not name one.
 
-    A database on a server or in memory is neither. `root` is given only for a setting that names a file or folder: a
-    text without a scheme is then a path below `root`.
+    A database on a server or in memory has no location. `root` is given only for a setting that names a file or folder:
+    a text without a scheme is then a path below `root`.
     """
     setting_value = value.value
     path: str | Path = ""
@@ -299,7 +300,7 @@ def _make_location(name: str, path: Path, origin: str = "") -> _Location:
 
 def _real_path(path: Path) -> str:
     """Return the absolute path with its links followed; the path need not exist."""
-    return f"/{os.path.realpath(path).lstrip('/')}"  # POSIX lets two leading slashes stay
+    return f"/{os.path.realpath(path).lstrip('/')}"  # realpath keeps two leading slashes
 
 
 def _describe_overlap(first: _Location, second: _Location) -> str:
@@ -342,7 +343,7 @@ _HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a
 
 
 def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return a dict from sources to their trusted host keys; raise ConfigError if one cannot be a key."""
+    """Return a dict from sources to their trusted host keys; raise ConfigError if one is malformed."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _HOST_KEY.fullmatch(key) for key in keys):
             raise ConfigError(f"{file.name}: {name}: expected a list of host keys", hint="windrow config")
