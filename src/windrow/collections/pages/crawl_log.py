@@ -22,7 +22,7 @@ from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
-"""Exit codes of crawls that found content, whose times and ETags are recorded in `crawl_candidate`."""
+"""Exit codes of crawls that found content. The times and ETags of these crawls are recorded in `crawl_candidate`."""
 
 _CODE_OF_STATUS = {
     204: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # no content
@@ -117,7 +117,7 @@ def classify_answer(status: int | None, reason: Reason | None, media_type: str) 
 
 
 _IDENTITY_BYTES = 32
-"""The number of bytes of the identity of a version without text. The identity of a text pile has 64 bytes."""
+"""The number of bytes in the identity of a version without text. The identity of a text pile has 64 bytes."""
 
 
 def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -> bytes:

@@ -34,7 +34,7 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
-        """Obey the robots directives for the user agent `agent`.
+        """Take the user agent `agent`, whose robots directives are obeyed.
 
         If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
         returned for a document, besides those of `meta` refreshes. The step `summarise` reports pages with more links.
@@ -149,7 +149,7 @@ class LinkMemo:
             return url, []
         base, references = self._read(url, fields, body)
         if base != url and parts(base).origin != parts(url).origin:
-            return base, references  # a path such as /x has another target there
+            return base, references  # a path such as /x has another target at another base
         if tags and base == url:
             self._learn_tags(folder, tags, url, set(references))
         known_references = self._known_references
@@ -168,7 +168,7 @@ class LinkMemo:
         return _POSSIBLE_TAG.findall(body)
 
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
-        """Remember the tags that have only references of the page when they are parsed outside the page.
+        """Remember each tag whose references, if it is parsed outside the page, are all references of the page.
 
         Tags that are long, not ASCII or in `_POSITIONAL_TAG` are not remembered. `url` and `page_references` are the
         address and all references of the page. All tags are parsed together, each followed by a link as a marker: if

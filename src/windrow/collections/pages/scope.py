@@ -114,7 +114,7 @@ def _list_origins(address: Parts) -> tuple[str, ...]:
 
 
 def _list_alternative_names(host_name: str) -> tuple[str, ...]:
-    """Return the host name with `www.` added or removed, since most sites answer for both.
+    """Return the host name with `www.` added or removed, since most sites answer under both names.
 
     The tuple is empty for an IP address, for a name without a dot, and for `www.` before such a name.
 

@@ -90,7 +90,7 @@ class SiteRules:
     """The state of one origin in one run, and the decisions that follow from it."""
 
     def __init__(self, options: CrawlOptions, origin: str, read: ReadReferences) -> None:
-        """Start with the state of an origin that was not requested yet: robots.txt is due.
+        """Start with the state of an origin that has not been requested yet: robots.txt is due.
 
         `origin` is spelt as in `Parts.origin`; `read` returns the references of a page.
         """
@@ -165,7 +165,7 @@ class SiteRules:
         return max(state.due - now, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by the rules for its crawl type and robots.txt; refuse it if the origin is given up."""
+        """Judge an address by the rules for its crawl type and robots.txt; refuse it if the run gave up the origin."""
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
         return self._options.policy.judge(url, self._year, self._robots_state.robots, kind)
@@ -328,7 +328,7 @@ class SiteRules:
 
         That is: pages on the site's hosts, and assets on any host, that a rule forbids; what exceeds a cap; and
         sitemaps and their entries that cannot be used. At most `MAX_LEFT_OUT` entries are returned one by one; one more
-        entry counts what the others left out.
+        entry counts the rest.
         """
         left_out_urls, self._left_out = self._left_out, []
         unreported = left_out_urls[MAX_LEFT_OUT:]
@@ -418,7 +418,7 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
     including this attempt, and `start_interval` is the site's configured interval, with which an address begins. Later,
     the interval is changed by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a
     failed connection, or if robots.txt could not be fetched or the origin gets no more requests in the run, the address
-    is due in one hour, then two, four and so on, but not later than after the interval. Otherwise, as after a page or
+    is due in one hour, then two, four and so on, but at the latest after the interval. Otherwise, as after a page or
     another 4xx, it is due after the interval. A sitemap is due after a day, and its interval is a day.
     """
     present_interval = interval or start_interval

@@ -1,4 +1,4 @@
-"""The step `summarise`: turn each attempt to get a page into an entry of the Summary Database."""
+"""The step `summarise`: turn each attempt to fetch a page into an entry of the Summary Database."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the UNIX time from which searches must not find the page; None if it is unset, or the page is hidden."""
+    """Return the UNIX time from which searches must not find the page; None if not set, or if the page is hidden."""
     return summary.until
 
 
@@ -195,7 +195,7 @@ def _remove_late_times(description: Description, answered_at: datetime) -> Descr
 
 
 def _explain_defect(page: PageDocument) -> str:
-    """Return why a document with text is not the requested page or was not read whole, or "" if neither is true."""
+    """Return why a document with text is not the requested page or was read only in part; "" if neither is true."""
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value
@@ -229,7 +229,7 @@ def _summarise_file(media_type: Mime | None, size: int | None, validator: str, r
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which databases cannot store, by `?` in a text, or in a tuple of texts or rows."""
+    """Replace lone surrogates, which databases cannot store, with `?` in a text, or in a tuple of texts or rows."""
     if isinstance(value, tuple):
         if _is_encodable("".join(_collect_texts(value))):  # all at once: the links of a page have thousands of texts
             return value

@@ -50,10 +50,10 @@ class Edition(NamedTuple):
 
     `end` is the time when the page was found to be gone or changed, or None if the version is still present. `kind` is
     the media type, `size` is in bytes, and `redirect` is the target of a redirect. `duplicate_of` is the address of the
-    original if the version is marked as a duplicate. `copies` is the number of other addresses with the same text now.
-    `indexed` tells whether the text can be searched for; `words` is the number of its different words. `reason` is why
-    the version has no text or only a part of it, or why it is not the page that was requested; otherwise empty.
-    `suspected` tells whether the version is present and suspected of being a soft 404.
+    original if the version is marked as a duplicate. `copies` is the number of other addresses that have the same text
+    now. `indexed` tells whether the text can be searched for; `words` is the number of different words in the text.
+    `reason` is why the version has no text or only a part of it, or why it is not the page that was requested;
+    otherwise it is empty. `suspected` tells whether the version is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -80,8 +80,8 @@ class Edition(NamedTuple):
 class RelatedPages(NamedTuple):
     """The pages that now have the same text as a page, or nearly the same text.
 
-    `representative` is the address of the page that searches show for all of them. It is empty if that is the page
-    itself, or if they have no representative.
+    `representative` is the address of the page that searches show for all of them. It is empty if the page itself is
+    the representative, or if there is none.
     """
 
     same_text: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str,
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
     """Return the number of attempts with each exit code, corrected after their files were read.
 
-    `counted` are the numbers before the correction. A file of an unknown type from which a text was read counts as
+    `counted` has the numbers before the correction. A file of an unknown type from which a text was read counts as
     ingested. `facts` are the first and the last number of the attempts. Returns `counted` unchanged if the Summary
     Database does not contain all these attempts.
     """
@@ -303,7 +303,7 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
     """Return a dict from each source to the numbers of its changes of each kind.
 
-    A version that is a page with a refresh to another page counts as MOVED when it begins, besides NEW or CHANGED.
+    A version that is a page with a refresh to another page counts as NEW or CHANGED, and also as MOVED, when it begins.
     Pages whose origin has no source are left out.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.names()}
@@ -322,9 +322,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
     `name` is the address; `since` and `until` are days, months, years or times, as in the search language. If `until`
     is empty, the latest version is used. If `since` is empty, the version before the other one is used or, if the page
-    was gone, its last version. A page that was gone counts as empty. Returns None for an unknown page. Raises
-    UsageError for an invalid address, and WindrowError if there are no pages yet, if the page was not known yet at one
-    of the times, or if both versions are the same one and not both times were given.
+    was gone at the end of `until`, its last version. A page that was gone counts as empty. Returns None for an unknown
+    page. Raises UsageError for an invalid address, and WindrowError if there are no pages yet, if the page was not
+    known yet at one of the times, or if the two versions are the same, unless both times were given.
     """
     url = normalise_web_address(name)
     if not url:
@@ -357,7 +357,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and its end, or None if it lasted longer.
+    """Return the last version that began before the end of a period, and its end if it had ended by then, else None.
 
     `text` is the period, or empty for the latest version. Raises WindrowError if no version began before the end of the
     period.

@@ -196,7 +196,7 @@ def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iter
     with reader.reading() as connection:
         wrong_values = [*find_wrong_values(connection)]
     yield from (Fault(name, problem, _REBUILD_HINT) for problem in wrong_values)
-    if wrong_values:  # the other checks would fail at these values
+    if wrong_values:  # the other checks would fail on these values
         yield Fault(name, "the rest of the database and its index were not checked", _REBUILD_HINT)
         return
     last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()

@@ -104,7 +104,7 @@ class CrawlerProjection:
         return len(attempts) == self._batch_size
 
     def _read_texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield (attempt's number, source text) for each answer 200 whose file is text, not too large and readable."""
+        """Yield (attempt's number, source text) for each answer 200 with a readable text file that is not too large."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
             kept = attempt.kept
@@ -130,7 +130,7 @@ class CrawlerProjection:
     def _project_addresses(self, ledger: Ledger) -> bool:
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_position():
-            last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
+            last_address = 0  # the ledger numbered its addresses again; existing candidates are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
             self.store.add_candidates([address.url for address in addresses], addresses[-1].position)
@@ -164,7 +164,7 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the crawler database: it is missing or out of date, or its counts are not the ledger's."""
+    """Yield the faults of the crawler database: it is missing or out of date, or has other counts than the ledger."""
     has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
         if has_attempts and not ledger.sessions.running():

@@ -143,7 +143,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source of pages has a seed of `source`, because it would be requested for both."""
+    """Raise UsageError if another source of pages shares a seed with `source`: it would be requested for both."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -159,7 +159,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of the message that an address is not known: that the address belongs to none of the sites.
+    """Return the end of the message about an unknown address: that the address belongs to none of the sites.
 
     It is empty if `name` is not a web address, or if the workspace does not have sites.
     """
@@ -175,9 +175,9 @@ _MAX_ROBOTS_ANSWERS = 20
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the name of the source by whose rules it was judged, or empty if it is on none of the sites' hosts.
-    `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that refuses the
-    address, or is empty.
+    `source` is the name of the source by whose rules the address was judged, or empty if the address is on none of the
+    sites' hosts. `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that
+    refuses the address, or is empty.
     """
 
     source: str

@@ -90,9 +90,9 @@ class PageHit(NamedTuple):
 
     `more` is the number of other addresses with the same or nearly the same text; `near` is the number of those whose
     text is only nearly the same. `standing` is the address of their representative, or None if that is the page itself
-    or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
-    last seen before that time, or that the last attempt up to that time did not find; or if the query filters by links,
-    and the page has other links at its first crawl after that time.
+    or if there is no group. `uncertain` is true for a query of a past time if the page has ended and was last seen
+    before that time, if the last attempt up to that time did not find the page, or if the query filters by links and
+    the first crawl after that time found other links.
     """
 
     url: str
@@ -245,7 +245,7 @@ class Search:
     def _yield_clauses(self, query: Query, share: float, matches: Matches, forms: list[str]) -> Iterator[Clause]:
         """Yield the clauses to search one after another.
 
-        `share` is the share of the words that must match. If it is 1, a second clause is for pages with other forms of
+        `share` is the share of the words that must match. If it is 1, a second clause finds pages with other forms of
         the words; these forms are added to `forms`.
         """
         clause = make_clause(query, matches, share=share)
@@ -427,7 +427,7 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
 
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
     if hit.uncertain:
-        yield "uncertain: at the time that the query names, the page may have been changed or gone already"
+        yield "uncertain: at the time that the query names, the page may already have changed or gone"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""

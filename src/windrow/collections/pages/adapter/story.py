@@ -55,8 +55,8 @@ class PageAttempt(NamedTuple):
 class Tombstone(NamedTuple):
     """The takedown of `target`, which is a page or its whole origin: ordered at the time `at` by the process `by`.
 
-    `done` is the time when everything had been removed. `lifted` is the time from which the target may be requested
-    again. Both are None until then.
+    `done` is the time when everything had been removed, or None if something is left to remove. `lifted` is the time
+    from which the target may be requested again, or None if it may not.
     """
 
     at: datetime

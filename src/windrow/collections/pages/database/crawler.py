@@ -1,7 +1,7 @@
 """The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
 The number of an attempt in the ledger is the id of its rows, so the rows do not depend on the batches in which they are
-written. Each batch is written with its checkpoint; after a crash the projection continues there.
+written. Each batch is written with its checkpoint; after a crash, the projection continues from the checkpoint.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class DescribedFiles(NamedTuple):
 def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
     """Return at most `limit` files of the attempts that have numbers above `after` and up to `last_attempt`.
 
-    `path` is the path of the Summary Database. The list is empty if that does not exist or does not have windrow's own
-    tables. Attempts after its checkpoint are left out. Raises StoreError if it cannot be read.
+    `path` is the path of the Summary Database. The list is empty if the database does not exist or does not have
+    windrow's own tables. Attempts after its checkpoint are left out. Raises StoreError if it cannot be read.
     """
     if not path.is_file():
         return DescribedFiles([], after)
@@ -88,7 +88,7 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
             last_read = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
             rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last_read, limit)).fetchall()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorname != "SQLITE_ERROR":  # which is that of a missing table
+            if error.sqlite_errorname != "SQLITE_ERROR":  # the name of the error for a missing table
                 raise
             return DescribedFiles([], after)
         mime_ids = {mime_id for _, _, _, mime_id, *_ in rows if mime_id is not None}

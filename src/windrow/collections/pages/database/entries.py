@@ -23,7 +23,7 @@ class Sight(Enum):
 
     CONTENT = "content"  # a document, a file or a redirect
     SAME = "same"  # a 304: not modified since the server last sent a body
-    MISSING = "missing"  # a 404: perhaps only for a time
+    MISSING = "missing"  # a 404: perhaps only temporary
     GONE = "gone"  # a 410: permanently removed
     UNKNOWN = "unknown"  # no answer, or an answer without information about the address
 

@@ -1,11 +1,11 @@
 """Near-duplicates: present generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
-All generations are ordered by a hash of text and address. The first generation of all that share a band (see
-`windrow.formats.sketch`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
-or with the generations that these hubs are joined to. It is joined to the most similar one of them that is similar
-enough and not joined itself; otherwise it is not joined, and generations after it may be joined to it. So all
-generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set
-of generations, not on the order in which they were added.
+All generations are ordered by a hash of text and address. Of all generations that share a band (see
+`windrow.formats.sketch`), the first is the hub of the band. In this order, each generation is compared with the hubs of
+its bands, or with the generations that these hubs are joined to. It is joined to the most similar of them that is
+similar enough and not joined itself; otherwise it is not joined, and generations after it may be joined to it. So all
+generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set of
+generations, not on the order in which they were added.
 
 When a generation is added or removed, all generations of the bands of which it is or was the hub are compared again,
 and so are all that depend on a changed generation. That is rare, because the order is that of a hash: a new generation
@@ -288,8 +288,8 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
     """Return the id of a group's representative: of its candidates, the one with the lowest `preference`.
 
-    Candidates are the former representatives that others name as canonical, else all pages that others name so, else
-    the former representatives, else all.
+    Candidates are the former representatives that others name as canonical, else all pages that others name as
+    canonical, else the former representatives, else all.
     """
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}

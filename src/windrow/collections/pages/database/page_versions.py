@@ -1,4 +1,4 @@
-"""Read the versions of an address from a Summary Database, in the order of time, with their details."""
+"""Read the versions of an address from a Summary Database, in chronological order, with their details."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ NO_NUMBERS = (1, 0)
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in the order of time, and the times (UNIX seconds) of the selected attempts.
+    """The versions of an address in chronological order, and the times (UNIX seconds) of the selected attempts.
 
     If several attempts in one second saw the same version, only the first of them is selected.
     """

@@ -179,8 +179,9 @@ SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-# The URLs whose first answer after a time has other links than their last answer before it. URLs with an answer at that
-# time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are unknown.
+# The URLs whose first answer after a time has links that differ from those in their last answer before it. URLs with an
+# answer at that time are left out. An answer 304 (same) has the links of the answer before it; the links of some
+# answers are unknown.
 _SELECT_UNCERTAIN_LINKS = """
 SELECT v.value FROM json_each(?1) v WHERE nullif((
   SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
@@ -203,7 +204,7 @@ class SummaryReader:
     """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Read the file `path`. The SQL of searches can call `functions` by their names."""
+        """Open the file `path`. The SQL of searches can call `functions` by their names."""
         self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 

@@ -53,7 +53,7 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
 MAX_REMEMBERED_IDS = 100_000
-"""The number of cached ids above which a cache is emptied: of addresses, of origins, or of media types."""
+"""The number of ids above which a cache of ids (of addresses, origins or media types) is emptied."""
 
 _SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
@@ -198,7 +198,7 @@ ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
 
 
 def wrong_checkpoint(path: Path) -> StoreError:
-    """Return the error for a database, given by its path, whose checkpoint is not a number."""
+    """Return the error for the database at `path`, whose checkpoint is not a number."""
     return StoreError(f"{path} was not written by windrow alone: its checkpoint is not a number")
 
 

@@ -38,7 +38,7 @@ class LinkClassifier:
     __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Classify references of the page at `url`; `base` is the `href` of its `base` element, or empty."""
+        """Take the address of a page, and the `href` of its `base` element (empty if it has none)."""
         self.page_url = normalise(url).url
         """The page's normalised address, or empty if `url` is not a web address."""
         self._after_scheme = self.page_url.partition("://")[2]

@@ -127,7 +127,7 @@ def make_clause(
 def keep_soft_404s_only(query: Query) -> Query | None:
     """Return a query that finds the soft 404s that `query` leaves out.
 
-    Return None if `query` has a filter `is:soft-404`, also an excluded one, or if it has no condition.
+    Return None if `query` has a filter `is:soft-404`, even an excluded one, or if it has no condition.
     """
     if query.root is None or any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return None
@@ -142,7 +142,7 @@ SOFT_404S = MarkIn("flag", (_SOFT_404,))
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Return whether to exclude soft 404s: the query searches fields that have them, but not for `is:soft-404`."""
+    """Return whether to exclude soft 404s: the query searches fields that have them, without a filter `is:soft-404`."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
@@ -151,7 +151,7 @@ def _must_exclude_soft_404s(query: Query) -> bool:
 def allows_duplicates(query: Query) -> bool:
     """Return whether pages that are marked as duplicates may be results of a query.
 
-    They may if it finds past versions, or has a filter by something in which duplicates differ, such as the host.
+    They may if the query finds past versions, or filters by something in which duplicates differ, such as the host.
     """
     return query.history or any(leaf.key in _KEYS_SHOWING_DUPLICATES for leaf in filters(query.root))
 
@@ -203,7 +203,7 @@ VERSION = "7"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
-    IndexField("main", "words"),  # present pages except duplicates and soft 404s: most searches need no filter then
+    IndexField("main", "words"),  # present pages except duplicates and soft 404s, so that most searches need no filter
     IndexField("rest", "words"),
     IndexField("past", "words"),  # all other versions
     IndexField("past_rest", "words"),

@@ -89,7 +89,7 @@ def add_proximity(
 
 
 def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; a text in links of many pages counts more."""
+    """Return the best match of a link text, from 0 to 1; a text in links from many pages counts more."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(query, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -129,7 +129,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""A representative with another text is shown instead of the best page if it has at least this share of its score."""
+"""A representative with another text replaces the best page if its score is at least this share of the page's score."""
 
 
 class Ranked(NamedTuple):
@@ -229,8 +229,8 @@ class ShownPage(NamedTuple):
     """A page to show. `as_of` is the time of the query (UNIX seconds), or None for the present or for all times.
 
     `url_counts` is a dict from the id of a pile to the number of URLs with its text. `group_size` is the number of URLs
-    in the page's group, `representative` is the URL of the group's representative. `is_uncertain` tells that the last
-    attempt up to `as_of` did not find the page, or that the links by which the page was found may have been others at
+    in the page's group, `representative` is the URL of the group's representative. `is_uncertain` is true if the last
+    attempt up to `as_of` did not find the page, or if the links by which the page was found may have been different at
     that time.
     """
 
