@@ -94,7 +94,7 @@ class SummaryStore(DatabaseWriter):
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def adopt_sessions(self, path: Path) -> None:
-        """Copy the sessions of the store at `path`, which this store replaces. Of its own sessions, keep only the last."""
+        """Copy the sessions of the replaced store at `path` into this store, which keeps only its own last session."""
         with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
 
