@@ -45,7 +45,7 @@ _IS_PRIVATE = "windrow.private_files"
 
 @dataclass
 class Console:
-    """Prints the results and remarks of a command; its fields are the options of every command, and `--quiet`."""
+    """Prints the results and remarks of a command; its fields are the options that every command has, and `--quiet`."""
 
     json: bool = False
     verbose: bool = False
@@ -187,7 +187,7 @@ class _HelpLayout(click.Command):
         return super().parse_args(ctx, renamed + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section; the section of the common options is the last."""
+        """Write the options by section; the common options are last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
@@ -289,7 +289,7 @@ def shared_options() -> list[click.Parameter]:
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in the section `section` of the help. `kw` are more arguments of `Option`."""
+    """Declare an option that is shown in the section `section` of the help. `kw` are further arguments for `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 

@@ -14,7 +14,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""Matches lines with HTML comments, which contain the code that generates parts of the manual; they are not shown."""
+"""Matches lines with HTML comments, which generate parts of the manual. These lines are not shown."""
 
 
 def manual_pages() -> dict[str, Path]:
@@ -93,8 +93,8 @@ COMPLETION_VARIABLE = "_WINDROW_COMPLETE"
 def completion_command(ctx: click.Context, console: Console, shell: str) -> int:
     """Print a script that makes a shell complete windrow's commands.
 
-    Your shell must read it when it starts. It completes commands, options, phases, and the names of the workspace's
-    sources.
+    Your shell must read the script when it starts. The script completes commands, options, phases, and the names of the
+    workspace's sources.
     """
     shell_class = get_completion_class(shell)
     if shell_class is None:

@@ -47,7 +47,7 @@ def _command_line(arguments: Mapping[str, Any]) -> str:
     words = ["run", *arguments["names"]]
     words += [f"--{option} {arguments[name]}" for option, name in _ARGUMENTS_BY_OPTION.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
-    return replace_lone_surrogates(" ".join(words), "backslashreplace")  # a file name may not be valid UTF-8
+    return replace_lone_surrogates(" ".join(words), "backslashreplace")  # a file name need not be valid UTF-8
 
 
 class RunCommand(DeclaredOptions):
@@ -133,7 +133,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return the name itself or, for `-`, the names on standard input, one on each line.
+    """Return the name itself or, for `-`, the names read from standard input, one per line.
 
     Lines that begin with # are comments. Raise UsageError if there are no names, or if only some are addresses.
     """

@@ -106,8 +106,7 @@ def status_command(console: Console) -> int:
     """Show a row for each source, and the items in each phase and status, with reasons.
 
     `items` are the files that a source offers, its pages or its records. The other counts are those of the last session
-    that requested something from the source, except that `failed` counts the items that are failed now. Works during a
-    run too.
+    that requested something from the source, but `failed` counts the items failed now. Works during a run too.
     """
     state = console.open().status()
     if console.json:

@@ -65,7 +65,7 @@ def _open_workspace(console: Console) -> Workspace | None:
 
 
 class _PartPrinter:
-    """Prints the parts of a trial: of each document, at most `limit` findings and `limit` records."""
+    """Prints the parts of a trial: for each document, at most `limit` findings and `limit` records."""
 
     def __init__(self, console: Console, limit: int) -> None:
         self._console = console

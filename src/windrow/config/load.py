@@ -55,7 +55,7 @@ def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict
 
 
 COMMAND_LINE = "the command line"
-"""The text that messages have in place of a file's name if a command adds the source."""
+"""The text that messages show in place of a file's name for a source that a command adds."""
 
 
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
@@ -168,7 +168,7 @@ def _refuse_foreign_settings(table: SourceTable, collection: str, source_setting
 
 
 def declared_settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
-    """Return a dict from dotted names to the settings of windrow.toml: those of the workspace, then of collections."""
+    """Return a dict from dotted names to the settings of windrow.toml: the workspace's, then those of collections."""
     usable = registry.installed() if collections is None else collections
     declared = (
         *WORKSPACE_SETTINGS,
@@ -191,9 +191,8 @@ def load(
     `environ` is the environment, by default that of this process. `flags` is a dict from settings to their values
     on the command line (`{"drops.attempts": 5}`; None means not set). `collections` is a dict of the usable
     collections, by default all installed ones. `added` is a dict from the names of further sources to their tables.
-    Raises ConfigError, which names the file and the setting, for unknown settings, wrong values and contradictions. If
-    `needed` names sources and collections, a wrong setting of any other source, except `from`, only makes that source
-    unusable.
+    Raises ConfigError, naming the file and setting, for unknown settings, wrong values and contradictions. If `needed`
+    names sources and collections, a wrong setting of any other source, except `from`, only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)

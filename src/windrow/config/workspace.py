@@ -186,7 +186,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
             content = file.read(_MAX_FILE_SIZE + 1)
         if len(content) > _MAX_FILE_SIZE:
             raise ConfigError(f"{name} is larger than {_MAX_FILE_SIZE:,} bytes", hint=f"ls -l {path}")
-        return ConfigFile(name, tomllib.loads(content.decode("utf-8-sig")))  # some editors begin with a byte order mark
+        return ConfigFile(name, tomllib.loads(content.decode("utf-8-sig")))  # some editors write a byte order mark
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     except UnicodeDecodeError as error:
@@ -233,9 +233,8 @@ def refuse_overlaps(
     """Raise ConfigError if a file or folder that windrow writes contains the workspace or overlaps another location.
 
     Two locations overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
-    `written_settings` are the names of the settings for what windrow writes. `values` is a dict from the workspace's
-    settings to their values; `source_values` are the values of its sources' settings. Files and folders that are only
-    read may overlap each other.
+    `written_settings` are the names of the settings for what windrow writes. `values` are the values of the workspace's
+    settings by name, `source_values` those of its sources. Files and folders that are only read may overlap each other.
     """
     written_locations = [
         location
@@ -299,7 +298,7 @@ def _make_location(name: str, path: Path, origin: str = "") -> _Location:
 
 
 def _real_path(path: Path) -> str:
-    """Return the absolute path with its links followed; the path need not exist."""
+    """Return the absolute path with links resolved; the path need not exist."""
     return f"/{os.path.realpath(path).lstrip('/')}"  # realpath keeps two leading slashes
 
 

@@ -31,7 +31,7 @@ class DatabaseAddress:
 
 
 class SourceTable(NamedTuple):
-    """A source's table in TOML, not checked yet: the source's name, the file's name, and the parsed table.
+    """A source's unchecked TOML table: the source's name, the file's name, and the parsed table.
 
     If the file is not TOML, the table is empty and `fault` is the error; otherwise `fault` is empty.
     """
@@ -157,9 +157,9 @@ class Service:
     a day; or after 90 seconds if access was denied. `final` lists further statuses that count as answers, and reasons
     (such as `Reason.TIMEOUT`) that the step gets after `tries` failures in a row.
 
-    `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. It is sent in a header,
-    after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the archive:
-    an answer that repeats it is archived with each character of the secret replaced by an x.
+    `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. The secret is sent in a
+    header, after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the
+    archive: an answer that repeats it is archived with each character of the secret replaced by an x.
 
     If answers are `archived`, a replay reads them again. Otherwise only their status and digest are kept, and their
     bytes only while a step waits for them: a replay, or another step that makes the same request, sends it again.
@@ -186,8 +186,7 @@ class Preset(NamedTuple):
     """The settings that all sources of one product share.
 
     `settings` are written into the file of a new source. `text` has the settings that the source gets from the preset
-    and may override, as lines of TOML. `url` tells users what the product is and what the address of a source looks
-    like.
+    and may override, as lines of TOML. `url` describes the product and the address of a source to users.
     """
 
     url: str
@@ -204,8 +203,7 @@ class Configuration:
     `section` builds the object that `Workspace.section` returns to the adapter, usually with `filled`; `build` builds a
     source from its table. Both raise ConfigError. `presets` returns a dict from names to the presets for new sources.
     `template` is added to a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
-    6h`; the help of `new source`, `new collection`, `run`, `try`, `why` and `export` shows the examples of that
-    command.
+    6h`; the help of `new source`, `new collection`, `run`, `try`, `why` and `export` shows those of that command.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -226,8 +224,7 @@ RawValue = tuple[Any, str]
 class Layers(NamedTuple):
     """The layers that are searched for a value, in this order; `flags` and `files` have dotted names without `prefix`.
 
-    The public name of a setting is `prefix` followed by its name. For the settings of a source, `prefix` is
-    `source.NAME.`.
+    A setting's public name is `prefix` followed by its name. For a source's settings, `prefix` is `source.NAME.`.
     """
 
     flags: Mapping[str, Any]

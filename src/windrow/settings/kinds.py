@@ -94,7 +94,7 @@ _SWITCH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 
 
 class ValueKind(NamedTuple):
-    """A kind of values that a setting may have; `noun` names it on the reference page.
+    """A kind of value that a setting may have; `noun` names it on the reference page.
 
     `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
     a value that may be a secret. `spell` converts the text of a variable or flag to the value that TOML would have.
@@ -359,5 +359,5 @@ def _split_file_address(parts: SplitResult, base: str, root: Path) -> AddressPar
 
 
 def _describe_without_address(error: ValueError) -> str:
-    """Return what is wrong with an address, without repeating a part of it, since it may contain a password."""
+    """Return what is wrong with an address, without repeating any of it, since it may contain a password."""
     return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not valid"

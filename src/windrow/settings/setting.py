@@ -46,7 +46,7 @@ class Setting(NamedTuple):
 
     @property
     def env(self) -> str:
-        """The name of its environment variable.
+        """The name of the setting's environment variable.
 
         >>> Setting("ledger.path", PATH, "", "").env
         'WINDROW_LEDGER_PATH'
@@ -70,12 +70,12 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is a valid name of a source."""
+    """Return whether a text is a valid name for a source."""
     return _SOURCE_NAME.fullmatch(text) is not None
 
 
 def variable_name(name: str) -> str:
-    """Return the name of the environment variable for the setting with a dotted name."""
+    """Return the name of the environment variable for the setting with the dotted name `name`."""
     return PREFIX + "".join(character if character.isalnum() else "_" for character in name).upper()
 
 
@@ -145,7 +145,7 @@ ASKED = (
 
 
 CAPTURED = (
-    Setting("from", TEXTS, [], "collections whose captures are read, or sources of them as collection:source"),
+    Setting("from", TEXTS, [], "collections whose captures are read, or their sources as collection:source"),
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records in WARC files"),
     Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
@@ -155,8 +155,8 @@ CAPTURED = (
         "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET (s3) or a value for Authorization"
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
-    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
-    Setting("s3_region", TEXT, "us-east-1", "region of the store of s3:// addresses"),
+    Setting("s3_endpoint", TEXT, "", "the store for s3:// addresses, such as https://HOST; empty: Amazon's"),
+    Setting("s3_region", TEXT, "us-east-1", "region of the store for s3:// addresses"),
 )
 """The settings of a source that reads captures of others, for a collection's `Configuration.source`."""
 

@@ -138,7 +138,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type for `parse_mime`, which has cut it so that the cache stays small."""
+    """Parse a Content-Type for `parse_mime`, which has cut it to keep the cache small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

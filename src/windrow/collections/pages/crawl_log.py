@@ -131,7 +131,7 @@ def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -
 
 
 def make_agent_uuid(opened: datetime, session: int) -> bytes:
-    """Return the UUID of the crawl agent of a session that was opened at the time `opened`."""
+    """Return the UUID of the crawl agent for a session that was opened at the time `opened`."""
     return _make_uuid7(opened, f"agent {session}")
 
 

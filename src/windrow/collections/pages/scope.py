@@ -53,7 +53,7 @@ class Scope:
 
 
 def parse_host(text: str) -> tuple[str, int | None]:
-    """Return the pattern and the port of an entry of `hosts`. The port is None if it is missing, 80 or 443.
+    """Return the pattern and the port of an entry in `hosts`. The port is None if it is missing, 80 or 443.
 
     Raises ConfigError if the entry is malformed.
 
@@ -196,7 +196,7 @@ class AllowedParameters:
 
 
 def parse_parameter_rule(text: str) -> AllowedParameters:
-    """Parse a rule of `url_query_parameters`: names of parameters, perhaps after the pattern of a path.
+    """Parse a rule of `url_query_parameters`: names of parameters, optionally after the pattern of a path.
 
     Raises ConfigError if the rule is malformed.
 

@@ -182,7 +182,7 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to repeat at once a request that failed for `reason`; `tries` counts its attempts so far."""
+        """Return whether to repeat a request that failed for `reason` at once; `tries` counts its attempts so far."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -225,7 +225,7 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the pages, sitemaps or assets that a sitemap, feed or asset names and that are allowed.
+        """Return the allowed pages, sitemaps or assets that a sitemap, feed or asset names.
 
         Return None if the document is something else, or a sitemap that was requested as a page. The list is empty for
         an index of sitemaps that was requested as a page.
@@ -348,7 +348,7 @@ class SiteRules:
     def _note_lost(self, rule: str, page: str, reason: Reason, example: str, number: int) -> None:
         """Record that the document `page` names `number` addresses that cannot be requested, and why.
 
-        `example` is one of them, or `page` itself if they are not valid.
+        `example` is one of them, or `page` itself if the addresses are not valid.
         """
         self._left_out.append(LeftOut(hash64(f"{rule} {page}"), example, reason, rule, number))
 

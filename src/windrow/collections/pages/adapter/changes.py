@@ -179,7 +179,7 @@ class VersionChange(NamedTuple):
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the new, changed and gone pages of a window, in any order."""
+    """Yield the new, changed and gone pages in a window, in any order."""
     sources = PageSources(workspace, ledger)
     with open_existing_summary(workspace) as summary:
         if summary is None:
@@ -367,7 +367,7 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
         period = read_time_span(text)
         candidates = [version for version in versions if period is None or version.first_seen < period.end]
         if not candidates:
-            message = f"{url} was not known yet at {text}"
+            message = f"{url} was not known yet at the end of {text}"
             raise WindrowError(message, hint=f"windrow why {shlex.quote(url)}", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     is_gone = version.end is not None and not (text and period and version.end >= period.end)

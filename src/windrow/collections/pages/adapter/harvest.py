@@ -39,7 +39,7 @@ from windrow.stores.sqlite import SqliteReader, close_on_failure
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the configured sites, and open its databases.
 
-    Raises ConfigError if the index's folder has other contents, or if there is a site but not a valid user agent.
+    Raises ConfigError if the index's folder has other contents, or if there is a site but no valid user agent.
     """
     site_sources = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = require_agent(workspace) if site_sources else find_agent(workspace)

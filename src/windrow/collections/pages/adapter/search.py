@@ -225,7 +225,7 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query for each origin (as `source`), language, type and year."""
+        """For each origin (as `source`), language, type and year, count the documents that match a query."""
         query = self._parse(text)
         if query.nothing:
             return NO_FACETS
@@ -376,7 +376,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds for each value of each facet. Pages with the same text count separately.
+    """For each value of each facet, count the pages that a search finds. Pages with the same text count separately.
 
     In the facet `source`, pages are counted under the name of their origin if the origin has no source or several.
     """

@@ -19,7 +19,7 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database, store_errors
 
 DESCRIBED = "windrow.described"
-"""The key of a number in `unobtanium_database_info`: the last attempt that was compared with the Summary Database."""
+"""The key in `unobtanium_database_info` for the last attempt that was compared with the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -75,7 +75,7 @@ class DescribedFiles(NamedTuple):
 
 
 def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
-    """Return at most `limit` files of the attempts that have numbers above `after` and up to `last_attempt`.
+    """Return at most `limit` files of the attempts numbered above `after` and up to `last_attempt`.
 
     `path` is the path of the Summary Database. The list is empty if the database does not exist or does not have
     windrow's own tables. Attempts after its checkpoint are left out. Raises StoreError if it cannot be read.

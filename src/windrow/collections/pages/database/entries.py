@@ -226,7 +226,7 @@ def _split_authority(text: str) -> tuple[str, int | None]:
 
 
 PILE_DIGEST_BYTES = 64
-"""The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
+"""The number of bytes in an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
 """The suffix of a stored digest if the summary also depends on header fields, so equal bytes must be read again."""

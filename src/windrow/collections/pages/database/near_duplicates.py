@@ -147,8 +147,8 @@ class _Comparison:
     def _join_nearest(self, text: SketchedText) -> None:
         """Join a generation to the most similar earlier hub of its bands; detach it if none is similar enough.
 
-        For a hub that is itself joined to another generation, that generation is compared. Generations that may depend
-        on a change are queued.
+        For a hub that is itself joined to another generation, that generation is compared instead. Generations that may
+        depend on a change are queued.
         """
         own_bands = split_bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
@@ -309,7 +309,7 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add to `members` the generations `ids`, their ancestors, and all descendants of these generations."""
+        """Add the generations `ids`, their ancestors, and all descendants of both to `members`."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
             parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()

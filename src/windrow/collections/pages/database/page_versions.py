@@ -83,7 +83,7 @@ WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The first addresses in alphabetical order that have a text now and are not a given address.
+# The first addresses in alphabetical order that now have a given text, except a given address.
 _SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
@@ -145,7 +145,7 @@ class VersionReader:
     def read_versions(self, url: str) -> list[PageVersion]:
         """Return the versions of a normalised address, oldest first; the list is empty for an unknown address."""
         with self._reader.reading() as connection:
-            # The id is looked up first: with a join SQLite would compute the versions of all addresses.
+            # The id is looked up first: with a join, SQLite would compute the versions of all addresses.
             url_id = connection.execute(_SELECT_URL_ID, (url,)).fetchone() or (None,)
             rows = connection.execute(_VERSIONS.format(versions=version_relation(connection)), url_id).fetchall()
         return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]

@@ -280,8 +280,8 @@ class SummaryReader:
     def count_copies(self, pile_ids: Iterable[int], condition: str, parameters: tuple[object, ...]) -> dict[int, int]:
         """Return a dict from the id of each pile to the number of URLs with its text.
 
-        Only generations that match the SQL `condition`, in which they are called `g`, count. `parameters` are the
-        values of its placeholders.
+        Only generations that match the SQL `condition` count; in it, they are called `g`. `parameters` are the values
+        of its placeholders.
         """
         with self._file.reading() as connection:
             rows = connection.execute(_COUNT_COPIES.format(condition=condition), (str(list(pile_ids)), *parameters))

@@ -112,14 +112,14 @@ class SummaryStore(DatabaseWriter):
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the body that `steps.name_payload` calls `payload` was read at the address `url` before.
+        """Return whether the body named `payload` (`steps.name_payload`) was read at the address `url` before.
 
         A reading that failed through a fault of windrow (`OWN_FAULTS`) does not count.
         """
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Return whether the body with the digest `payload` was read at `url`, but may have another summary now.
+        """Return whether the body named `payload` was read at `url`, but may have another summary now.
 
         That is the case if its summary depends on header fields, or if searches must not find the page from a certain
         time on.

@@ -159,8 +159,8 @@ def fold_duplicates(
 
     URLs and groups of earlier calls are left out; `seen_keys` remembers them.
 
-    The choice of the version does not depend on scores, because an index that grew has slightly different scores than a
-    new one.
+    The choice of the version does not depend on scores, because the scores in an index that grew differ slightly from
+    those in a new one.
 
     Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
     of their representatives. The representative is kept if it has the text of the best page or nearly its score.
