@@ -14,7 +14,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""Matches lines with HTML comments, which generate parts of the manual. These lines are not shown."""
+"""Matches HTML comments, which contain the code that generates parts of the manual. They are not printed."""
 
 
 def manual_pages() -> dict[str, Path]:

@@ -204,7 +204,7 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update duplicates and suspects of the next piles of `windrow_regroup`; return the number of these piles."""
+        """Update duplicates and suspects for the next piles in `windrow_regroup`; return the number of these piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

@@ -1,7 +1,7 @@
 """The score of a page for a query: the sum of several parts with weights.
 
-The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
-from the title, the texts of links to the page, the distance of the words, the address and so on.
+The index finds the pages that contain the words, and scores their texts. That score is one of the parts; the others are
+computed from the title, the texts of links to the page, the distance between the words, the address and so on.
 
 Then the pages are sorted, one page of each group of duplicates is kept, and all but the first results of a host are
 moved to the end of their block.
