@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from windrow.settings.setting import Setting
 
 SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
-"""The sections of the options of `run` in the help."""
+"""The sections of the help for the options of `run`."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
 """A dict from options of `run` to the arguments that they set, in the order in which the ledger records them."""

@@ -59,7 +59,7 @@ COMMAND_LINE = "the command line"
 
 
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
-    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those `added`.
+    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those in `added`.
 
     Raises ConfigError if a name is not valid, if two names have the same environment variables, or if [source]
     contains a value that is not a table.

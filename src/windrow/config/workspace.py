@@ -126,7 +126,7 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 def read_files(root: Path) -> ConfigFiles:
     """Read windrow.toml, sources/*.toml and host_keys.toml; raise NotAWorkspace if windrow.toml does not exist.
 
-    A source's file that is not TOML has a `fault`; any other fault of a file raises ConfigError.
+    A source's file that is not TOML has a `fault`; any other problem with a file raises ConfigError.
     """
     if not (root / MAIN_FILE).is_file():
         raise NotAWorkspace(f"there is no {MAIN_FILE} in {root}", hint=f"windrow init {root}")

@@ -99,7 +99,7 @@ READABLE_TYPES = frozenset(
         "application/xml", "text/xml",
     )
 )  # fmt: skip
-"""Media types of documents that have a reader. The general types of JSON are missing: only feeds in JSON are read."""
+"""Media types of documents that have a reader. The general JSON types are missing: only feeds in JSON are read."""
 
 _UNREADABLE_ENDINGS = """
 7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img

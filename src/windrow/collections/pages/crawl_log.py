@@ -172,7 +172,7 @@ MAX_MESSAGE_LENGTH = 2_000
 
 
 def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
-    """Convert an attempt of the ledger to the rows of its crawl; `agent_name` is the name of the crawl agent."""
+    """Convert an attempt from the ledger to the rows for its crawl; `agent_name` is the name of the crawl agent."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)
     etag, last_modified = attempt.validators
@@ -211,7 +211,7 @@ def _map_crawl_type(kind: int) -> int:
 
 
 def _find_duration(attempt: Attempt) -> int | None:
-    """Return the duration of an attempt in milliseconds, or None if it is unknown, as for WARC files of other tools."""
+    """Return the duration of an attempt in milliseconds, or None if unknown, as for WARC files from other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 

@@ -1,4 +1,4 @@
-"""Decide whether an address may be requested, by all rules of a site in a fixed order; detect crawler traps."""
+"""Decide by all rules of a site, in a fixed order, whether an address may be requested; detect crawler traps."""
 
 from __future__ import annotations
 

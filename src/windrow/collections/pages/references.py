@@ -37,7 +37,8 @@ class References:
         """Take the user agent `agent`, whose robots directives are obeyed.
 
         If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
-        returned for a document, besides those of `meta` refreshes. The step `summarise` reports pages with more links.
+        returned for a document, in addition to those of `meta` refreshes. The step `summarise` reports pages with more
+        links.
         """
         self._agent = agent
         self._includes_feeds = feeds

@@ -49,8 +49,8 @@ FEEDS = frozenset((
 """Media types of feeds, and general media types that some servers send with feeds."""
 
 _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: there may be thousands of origins
-_BAD_SITEMAP = "robots.txt names a sitemap without a whole web address"
-_FOREIGN_SITEMAP = "a sitemap is on a host that is not of this source (its setting hosts)"
+_BAD_SITEMAP = "robots.txt names a sitemap without a complete web address"
+_FOREIGN_SITEMAP = "a sitemap is on a host that does not belong to this source (its setting hosts)"
 _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
@@ -125,9 +125,9 @@ class SiteRules:
     def take_robots(self, answered_at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Record the final answer for robots.txt, after redirects; return the sitemaps to request.
 
-        These are the sitemaps of the site that the robots.txt in force names, at most as many as are left in this run;
-        none if `CrawlOptions.sitemaps` is false. `answered_at` is in UNIX seconds; `status` is None if the origin did
-        not answer.
+        These are the sitemaps of the site that the robots.txt in force names, up to the number left in this run; none
+        if `CrawlOptions.sitemaps` is false. `answered_at` is in UNIX seconds; `status` is None if the origin did not
+        answer.
         """
         agent = self._options.agent
         url = f"{self._origin}/robots.txt"
@@ -182,7 +182,7 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request that failed for `reason` at once; `tries` counts its attempts so far."""
+        """Return whether to repeat a request immediately after it failed for `reason`; `tries` counts its attempts."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:

@@ -83,8 +83,8 @@ def summarise(task: Task) -> TextSummary:
 def name_payload(recorded: RecordedAttempt) -> str:
     """Return the digest of a body, followed by a hash of its media type and `Last-Modified`; "" without a body.
 
-    The name differs for the same bytes with another media type or date, so that they are read again. It is only the
-    digest if the answer has neither of these headers.
+    The name differs for the same bytes with another media type or date, so that they are read again. The name is only
+    the digest if the answer has neither of these headers.
     """
     capture, last_modified = recorded.attempt.kept, recorded.attempt.validators[1]
     if capture is None or not (capture.mime or last_modified):

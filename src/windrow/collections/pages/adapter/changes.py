@@ -1,4 +1,4 @@
-"""Changes of pages: versions that began or ended, what changed between them, and comparisons of two versions."""
+"""Changes to pages: versions that began or ended, what changed between them, and comparisons of two versions."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
     """Return the number of attempts with each exit code, corrected after their files were read.
 
     `counted` has the numbers before the correction. A file of an unknown type from which a text was read counts as
-    ingested. `facts` are the first and the last number of the attempts. Returns `counted` unchanged if the Summary
+    ingested. `facts` are the numbers of the first and the last attempt. Returns `counted` unchanged if the Summary
     Database does not contain all these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
@@ -263,9 +263,9 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Return a dict from each source to its numbers of new, changed, gone and moved pages that sessions wrote.
+    """Return a dict from each source to the numbers of its new, changed, gone and moved pages that sessions wrote.
 
-    `facts` are the first and the last number of the sessions. The result is empty if there is no Summary Database.
+    `facts` are the numbers of the first and the last session. The result is empty if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
         timelines = () if summary is None else read_timelines(summary, sessions=facts)
@@ -275,9 +275,9 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Return a dict from each source to its numbers of new, changed, gone and moved pages that attempts observed.
+    """Return a dict from each source to the numbers of its new, changed, gone and moved pages that attempts found.
 
-    `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
+    `facts` are the numbers of the first and the last attempt. Returns None if some of the attempts have not been read
     yet, or if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
@@ -287,7 +287,7 @@ def content_of_attempts(
 
 
 def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Return the number of present documents with each reason.
+    """Return the number of present documents for each reason.
 
     A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. Reasons
     in `REPORTED_ELSEWHERE` are left out. The result is empty if `facts` is not None, because a session reports these
@@ -301,7 +301,7 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
 
 
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Return a dict from each source to the numbers of its changes of each kind.
+    """Return a dict from each source to the number of its changes of each kind.
 
     A version that is a page with a refresh to another page counts as NEW or CHANGED, and also as MOVED, when it begins.
     Pages whose origin has no source are left out.

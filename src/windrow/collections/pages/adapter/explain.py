@@ -41,7 +41,7 @@ _STATES = {
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
 """States whose reason is not shown, because it has nearly the same name."""
 _OPEN_BUT_FAILING = (
-    "present at the last successful request, but later ones failed; a 410 or two 404 in a row mean that it is gone"
+    "present at the last successful request, but later ones failed; a 410 or two 404s in a row mean that it is gone"
 )
 
 

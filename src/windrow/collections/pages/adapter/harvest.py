@@ -65,7 +65,7 @@ def harvest(workspace: Workspace) -> Harvest:
     )
 
 
-_SUSPECT_RULE = "several addresses have a text that has no word of these addresses (is:soft-404 finds them)"
+_SUSPECT_RULE = "several addresses have the same text, without a word of these addresses (is:soft-404 finds them)"
 
 
 def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
@@ -100,7 +100,7 @@ def require_agent(workspace: Workspace) -> str:
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
-    """Return the setting of [pages] with this name, or the workspace's setting with this name if only that is set."""
+    """Return the setting with this name in [pages], or the workspace's if only that one is set."""
     settings = {setting.name: setting for setting in workspace.values}
     own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
     if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:
@@ -161,7 +161,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 def predict(workspace: Workspace, name: str) -> str:
     """Return the end of the message about an unknown address: that the address belongs to none of the sites.
 
-    It is empty if `name` is not a web address, or if the workspace does not have sites.
+    The result is empty if `name` is not a web address, or if the workspace has no sites.
     """
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
@@ -169,7 +169,7 @@ def predict(workspace: Workspace, name: str) -> str:
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""The maximum number of the latest answers that are read to find the robots.txt in force."""
+"""The maximum number of recent answers that are read to find the robots.txt in force."""
 
 
 class Judgement(NamedTuple):
@@ -188,10 +188,10 @@ class Judgement(NamedTuple):
 def judge_address(workspace: Workspace, ledger: Ledger, url: str, kinds: Mapping[str, int]) -> Judgement:
     """Judge a normalised address by the present rules of the sources, without a request.
 
-    `kinds` is a dict from the name of each source that has the address on the ledger to the address's crawl type. If
+    `kinds` is a dict from the name of each source that has the address in the ledger to the address's crawl type. If
     some of these sources are configured, only their rules are applied, otherwise those of all sources whose hosts
-    include the address. The result is that of the first source that may request the address. If none may, it is that
-    of the first source whose paths include it, or else of the first whose hosts include it.
+    include the address. The result is that of the first source that may request the address. If none may, it is that of
+    the first source whose paths include it, or else of the first whose hosts include it.
     """
     sites = {source.name: source for source in workspace.of(COLLECTION.name)}
     address, year, private_host = parts(url), now().year, _judge_private_host(ledger, url)

@@ -70,14 +70,14 @@ from windrow.stores.sqlite import close_on_failure
 BLOCK_SIZE = 40
 """The number of candidates in a block. The candidates of a block are ranked together."""
 MAX_TEXTS_READ = 16
-"""The maximum number of candidates of a block whose texts are read: those with the highest scores."""
+"""The maximum number of candidates in a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
 """The maximum number of blocks that are read for a clause. Later pages are not found, and a note tells the user."""
 MAX_MATCHES = 20_000
 """The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
 TEMPORARY_INDEX_NOTE = (
-    "the search index does not exist, or is of another version, and was built for this search only;"
+    "the search index was missing or of another version, so it was built for this search only;"
     " to build it permanently: windrow run pages --from index"
 )
 """The note in an answer if the index had to be built in a temporary folder."""

@@ -384,7 +384,7 @@ class SummaryBatch:
         )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Delete generations that no longer exist, and their parts; the rows of their crawls were deleted before."""
+        """Delete generations that no longer exist, and their parts; the rows of their crawls are already deleted."""
         if not removed_ids:
             return
         self._parts_writer.clear(removed_ids)

@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts, and the number of the last attempt that was looked at (`last_attempt`)."""
+    """Files in the order of attempts, and the number of the last attempt that was examined (`last_attempt`)."""
 
     files: list[DescribedFile]
     last_attempt: int

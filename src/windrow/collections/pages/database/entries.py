@@ -168,7 +168,7 @@ class AddressEntry(NamedTuple):
 
 
 def split_address(url: str) -> AddressEntry:
-    """Split an absolute address without fragment into its parts; credentials are left out.
+    """Split an absolute address without a fragment into its parts; credentials are left out.
 
     A web address is normalised (`windrow.formats.url`). If that fails, it is split like an address of another scheme.
 
@@ -257,7 +257,7 @@ class CrawlEntry(NamedTuple):
 
 
 class RedirectEntry(NamedTuple):
-    """The target of a redirect: an absolute address without fragment, its fragment, and an `InformationSource`."""
+    """The target of a redirect: an absolute address without its fragment, the fragment, and an `InformationSource`."""
 
     url: str
     fragment: str | None = None

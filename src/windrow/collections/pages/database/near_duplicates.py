@@ -259,7 +259,7 @@ class GroupMember(NamedTuple):
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
     """Choose the representatives of all present and former groups of the generations `changed`.
 
-    Works within the open transaction of `connection`; returns the number of changed rows of `windrow_representative`.
+    Works within the open transaction of `connection`; returns the number of changed rows in `windrow_representative`.
     """
     groups, old_representatives, new_ids = _Groups(connection), dict[int, int](), set(changed)
     while new_ids:

@@ -158,13 +158,13 @@ class VersionReader:
         }
 
     def list_copies(self, pile_id: int, url: str, limit: int) -> list[str]:
-        """Return at most `limit` addresses other than `url` that have the text of a pile now."""
+        """Return at most `limit` addresses other than `url` that now have the text of a pile."""
         return [row[0] for row in self._rows(_SELECT_URLS_WITH_TEXT, (pile_id, url, limit))]
 
     def find_near_duplicates(self, generation_id: int, limit: int) -> tuple[list[NearDuplicate], str]:
         """Return at most `limit` near-duplicates, the most similar first, and the address of the representative.
 
-        The address is empty if the generation is not in a group, or if it is the representative.
+        The address is empty if the generation is not in a group, or is the representative itself.
         """
         if self._rows(_COUNT_NEAR_TABLES, ())[0][0] != 2:
             return [], ""
@@ -181,8 +181,7 @@ class VersionReader:
     def read_reasons(self, url: str) -> dict[int, str]:
         """Return a dict from the id of each generation of an address that has a reason to its last reason.
 
-        The reason tells why the text is missing or not complete, or why the document is not the page that was
-        requested.
+        The reason tells why the text is missing or incomplete, or why the document is not the page that was requested.
         """
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
@@ -278,7 +277,7 @@ GROUP BY reason
 
 
 def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
-    """Return the number of present documents with each reason.
+    """Return the number of present documents for each reason.
 
     A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. The
     result is empty for a database of another tool, which does not contain reasons.

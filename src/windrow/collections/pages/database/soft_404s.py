@@ -23,7 +23,7 @@ from windrow.query.word import words
 MIN_NAMES = 3
 """The minimum number of different names that the addresses of suspected pages with the same text must have."""
 _MAX_TEXT_CHARACTERS = 4_000  # of the main text; a page with a longer one is not suspected
-_MIN_WORD_CHARACTERS = 4  # of a word of an address that is looked for in the text
+_MIN_WORD_CHARACTERS = 4  # of a word from an address that is looked for in the text
 _COMPARED_CHARACTERS = 6  # at the beginning of such a word; the rest may differ
 _DEFAULT_NAMES = {"index", "default", "home"}
 

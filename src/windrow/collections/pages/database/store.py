@@ -157,9 +157,9 @@ class SummaryStore(DatabaseWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by new readings. `readings` is a dict from the number of an attempt to its reading.
+        """Describe generations with new readings. `readings` is a dict from the number of an attempt to its reading.
 
-        A generation whose reading is None or has no summary keeps its description. Afterwards no attempt of `readings`
+        A generation whose reading is None or has no summary keeps its description. Afterwards, no attempt in `readings`
         is due to be read again.
         """
         with self._writing():

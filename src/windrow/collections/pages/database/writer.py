@@ -169,7 +169,7 @@ class IdFinder:
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Insert the new text piles of summaries; return a dict from the digest of each of their piles to its id.
 
-        The dict also contains the existing piles of `other_digests`.
+        The dict also contains the existing piles with `other_digests`.
         """
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
@@ -210,10 +210,10 @@ class DatabaseWriter(SqliteStore):
     """The Summary Database or the crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str], *, page_bytes: int = 4096) -> None:
-        """Open the database in a file, set `pragmas` of SQLite, and create the tables of `schemas` if the file is new.
+        """Open the database in a file, set the SQLite `pragmas`, and create the tables of `schemas` if the file is new.
 
         An existing file that cannot be written is opened for reading; `_writing` then raises the error. `page_bytes` is
-        the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows that a power
+        the size of an SQLite page in a new file. SQLite does not wait for the disk after every batch: rows that a power
         failure removes are written again.
         """
         self.path = path

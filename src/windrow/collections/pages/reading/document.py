@@ -131,7 +131,7 @@ class Pile:
     secondary_text: str = ""
     """All other visible text."""
     big_headlines: str = ""
-    """Big headlines, one on each line: in HTML, those of levels 1 to 3 without the first one of level 1."""
+    """Big headlines, one on each line: in HTML, those of levels 1 to 3, except the first of level 1."""
     small_headlines: str = ""
     """Headlines of lower levels than the big ones, one on each line."""
     code_text: str = ""

@@ -222,7 +222,7 @@ class LinkCounts(NamedTuple):
 
 
 def count_links(page_links: list[Link], *, has_date: bool) -> LinkCounts:
-    """Count the content links of a page: `a` elements with a text, outside of navigation, aside, header and footer.
+    """Count the content links of a page: `a` elements with a text, outside navigation, aside, header and footer.
 
     Links in a header or footer count if they are also in `main` or `article`. A link within the site or to the page
     itself counts if it is in a headline, contains one, or is in a list; a link in both counts as one in a headline.

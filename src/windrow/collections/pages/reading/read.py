@@ -283,7 +283,7 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
-    """Return the reader of the media type `essence`.
+    """Return the reader for the media type `essence`.
 
     Plain text whose path ends like a Markdown file is read as Markdown, and XML whose root is `html` as HTML.
     """

@@ -1,8 +1,8 @@
 """The search index document of a page, and the translation of a query for the index and for the database.
 
-The index scores one field in which important texts are repeated: a word of the title counts like four words of the
-text, and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of all
-fields would give too much weight to a word that occurs in many fields.
+The index scores one field in which important texts are repeated: a word in the title counts as much as four words in
+the text, and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of
+all fields would give too much weight to a word that occurs in many fields.
 
 Only the database can answer filters by links, by times of attempts and by past duplicates: they are translated to SQL
 with bound values.
@@ -135,7 +135,7 @@ def keep_soft_404s_only(query: Query) -> Query | None:
 
 
 _SOFT_404 = "soft-404"
-"""The flag of soft 404s: pages with status 200 that say that they do not exist, or that are suspected of it."""
+"""The flag for certain and suspected soft 404s: pages with status 200 that say that they do not exist."""
 
 SOFT_404S = MarkIn("flag", (_SOFT_404,))
 """The clause that matches the versions that are soft 404s."""
@@ -312,7 +312,7 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
     """Return a dict from each kind of document to the number of pages. A media type without a kind has its own key.
 
-    `marks` is a dict from each mark of the field `type` to the number of pages.
+    `marks` is a dict from each mark in the field `type` to the number of pages.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}

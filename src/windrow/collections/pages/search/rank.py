@@ -31,10 +31,10 @@ WEIGHTS: Mapping[str, float] = {
     "listing": 0.3,
     "copy": 0.4,
 }
-"""The weight of each part of a score. `called` is the match of link texts; `together` is how close the words are."""
+"""The weight of each part of a score. `called` is how well link texts match; `together` is how close the words are."""
 
 HALF_LIFE_SECONDS = 90 * 86_400
-"""The number of seconds in which the value of the part `fresh` falls to one half."""
+"""The number of seconds in which the value of the part `fresh` falls by half."""
 _MANY_LINKS = 200  # number of linking pages that gives the part `linked` its highest value
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
@@ -89,7 +89,7 @@ def add_proximity(
 
 
 def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; a text in links from many pages counts more."""
+    """Return how well the best link text matches a query, from 0 to 1; a text in links from many pages counts more."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(query, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -157,7 +157,7 @@ def fold_duplicates(
 ) -> list[Ranked]:
     """Return the latest version of each URL and, of these, only one page of each group.
 
-    URLs and groups of earlier calls are left out; `seen_keys` remembers them.
+    URLs and groups from earlier calls are left out; `seen_keys` remembers them.
 
     The choice of the version does not depend on scores, because the scores in an index that grew differ slightly from
     those in a new one.
