@@ -33,12 +33,12 @@ def new_command(_ctx: click.Context) -> None:
 
 
 class NewOptions(DeclaredOptions):
-    """The command `new source`, with an option for each setting of sources with a flag."""
+    """The command `new source`, with an option for each source setting that has a flag."""
 
     section = DEFAULT_SECTION
 
     def declared(self) -> Iterable[Setting]:
-        """Return the settings of sources of all collections."""
+        """Return the settings that the sources of all collections may have."""
         from windrow.contract.registry import installed  # noqa: PLC0415
 
         return (setting for collection in installed().values() for setting in collection.configuration.source)

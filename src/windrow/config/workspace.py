@@ -23,7 +23,7 @@ from windrow.stores.index.folder import index_folder
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The folder of the captures; a WARC file is closed when it has grown to `rollover_size` bytes."""
+    """The folder for the captures; a WARC file is closed when it has grown to `rollover_size` bytes."""
 
     folder: Path
     rollover_size: int
@@ -353,8 +353,8 @@ def trust(root: Path, source: str, key: str) -> bool:
     """Trust a host key of a source: add it to host_keys.toml. Return False if it was trusted already.
 
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
-    Raises ConfigError for any other text, for a source's name that is not valid, and if the file cannot be written. The
-    file is replaced as a whole: a reader sees the old file or the new one.
+    Raises ConfigError for any other text, for an invalid source name, and if the file cannot be written. The file is
+    replaced as a whole: a reader sees the old file or the new one.
     """
     if not _HOST_KEY.fullmatch(key) or not is_name(source):
         raise ConfigError(f"{source!r}: expected a source's name and a host key (SHA256:... or a public key)")

@@ -77,7 +77,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
     """Build a source whose `options` are the values of all its settings.
 
     Raises ConfigError if `url` is not valid, if it is missing and the source does not read captures of others, or if
-    the settings of its secret are not valid.
+    the settings for its secret are not valid.
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
@@ -110,7 +110,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
-"""The names of the settings of a source or service that put a secret into its requests."""
+"""The names of the settings for the secret in the requests to a source or service."""
 
 _CAPTURE_SETTINGS = ("from", "cdx", "warc", "warc_urls")
 """The names of the settings of a source that say which captures to read."""
@@ -136,7 +136,7 @@ def credentials_of(
     if bool(secret_header) == bool(secret_query):
         raise ConfigError("expected either `secret_header` or `secret_query`, which say how the secret is sent")
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
-        raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header of a secret")
+        raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header for a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
         raise ConfigError("`secret_query` may contain only letters, digits and . _ ~ -; `secret_prefix` needs a header")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
@@ -201,9 +201,9 @@ class Configuration:
     The names of `settings` are dotted and begin with the collection's name; `source` adds to the settings that all
     sources have; `services` are the services that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
     `section` builds the object that `Workspace.section` returns to the adapter, usually with `filled`; `build` builds a
-    source from its table. Both raise ConfigError. `presets` returns a dict from names to the presets for new sources.
-    `template` is added to a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
-    6h`; the help of `new source`, `new collection`, `run`, `try`, `why` and `export` shows those of that command.
+    source from its table. Both may raise ConfigError. `presets` returns a dict from names to the presets for new
+    sources. `template` is added to a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME
+    --every 6h`, for the help of `new source`, `new collection`, `run`, `try`, `why` and `export`.
     """
 
     settings: tuple[Setting, ...] = ()

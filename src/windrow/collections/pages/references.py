@@ -251,7 +251,7 @@ _PRELOADED_TYPES = frozenset({"style", "script", "font", "image"})
 _STYLE_ADDRESS = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # a comment without an end extends to the end of the text
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # an unclosed comment extends to the end of the text
 
 
 def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets:

@@ -46,9 +46,9 @@ _FIRST_SEEN = (
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
 LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
-"""SQL of a relation with the latest version of every generation. Each begins when the version before it ended.
+"""SQL of a relation with the latest version of every generation.
 
-The only version of a generation begins when the generation began.
+Each begins when the version before it ended or, if there is none, when its generation began.
 """
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,
