@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Escape the control characters and line ends in lines, except the line ends of tables, and join the lines.
+    r"""Join lines after escaping their control characters and line ends; the line ends in tables are kept.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'

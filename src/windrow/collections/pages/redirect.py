@@ -5,7 +5,7 @@ loop of redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
 it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but not beyond
-one and a half times the time since the last change, so that many attempts on one day count like one. The interval is
+one and a half times the time since the last change, so that many attempts on one day count as one. The interval is
 between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
 without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always `every`.
 

@@ -105,7 +105,7 @@ MAX_REMEMBERED_ITEMS = 1 << 16
 """The maximum number of tags and references in all `LinkMemo` objects of a process together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""The maximum number of bytes of a page that is scanned for tags."""
+"""The maximum size, in bytes, of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
@@ -150,7 +150,7 @@ class LinkMemo:
             return url, []
         base, references = self._read(url, fields, body)
         if base != url and parts(base).origin != parts(url).origin:
-            return base, references  # a path such as /x has another target at another base
+            return base, references  # a path such as /x leads elsewhere from another base
         if tags and base == url:
             self._learn_tags(folder, tags, url, set(references))
         known_references = self._known_references

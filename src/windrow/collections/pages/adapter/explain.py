@@ -81,7 +81,7 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
-        yield "  it is known from WARC files of other tools"
+        yield "  it is known from WARC files from other tools"
     elif page.events or page.due is not None:
         yield "  it is a seed, or listed in a feed or sitemap"
 

@@ -72,7 +72,7 @@ BLOCK_SIZE = 40
 MAX_TEXTS_READ = 16
 """The maximum number of candidates in a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
-"""The maximum number of blocks that are read for a clause. Later pages are not found, and a note tells the user."""
+"""The maximum number of blocks that are read for a clause. Later pages are not found, and a note says so."""
 MAX_MATCHES = 20_000
 """The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
@@ -90,7 +90,7 @@ class PageHit(NamedTuple):
 
     `more` is the number of other addresses with the same or nearly the same text; `near` is the number of those whose
     text is only nearly the same. `standing` is the address of their representative, or None if that is the page itself
-    or if there is no group. `uncertain` is true for a query of a past time if the page has ended and was last seen
+    or if there is no group. `uncertain` is true for a query about a past time if the page has ended and was last seen
     before that time, if the last attempt up to that time did not find the page, or if the query filters by links and
     the first crawl after that time found other links.
     """
@@ -330,7 +330,7 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show with the numbers of copies; for a query of the present, with representatives too."""
+        """Yield the pages to show with their numbers of copies and, for a query about the present, representatives."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]

@@ -201,7 +201,7 @@ class CrawlerStore(DatabaseWriter):
             mimes = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
             get_mime_id = self._id_finder.get_mime_id
             rows = [(get_mime_id(mime), attempt, get_mime_id(mime._replace(parameters=()))) for mime, attempt in mimes]
-            # Only rows with the same media type are updated: another type that the server declared is kept.
+            # Only rows with the same media type are updated: a different type that the server declared is kept.
             self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._set_checkpoint(DESCRIBED, checkpoint)
 

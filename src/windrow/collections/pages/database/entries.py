@@ -270,7 +270,7 @@ class TextSummary(NamedTuple):
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
     redirect, a document without any text, or a file of an unknown type). With a pile, `reason` tells why the document
     was read only in part or is not the one that was requested, such as a soft 404; otherwise it is empty. `identity`
-    differs between versions; with a pile it is the pile's digest. `described` contains the columns of
+    differs between versions; with a pile, it is the pile's digest. `described` contains the columns of
     `document_description` after the first.
 
     Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,

@@ -101,7 +101,8 @@ _SELECT_INDEXED_TEXTS = "SELECT rowid, text, secondary_text FROM full_text_entit
 class Spelling(NamedTuple):
     """How texts are written into the full-text table, so that it finds the same words as the search index.
 
-    The table and the counts of words are rebuilt if `version` changed; with an empty version, they are never rebuilt.
+    The table and the counts of words are rebuilt if `version` has changed; with an empty version, they are never
+    rebuilt.
     """
 
     write: Callable[[str], str]

@@ -233,7 +233,7 @@ def read_timelines(
     """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
     `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
-    numbers, both included. For a database of another tool, nothing is yielded.
+    numbers, both included. For a database from another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
@@ -280,7 +280,7 @@ def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
     """Return the number of present documents for each reason.
 
     A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. The
-    result is empty for a database of another tool, which does not contain reasons.
+    result is empty for a database from another tool, which does not contain reasons.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_OBSERVATIONS).fetchone()[0]:

@@ -70,7 +70,7 @@ _HAS_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
 def version_relation(connection: sqlite3.Connection) -> str:
-    """Return the SQL of a relation with all versions; a database of another tool has only the latest ones."""
+    """Return the SQL of a relation with all versions; a database from another tool has only the latest ones."""
     return "windrow_version" if connection.execute(_HAS_PAST).fetchone()[0] else PLAIN_GENERATIONS
 
 
@@ -209,7 +209,7 @@ class SummaryReader:
         self._tables: set[str] = set()
 
     def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Run all queries of this thread within a `with` block in one read transaction."""
+        """Run all queries that this thread makes in a `with` block in one read transaction."""
         return self._file.reading()
 
     def close(self) -> None:
@@ -314,7 +314,7 @@ class SummaryReader:
             return {row[0] for row in connection.execute(_SELECT_UNCERTAIN_LINKS, (str(list(url_ids)), as_of))}
 
     def has_past_links(self) -> bool:
-        """Return whether the database has a table of past links; a database of another tool does not."""
+        """Return whether the database has a table of past links; a database from another tool has none."""
         with self._file.reading() as connection:
             return self._has(connection, "windrow_past_link")
 
@@ -325,7 +325,7 @@ class SummaryReader:
             return dict(connection.execute(sql, (str(sorted(ids)),)).fetchall())
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
-        """Return whether one of windrow's own tables exists; databases of other tools do not have them."""
+        """Return whether one of windrow's own tables exists; databases from other tools do not have them."""
         if table not in self._tables and connection.execute(_HAS_TABLE, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables

@@ -132,7 +132,7 @@ class SuspectCount(NamedTuple):
 
 
 def count_suspects(connection: sqlite3.Connection) -> list[SuspectCount]:
-    """Count the present suspected pages of each origin; a database of another tool has none."""
+    """Count the present suspected pages of each origin; a database from another tool has none."""
     if not connection.execute(HAS_TABLE).fetchone()[0]:
         return []
     return [SuspectCount(*row) for row in connection.execute(_COUNT_BY_ORIGIN)]

@@ -347,7 +347,7 @@ class Condition(NamedTuple):
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
     """Return a query whose filters for duplicates (and, with past links, for links) refer to the query's past time.
 
-    In a query of all times, only filters for links are changed. A query of the present is returned unchanged.
+    In a query about all times, only filters for links are changed. A query about the present is returned unchanged.
 
     >>> from windrow.query import parse
     >>> at_query_time(parse("is:duplicate as-of:1970-01-01")).root
