@@ -112,7 +112,7 @@ def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
 
 
 def discard_output(stream: Any) -> None:
-    """Redirect a stream to the null device, after writing to it has failed."""
+    """Redirect a stream to the null device after writing to it has failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

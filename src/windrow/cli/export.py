@@ -114,8 +114,8 @@ def config_command(ctx: click.Context) -> int:
 def trust(console: Console, source: str, fingerprint: str) -> int:
     """Pin the host key of an SFTP server.
 
-    FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with the one that the server's
-    operator gives you. It is written to host_keys.toml.
+    FINGERPRINT is what ssh prints (SHA256:...), or a public key; compare it with the one that the server's operator
+    gives you. It is written to host_keys.toml.
     """
     is_new = console.open().trust(source, fingerprint)
     if console.json:

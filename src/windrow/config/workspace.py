@@ -34,7 +34,7 @@ class RunSettings:
     """The settings of a run.
 
     `fetchers` and `readers` are numbers of processes; 0 means as many as suit the machine. `every` is the time from the
-    start of a run to the start of the next one, in seconds; 0 means that it runs once.
+    start of a run to the start of the next one, in seconds; 0 means that there is only one run.
     """
 
     fetchers: int
@@ -74,7 +74,7 @@ class Workspace:
         return next(section for section in self.sections.values() if isinstance(section, kind))
 
     def with_section(self, collection: str, section: Any) -> Workspace:
-        """Return a copy of this configuration with another section for one collection."""
+        """Return a copy of this configuration with a different section for one collection."""
         return replace(self, sections={**self.sections, collection: section})
 
 
@@ -104,8 +104,9 @@ class ConfigFiles(NamedTuple):
 def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    `option` (the value of --workspace) names it, or else the variable WINDROW_WORKSPACE. If neither is set, it is the
-    nearest folder with a windrow.toml, from `start` upwards. Raises NotAWorkspace, which says where windrow looked.
+    It is named by `option` (the value of --workspace) or else by the variable WINDROW_WORKSPACE. If neither is set, it
+    is the nearest folder with a windrow.toml, from `start` upwards. Raises NotAWorkspace, which says where windrow
+    looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:

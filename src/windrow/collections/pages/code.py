@@ -61,7 +61,7 @@ class InformationSource(IntEnum):
 
 
 class Locality(IntEnum):
-    """Whether a link leads to its own page, to another page of the site, or out of the site."""
+    """Whether a link leads to the page that contains it, to another page of the site, or out of the site."""
 
     SELF = 0
     IN = 1

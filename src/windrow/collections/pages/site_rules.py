@@ -326,7 +326,7 @@ class SiteRules:
     def left_out(self) -> list[LeftOut]:
         """Return what was left out since the last call.
 
-        That is: pages on the site's hosts, and assets on any host, that a rule forbids; what exceeds a cap; and
+        These are: pages on the site's hosts, and assets on any host, that a rule forbids; what exceeds a cap; and
         sitemaps and their entries that cannot be used. At most `MAX_LEFT_OUT` entries are returned one by one; one more
         entry counts the rest.
         """

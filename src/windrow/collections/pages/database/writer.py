@@ -75,7 +75,7 @@ class IdFinder:
             ids.clear()
 
     def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
-        """Insert new addresses. Return a dict from address to id, which has all of `addresses` and perhaps others."""
+        """Insert new addresses. Return a dict from address to id, which contains `addresses` and perhaps others."""
         addresses = dict.fromkeys(addresses)
         cached_ids = self._urls
         missing_addresses = {url: split_address(url) for url in addresses if url not in cached_ids}
