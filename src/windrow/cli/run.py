@@ -100,7 +100,7 @@ class RunCommand(DeclaredOptions):
 @option("--again", is_flag=True, section=SELECTION, help="Fetch and read finished items again.")
 @option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched, without a connection.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
-@option("--quiet", is_flag=True, section=HOW, help="Print only errors, without progress and summary.")
+@option("--quiet", is_flag=True, section=HOW, help="Print only errors, no progress and no summary.")
 def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
     """Harvest all sources, or the named collections and sources.
 

@@ -90,7 +90,7 @@ _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
-_MAX_PARAMETER_LENGTH = 2_000  # the maximum number of characters of all parameters that are read
+_MAX_PARAMETER_LENGTH = 2_000  # the maximum number of characters of parameters that are read
 
 READABLE_TYPES = frozenset(
     (

@@ -255,7 +255,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
-    """Return the entry of an attempt; `reading` is the summary of its body, or the failed reading.
+    """Return the entry for an attempt; `reading` is the summary of its body, or the failed reading.
 
     `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer.
     An answer that was refused as too large also gets an entry.

@@ -232,8 +232,8 @@ def read_timelines(
 ) -> Iterator[Timeline]:
     """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
-    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
-    numbers, both included. For a database from another tool, nothing is yielded.
+    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first number,
+    last number), both included. For a database from another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
@@ -261,7 +261,7 @@ def read_timelines(
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
-    """Count the attempts that ended with an `ExitCode`; `attempts` are (first, last) numbers, both included."""
+    """Count the attempts that ended with an `ExitCode`; `attempts` are (first number, last number), both included."""
     with reader.reading() as connection:
         sql = "SELECT count(*) FROM windrow_observation WHERE attempt BETWEEN ? AND ? AND exit_code = ?"
         return int(connection.execute(sql, (*attempts, code)).fetchone()[0])

@@ -4,7 +4,7 @@ Such a page is suspected if no long word of its address's name (`name_of`) is in
 have at least `MIN_NAMES` different names.
 
 A server that answers every address with the same page does not have the requested documents. A page that several
-addresses show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical
+addresses show on purpose, such as a licence, usually has a word from its address in its text, or names a canonical
 address.
 """
 

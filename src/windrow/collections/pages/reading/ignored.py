@@ -34,7 +34,7 @@ def _compile(selectors: tuple[str, ...], patterns: tuple[str, ...]) -> Ignored:
 
 
 def remove_ignored(page: PageDocument, patterns: Sequence[re.Pattern[str]]) -> PageDocument:
-    """Return a page with the text that a pattern matches removed from its text, title, headline and description."""
+    """Remove the text that a pattern matches from a page's text, title, headline and description."""
     described = page.description
     title, headline, description = (
         None if text is None else _remove_matches(text, patterns) or None
