@@ -164,8 +164,7 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
 
     With a FOLDER: check the files in it against a collection's standard, whoever wrote them; no workspace is needed.
     With --sandbox: show how the kernel restricts the processes that read or fetch documents, and which forbidden acts
-    it does not refuse to them; no workspace is needed. Each fault is printed on a line; if there is one, the exit code
-    is 1.
+    it does not refuse to them; no workspace is needed. Each fault is a line; if there is one, the exit code is 1.
     """
     if sandbox:
         if place:

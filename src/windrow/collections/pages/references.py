@@ -36,9 +36,8 @@ class References:
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
         """Take the user agent `agent`, whose robots directives are obeyed.
 
-        If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
-        returned for a document, in addition to those of `meta` refreshes. The step `summarise` reports pages with more
-        links.
+        If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references returned
+        for a document, in addition to those of `meta` refreshes. The step `summarise` reports pages with more links.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -225,7 +224,6 @@ _NO_TAGS: frozenset[bytes] = frozenset()
 
 
 def _is_absolute(reference: str) -> bool:
-    """Return whether a reference begins with `/`, `http://` or `https://`, or is only a fragment."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 

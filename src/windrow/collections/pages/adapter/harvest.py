@@ -126,7 +126,6 @@ def _describe_setting(setting: Value) -> str:
 
 
 def _suggest_setting(workspace: Workspace, setting: Value) -> str:
-    """Return a hint: what to write and where, or which environment variable to unset."""
     key = setting.name.rpartition(".")[2]
     example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(key)
     config_path = workspace.root / "windrow.toml"

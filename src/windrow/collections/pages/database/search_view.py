@@ -179,9 +179,9 @@ SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-# The URLs whose first answer after a time has links that differ from those in their last answer before it. URLs with an
-# answer at that time are left out. An answer 304 (same) has the links of the answer before it; the links of some
-# answers are unknown.
+# The URLs whose first answer after a time differs in its links from their last answer before it. URLs with an answer at
+# that time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are
+# unknown.
 _SELECT_UNCERTAIN_LINKS = """
 SELECT v.value FROM json_each(?1) v WHERE nullif((
   SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o

@@ -3,9 +3,8 @@
 Such a page is suspected if no long word of its address's name (`name_of`) is in the text. The suspected pages must
 have at least `MIN_NAMES` different names.
 
-A server that answers every address with the same page does not have the requested documents. A page that several
-addresses show on purpose, such as a licence, usually has a word from its address in its text, or names a canonical
-address.
+A server that answers all addresses with one page does not have the requested documents. A page that several addresses
+show on purpose, such as a licence, usually has a word from its address in its text, or names a canonical address.
 """
 
 from __future__ import annotations
