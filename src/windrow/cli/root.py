@@ -129,8 +129,8 @@ def _open_closed_streams() -> None:
     """Open the null device in place of standard streams that were closed, as by `2>&-`.
 
     Otherwise the next file that is opened, such as a database, would get the descriptor of a standard stream. Writing
-    to a closed standard output still fails, because the null device is opened only for reading there. Writing to a
-    closed standard error does not fail, so the command goes on.
+    to a closed standard output still fails, because its null device is opened only for reading. Writing to a closed
+    standard error does not fail, so the command goes on.
     """
     for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:

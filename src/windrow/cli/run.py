@@ -51,7 +51,7 @@ def _command_line(arguments: Mapping[str, Any]) -> str:
 
 
 class RunCommand(DeclaredOptions):
-    """The command `run`, with an option for each setting of the collections that has a flag."""
+    """The command `run`, with an option for each collection setting that has a flag."""
 
     section = PACE
 

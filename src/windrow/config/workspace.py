@@ -1,4 +1,4 @@
-"""The configuration as frozen values; also reads its files and passwords, checks its paths, and adds host keys."""
+"""The configuration as frozen values. Functions read its files and passwords, check its paths, and add host keys."""
 
 from __future__ import annotations
 

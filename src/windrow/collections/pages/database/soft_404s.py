@@ -95,7 +95,7 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of the path of an address in lower case, without a file's ending; "" if there is none.
+    """Return the last part of an address's path in lower case, without a file ending; "" if there is none.
 
     Parts such as `index` are skipped.
 
