@@ -144,7 +144,7 @@ MESSAGES = {
     "forgotten": Message("forget", "what was taken down", TakedownResult),
     "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
     "replay": Message("replay", "how many versions of pages or records differ from before", VersionCounts),
-    "replay_change": Message("replay", "a document with another phase or status than before", {
+    "replay_change": Message("replay", "a document in a different phase or status than before", {
         "key": "text", "before": "text", "after": "text",
     }),
     "fault": Message("check", "something wrong or contradictory in the stored data", Fault),

@@ -78,7 +78,7 @@ def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
         ("UPDATE entity_generation SET confirmed_end_unix_utc = 5", "ended before it was last seen"),
         (
             "UPDATE token_statistics SET occurances = occurances + 1",
-            "other words or counts than token_statistics; the same is true of",
+            "has words or counts that differ from token_statistics; the same is true of",
         ),
         ("DELETE FROM full_text_entity_index", "is not in the full-text table"),
         ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),

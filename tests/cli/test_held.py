@@ -73,7 +73,7 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     assert why.code == 0, why.err
     assert "elsewhere" in why.out + why.err
     assert "state: open; " in why.out
-    assert "  it is known from WARC files of other tools\n" in why.out
+    assert "  it is known from WARC files from other tools\n" in why.out
     assert "a seed" not in why.out
     assert "200, requested by another tool; " in why.out
     file = windrow("why", "two.warc")

@@ -66,7 +66,7 @@ def test_status_counts_what_is_not_read_until_it_is_repaired(town, tmp_path):
 SHELL = (
     "<!doctype html><title>Town</title><main><h1>Town</h1><p>Welcome to our pages. All that you need, every day.</main>"
 )
-SUSPECT = "several addresses have a text that has no word of these addresses (is:soft-404 finds them)"
+SUSPECT = "several addresses have the same text, without a word of these addresses (is:soft-404 finds them)"
 
 
 @pytest.fixture

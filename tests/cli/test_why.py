@@ -218,7 +218,7 @@ def test_status_tells_when_a_source_is_due(harvested, windrow) -> None:
 def test_a_run_in_which_nothing_fails_names_what_is_still_open(harvested, windrow) -> None:
     output = windrow("run")
     assert "all well" in output.err
-    assert "still open: 2 failed or not read, also in earlier runs (windrow status)" in output.err
+    assert "still open: 2 failed or not read, including earlier runs (windrow status)" in output.err
 
 
 def test_status_before_the_first_run(workspace, windrow) -> None:

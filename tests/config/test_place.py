@@ -110,5 +110,5 @@ def test_places_that_lie_apart_are_accepted(root: Path) -> None:
 
 
 def test_the_home_of_nobody_is_no_path(root: Path) -> None:
-    with pytest.raises(ConfigError, match="the path begins with ~NAME, but this machine does not have that user"):
+    with pytest.raises(ConfigError, match="the path begins with ~NAME, but this machine has no user of that name"):
         load_with(root, '[pages]\nindex = "~nobody-of-this-name/index"')

@@ -110,8 +110,8 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
     ("settings", "wrong"),
     [
         ({"secret_header": "A", "secret_query": "b"}, "either `secret_header` or `secret_query`"),
-        ({"secret_header": "Host"}, "`secret_header`: 'Host' cannot be used as the header of a secret"),
-        ({"secret_header": "a b"}, "`secret_header`: 'a b' cannot be used as the header of a secret"),
+        ({"secret_header": "Host"}, "`secret_header`: 'Host' cannot be used as the header for a secret"),
+        ({"secret_header": "a b"}, "`secret_header`: 'a b' cannot be used as the header for a secret"),
         ({"secret_query": "a&b"}, "`secret_query` may contain only letters, digits and . _ ~ -"),
         ({"secret_query": "key", "secret_prefix": "Bearer "}, "`secret_prefix` needs a header"),
         ({"secret_prefix": "Bearer "}, "either `secret_header` or `secret_query`"),

@@ -148,7 +148,7 @@ def test_wrong_counts_are_told(database: SummaryDatabase) -> None:
     fulltext_table.fill(database.path, count_words)
     database.query("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
     assert fulltext_table.recount(database.path, count_words) == [
-        "text pile 2 has other words or counts than token_statistics"
+        "text pile 2 has words or counts that differ from token_statistics"
     ]
 
 

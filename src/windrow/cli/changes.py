@@ -35,10 +35,10 @@ def changes_command(
     """List new, changed and gone pages and records at the sources, each with a line on the difference.
 
     A page has changed if its text, title, description or language changed; other bytes do not count. It is gone
-    after a 410, or the second 404 in a row. A session lists the changes it wrote, even if an earlier session fetched
-    the page: changes that a stopped or killed run had not written are listed by the next run. `--since last` lists
-    the changes of all sessions that ended since your last look, whoever ran them; each user, and each choice of
-    --source and --kind, has a last look.
+    after a 410, or the second 404 in a row. A session's changes are those it wrote, even if an earlier session fetched
+    the page: the next run writes and lists the changes that a stopped or killed run had not written. `--since last`
+    lists the changes of all sessions that ended since your last look, whoever ran them; each user has a last look for
+    each choice of --source and --kind.
     """
     workspace = console.open()
     if isinstance(since, str):
@@ -103,8 +103,8 @@ def diff_command(console: Console, url: str, old: str, new: str, context: int) -
     """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 
     URL may also be the key of an event, an article or a paper. DATE is a day, a month, a year or a time
-    (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version that was current at its end is compared. If the page
-    was gone at that time, it is compared as empty. Changes in menus, footers and the like are only counted.
+    (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version that was current at the end of DATE is compared. If the
+    page was gone at that time, it is compared as empty. Changes in menus, footers and the like are only counted.
     """
     comparison = console.open().diff(url, old, new, context=context)
     if console.json:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Join lines, in which control characters and line ends are escaped; only the line ends of tables are kept.
+    r"""Join lines after escaping their control characters and line ends; the line ends in tables are kept.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
@@ -45,7 +45,7 @@ _IS_PRIVATE = "windrow.private_files"
 
 @dataclass
 class Console:
-    """Prints the results and remarks of a command; its fields are the options of every command, and `--quiet`."""
+    """Prints the results and remarks of a command; its fields are the options that every command has, and `--quiet`."""
 
     json: bool = False
     verbose: bool = False
@@ -112,7 +112,7 @@ def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
 
 
 def discard_output(stream: Any) -> None:
-    """Redirect a stream that can no longer be written to the null device."""
+    """Redirect a stream to the null device after writing to it has failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -177,7 +177,7 @@ class _HelpLayout(click.Command):
     """Whether the help shows the examples that installed collections declare for the command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Replace old names of options by their present names, then parse."""
+        """Replace old names of options with their present names, then parse."""
         end = args.index("--") if "--" in args else len(args)
         path = f"{ctx.command_path} "
         words = [word.partition("=") for word in args[:end]]
@@ -187,7 +187,7 @@ class _HelpLayout(click.Command):
         return super().parse_args(ctx, renamed + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section; the section of the common options is the last."""
+        """Write the options by section; the common options are last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
@@ -221,11 +221,11 @@ class _HelpLayout(click.Command):
 
 
 class Command(_HelpLayout):
-    """A command without subcommands, with windrow's layout of the help."""
+    """A command without subcommands, with windrow's help layout."""
 
 
 class CommandGroup(_HelpLayout, click.Group):
-    """A command with subcommands, with windrow's layout of the help."""
+    """A command with subcommands, with windrow's help layout."""
 
     command_class = Command
 
@@ -235,7 +235,7 @@ class CommandGroup(_HelpLayout, click.Group):
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the subcommands, each with its one line of help."""
+        """Write the subcommands, each with one line of help."""
         with formatter.section("Commands"):
             commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
             rows = [(name, command.get_short_help_str(SHORT_HELP_LIMIT)) for name, command in commands if command]
@@ -289,7 +289,7 @@ def shared_options() -> list[click.Parameter]:
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in the section `section` of the help. `kw` are more arguments of `Option`."""
+    """Declare an option that is shown in the section `section` of the help. `kw` are further arguments for `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 
@@ -298,8 +298,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a command. Its first argument is the `Console`; it returns an exit code, or None for 0.
 
-    `examples` are shown in its help; with `declared`, examples that installed collections declare follow. `shape` is
-    the command's class.
+    `examples` are shown in its help; if `declared` is true, examples that installed collections declare follow. `shape`
+    is the command's class.
     """
 
     def make(function: Callable[..., Any]) -> Command:

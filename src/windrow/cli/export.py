@@ -66,7 +66,7 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
     try:
         counts = write_export(workspace.config, name, form, sys.stdout, selection)
     except BrokenPipeError:
-        return 0  # the program that reads the output, such as head, has enough
+        return 0  # the program that reads the output, such as head, has read enough
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
     unit = counts.unit.removesuffix("s")
@@ -83,8 +83,8 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
 def config_command(ctx: click.Context) -> int:
     """Show every setting, its value, and where it came from.
 
-    Flags win over the environment (WINDROW_...), the environment over the files, the files over the defaults.
-    Of a secret, only the place that it is read from is shown.
+    Flags override the environment (WINDROW_...), which overrides the files, which override the defaults. For a secret,
+    only the place it is read from is shown.
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -114,8 +114,8 @@ def config_command(ctx: click.Context) -> int:
 def trust(console: Console, source: str, fingerprint: str) -> int:
     """Pin the host key of an SFTP server.
 
-    FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with the one that the server's
-    operator gives you. It is written to host_keys.toml.
+    FINGERPRINT is what ssh prints (SHA256:...), or a public key; compare it with the one that the server's operator
+    gives you. It is written to host_keys.toml.
     """
     is_new = console.open().trust(source, fingerprint)
     if console.json:
@@ -138,7 +138,7 @@ config_command.add_command(trust)
 )
 @click.argument("page", metavar="FILE|URL|-")
 @option("--as", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
-        help="What is printed; json has all of it, and why each block was kept or dropped.")  # fmt: skip
+        help="What to print; json has everything, and why each block was kept or dropped.")  # fmt: skip
 @option("--url", default="", metavar="URL", help="The address of FILE, against which its links are resolved.")
 def extract_command(console: Console, page: str, form: str, url: str) -> int:
     """Print the main content of a page: without menus, teasers, comments and advertisements.
@@ -163,7 +163,7 @@ def extract_command(console: Console, page: str, form: str, url: str) -> int:
 
 
 def _extract_page(console: Console, page: str, url: str) -> Extract:
-    """Extract the page in a file, at an address or on standard input ("-"); for an address, use a workspace if any."""
+    """Extract a page from a file, an address or standard input ("-"); for an address, use the workspace, if any."""
     from windrow.app.extract import MAX_PAGE_SIZE, extract_page  # noqa: PLC0415
 
     if page == "-":

@@ -14,11 +14,11 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""Matches lines with HTML comments, which contain the code that generates parts of the manual; they are not shown."""
+"""Matches HTML comments, which contain the code that generates parts of the manual. They are not printed."""
 
 
 def manual_pages() -> dict[str, Path]:
-    """Return a dict from page names (`howto/export`) to the manual's files; raise WindrowError without a manual."""
+    """Return a dict from page names (`howto/export`) to the manual's files; raise WindrowError if there is none."""
     package = Path(windrow.__file__).parent
     for folder in (package / "manual", package.parent.parent / "docs"):
         if (folder / "glossary.md").is_file():
@@ -56,7 +56,7 @@ def help_command(ctx: click.Context, console: Console, topic: str | None) -> Non
         return
     names = [name for name in pages if topic.removesuffix(".md").removeprefix("docs/") in {name, Path(name).name}]
     if not names:
-        raise UsageError(f"there is no command or page of the manual {topic!r}", hint="windrow help")
+        raise UsageError(f"no command or page of the manual is named {topic!r}", hint="windrow help")
     _print_page(console, names[0], _COMMENT.sub("", pages[names[0]].read_text(encoding="utf-8")))
 
 
@@ -81,7 +81,7 @@ def _print_topics(console: Console, pages: dict[str, Path]) -> None:
 
 
 COMPLETION_VARIABLE = "_WINDROW_COMPLETE"
-"""The name of the environment variable by which the shell's script asks for completions."""
+"""The name of the environment variable with which the shell's script asks for completions."""
 
 
 @command(
@@ -93,7 +93,7 @@ COMPLETION_VARIABLE = "_WINDROW_COMPLETE"
 def completion_command(ctx: click.Context, console: Console, shell: str) -> int:
     """Print a script that makes a shell complete windrow's commands.
 
-    Have your shell read it at its start. It completes commands, options, phases, and the names of the
+    Your shell must read the script when it starts. The script completes commands, options, phases, and the names of the
     workspace's sources.
     """
     shell_class = get_completion_class(shell)

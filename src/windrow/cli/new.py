@@ -33,12 +33,12 @@ def new_command(_ctx: click.Context) -> None:
 
 
 class NewOptions(DeclaredOptions):
-    """The command `new source`, with an option for each setting of sources that has a flag."""
+    """The command `new source`, with an option for each source setting that has a flag."""
 
     section = DEFAULT_SECTION
 
     def declared(self) -> Iterable[Setting]:
-        """Return the settings of sources of all collections."""
+        """Return the settings that the sources of all collections may have."""
         from windrow.contract.registry import installed  # noqa: PLC0415
 
         return (setting for collection in installed().values() for setting in collection.configuration.source)
@@ -90,8 +90,8 @@ def collection(console: Console, name: str, into: Path, kept: str) -> None:
     """Write a Python package with a new collection, ready to run.
 
     The package in the folder windrow-NAME has the code in one short file, a test with a server to harvest, and a
-    README on how to adapt it. NAME is what sources will have as their `collection`: small
-    letters, digits and _. An existing folder is left as it is. No workspace is needed.
+    README on how to adapt it. NAME will be the `collection` of its sources: lower-case letters, digits and _. An
+    existing folder is not changed. No workspace is needed.
     """
     from windrow.app.workspace import Windrow  # noqa: PLC0415
 

@@ -68,10 +68,10 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, failed and cancelled items with this source and reason are selected, except those of sources that
-    are not declared any more. Records that were loaded stay.
-    With --service, NAME is the key of a record, and WORD the reason of its last answer as the service names it;
-    without both, the service is asked again about every document. What it answered before stays until then.
+    Without names, failed and cancelled items with this source and reason are selected, except those of sources that are
+    no longer declared. Loaded records are kept. With --service, NAME is the key of a record, and WORD is the reason
+    that the service gave in its last answer; without both, the service is asked again about every document. Its earlier
+    answers are kept until it has answered again.
     """
     return _decide("retry", console, names, **selection)
 
@@ -79,10 +79,10 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
 @command("cancel", examples=["windrow cancel https://example.org/a/page", "windrow cancel --source blog --dry-run"])
 @_selection_options
 def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
-    """Stop work on items: they stay in their phase until `windrow retry`.
+    """Stop work on items: they remain in their phase until `windrow retry`.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, waiting items with this source and reason are selected. Records that were loaded stay.
+    Without names, waiting items with this source and reason are selected. Loaded records are kept.
     """
     return _decide("cancel", console, names, **selection)
 
@@ -99,15 +99,15 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
 @option("--reason", default="", metavar="TEXT", help="The reason, which is stored; `windrow why` shows it.")
 @option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @option("--dry-run", "dry", is_flag=True, help="Only list what would be removed.")
-@option("--lift", is_flag=True, help="Allow X to be fetched again; what was removed stays removed.")
+@option("--lift", is_flag=True, help="Allow X to be fetched again; what was removed is not restored.")
 def forget_command(console: Console, names: tuple[str, ...], **flags: object) -> int:
     """Take pages and sites down: remove their bytes, texts, versions and index entries.
 
-    X is the address of a page, a host, or a site of windrow.toml. Its records in the archive are overwritten,
-    other records stay as they are, and so do other pages with the same text. Records that other collections read from
-    the same captures are removed too. A tombstone with the time, the reason and the user remains, and X is not fetched
-    again. Without X, takedowns that were killed are finished, and those that could not remove everything because
-    another process was reading a database.
+    X is the address of a page, a host, or a site of windrow.toml. Its records in the archive are overwritten; other
+    records, and other pages with the same text, are not changed. Records that other collections read from the same
+    captures are removed too. A tombstone with the time, the reason and the user remains, and X is not fetched again.
+    Without X, this command finishes takedowns that were killed, or that could not remove everything because another
+    process was reading a database.
     """
     workspace = console.open()
     if flags["lift"]:
@@ -115,14 +115,14 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
         if console.json:
             console.message("lifted", {"tombstones": count})
         lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
-        console.inform(lifted if count else "nothing was lifted: no named target is taken down")
+        console.inform(lifted if count else "nothing was lifted: none of the targets is taken down")
         return 0
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
         _print_estimates(console, estimates)
     if flags["dry"]:
         return 0
-    if names and not flags["yes"]:  # without names, takedowns are finished that were confirmed before
+    if names and not flags["yes"]:  # without names, it finishes takedowns that were confirmed before
         _confirm(len(estimates))
     takedowns = workspace.forget(names, str(flags["reason"]))
     for takedown in takedowns:
@@ -158,13 +158,13 @@ def _confirm(count: int) -> None:
 
 @command("check", examples=["windrow check", "windrow check --sandbox", "windrow check ../articles"])
 @click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-@option("--sandbox", is_flag=True, help="Test on this machine the sandbox of processes that read or fetch documents.")
+@option("--sandbox", is_flag=True, help="Test this machine's sandbox for processes that read or fetch documents.")
 def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> int:
     """Read every capture back, and compare ledger, archive and projections.
 
     With a FOLDER: check the files in it against a collection's standard, whoever wrote them; no workspace is needed.
     With --sandbox: show how the kernel restricts the processes that read or fetch documents, and which forbidden acts
-    it does not refuse to them; no workspace is needed. Each fault is a line, and if there is one, the exit code is 1.
+    it does not refuse to them; no workspace is needed. Each fault is a line; if there is one, the exit code is 1.
     """
     if sandbox:
         if place:

@@ -16,7 +16,7 @@ from windrow.settings.setting import Setting
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
-    """A duration such as `6h`. It is checked, but stays a text."""
+    """A duration such as `6h`. It is checked, but kept as a text."""
 
     name = "time"
 
@@ -38,7 +38,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
     _other_forms = ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time of a text in ISO 8601, or report a usage error if the text is not in ISO 8601."""
+        """Parse a time in ISO 8601, or report a usage error."""
         if isinstance(value, datetime):
             return value
         try:
@@ -58,7 +58,7 @@ class Since(Day):
     _other_forms = ", a duration like 24h, or one of today, yesterday and last"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the time of a text, or `LAST_LOOK`; report a usage error if the text is not a time."""
+        """Return the time that a text names, or `LAST_LOOK`; report a usage error if it names neither."""
         from windrow.clock import now  # noqa: PLC0415
         from windrow.settings.kinds import read_duration  # noqa: PLC0415
 
@@ -145,7 +145,7 @@ def complete_exports(_ctx: click.Context, _param: click.Parameter, prefix: str) 
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
-    """A setting's value. It is checked, but stays a text."""
+    """A setting's value. It is checked, but kept as a text."""
 
     name = "value"
 

@@ -61,7 +61,7 @@ class Root(CommandGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by part, each with its one line of help."""
+        """Write the commands by part, each with one line of help."""
         width = max(map(len, _MODULES))
         for part, names in COMMANDS.items():
             with formatter.section(part):
@@ -118,7 +118,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         code = _report_os_error(console, error)
     except SystemExit as ended:
-        # Click replaces the stream if it cannot write to it because the program that reads it has enough.
+        # Click replaces the stream and exits if the program that reads it has ended.
         code = ended.code if sys.stdout is standard_output else 0
         sys.stdout = standard_output
     code = _flush(console) or code
@@ -129,8 +129,8 @@ def _open_closed_streams() -> None:
     """Open the null device in place of standard streams that were closed, as by `2>&-`.
 
     Otherwise the next file that is opened, such as a database, would get the descriptor of a standard stream. Writing
-    to a closed standard output still fails, because the null device is opened only for reading there. Writing to a
-    closed standard error does not fail, so the command goes on.
+    to a closed standard output still fails, because its null device is opened only for reading. Writing to a closed
+    standard error does not fail, so the command goes on.
     """
     for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
@@ -200,7 +200,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return 0, or an exit code if it fails. A reader that has ended is not a failure."""
+    """Flush standard output; return 0 on success or if the program that reads it has ended, otherwise an exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:

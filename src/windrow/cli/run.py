@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from windrow.settings.setting import Setting
 
 SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
-"""The sections of the options of `run` in the help."""
+"""The sections of the help for the options of `run`."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
 """A dict from options of `run` to the arguments that they set, in the order in which the ledger records them."""
@@ -47,11 +47,11 @@ def _command_line(arguments: Mapping[str, Any]) -> str:
     words = ["run", *arguments["names"]]
     words += [f"--{option} {arguments[name]}" for option, name in _ARGUMENTS_BY_OPTION.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
-    return replace_lone_surrogates(" ".join(words), "backslashreplace")  # a file name may not be valid UTF-8
+    return replace_lone_surrogates(" ".join(words), "backslashreplace")  # a file name need not be valid UTF-8
 
 
 class RunCommand(DeclaredOptions):
-    """The command `run`, with an option for each setting of the collections that has a flag."""
+    """The command `run`, with an option for each collection setting that has a flag."""
 
     section = PACE
 
@@ -100,7 +100,7 @@ class RunCommand(DeclaredOptions):
 @option("--again", is_flag=True, section=SELECTION, help="Fetch and read finished items again.")
 @option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched, without a connection.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
-@option("--quiet", is_flag=True, section=HOW, help="Print only errors, without progress and summary.")
+@option("--quiet", is_flag=True, section=HOW, help="Print only errors, no progress and no summary.")
 def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
     """Harvest all sources, or the named collections and sources.
 
@@ -111,8 +111,8 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     NAME may also be addresses of pages (https://...): each is requested now, and pages that it links to are not
     requested. With - as a NAME, names are read from standard input, one on each line.
 
-    Running again resumes: finished items are not done again. The first Ctrl-C finishes the items in progress,
-    the second stops at once; the next run continues from there. The summary is printed to standard error.
+    Running again resumes: finished items are not processed again. The first Ctrl-C finishes the items in progress, the
+    second stops at once; the next run continues from there. The summary is printed to standard error.
     """
     console.quiet = quiet
     arguments["names"] = tuple(name for word in arguments["names"] for name in _expand_name(word))
@@ -133,7 +133,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return the name itself or, for `-`, the names on standard input, one on each line.
+    """Return the name itself or, for `-`, the names read from standard input, one per line.
 
     Lines that begin with # are comments. Raise UsageError if there are no names, or if only some are addresses.
     """
@@ -236,10 +236,10 @@ def _planned_size(preview: Preview, source: PlannedSource) -> str:
 def replay_command(console: Console, names: tuple[str, ...]) -> int:
     """Read every kept capture again with the current readers, schemas and lists; fetch nothing.
 
-    If collections are named, only theirs are read again.
+    If collections are named, only their captures are read again.
 
-    The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the
-    captures came, and then replace them. Documents that end in another phase or status than before are listed; versions
+    The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the captures were
+    received, and then replace them. Documents that end in a different phase or status than before are listed; versions
     that differ from before are counted.
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
@@ -248,7 +248,7 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     for collection, result in results.items():
         _print_replay(console, result, collection)
     if not results:
-        console.inform("there is nothing to read again: nothing was harvested yet; next: windrow run")
+        console.inform("there is nothing to read again: nothing has been harvested yet; next: windrow run")
     return 0
 
 
@@ -277,4 +277,4 @@ def _print_replay(console: Console, result: ReplayResult, collection: str) -> No
         else:
             console.print(f"{change.key}: {old_state} -> {new_state}")
     count = counted(len(result.changes), "document")
-    console.inform(f"session {result.session}: {count} with another phase or status than before")
+    console.inform(f"session {result.session}: {count} in a different phase or status than before")

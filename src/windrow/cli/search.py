@@ -43,8 +43,8 @@ class SearchCommand(Command):
     shape=SearchCommand,
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...", type=click.UNPROCESSED)
-@option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Results on a page (default: 10).")
-@option("--page", type=click.IntRange(1), default=1, metavar="N", help="The number of the page (default: 1).")
+@option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Results per page (default: 10).")
+@option("--page", type=click.IntRange(1), default=1, metavar="N", help="Number of the page to show (default: 1).")
 @option("--collection", metavar="COLLECTION", multiple=True, shell_complete=complete_collections,
         choices=list_collections, help="Search only this collection; may be repeated.")  # fmt: skip
 @option("--facets", is_flag=True, help="Also count all results by collection, source, language, type and year.")
@@ -58,8 +58,8 @@ def search_command(
     Any text is a query: words, "phrases", -words to leave out, OR, parentheses and filters such as
     site:, source:, lang:, type:, author:, year:, date:, before:, after: and as-of:, which searches the
     pages as they were on a day.
-    All of them are in docs/reference/search.md. Give a query with quotes as one argument; put `--` before
-    a query that begins with two dashes.
+    docs/reference/search.md describes all of them. Give a query with quotes as one argument; put `--` before a query
+    that begins with two dashes.
     """
     offset = (page - 1) * limit
     workspace, text = console.open(), " ".join(words)

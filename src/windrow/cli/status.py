@@ -53,7 +53,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
     if summary.still_open:
-        text.append(f"still open: {summary.still_open:,} failed or not read, also in earlier runs (windrow status)")
+        text.append(f"still open: {summary.still_open:,} failed or not read, including earlier runs (windrow status)")
     if not summary.kept_all:
         text.append("try: windrow why NAME for the history of an item or source; windrow status for all")
     return text
@@ -105,8 +105,8 @@ _RESTING_SHOWN = 20
 def status_command(console: Console) -> int:
     """Show a row for each source, and the items in each phase and status, with reasons.
 
-    `items` are the files that a source offers, its pages or its records. The other counts are those of the last
-    session that requested something from it, except that `failed` counts what is failed now. Works during a run too.
+    `items` are the files that a source offers, its pages or its records. The other counts are those of the last session
+    that requested something from the source, but `failed` counts the items failed now. Works during a run too.
     """
     state = console.open().status()
     if console.json:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.argument("address", metavar="ADDRESS")
 @option("--collection", metavar="COLLECTION", required=True, shell_complete=complete_collections,
-        choices=list_collections, help="Read it as this collection does.")  # fmt: skip
+        choices=list_collections, help="Read it as this collection would.")  # fmt: skip
 @option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
         help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip
 def try_command(console: Console, address: str, collection: str, limit: int) -> int:
@@ -65,7 +65,7 @@ def _open_workspace(console: Console) -> Workspace | None:
 
 
 class _PartPrinter:
-    """Prints the parts of a trial: of each document, at most `limit` findings and `limit` records."""
+    """Prints the parts of a trial: for each document, at most `limit` findings and `limit` records."""
 
     def __init__(self, console: Console, limit: int) -> None:
         self._console = console
@@ -111,8 +111,8 @@ def demo_command(console: Console, folder: Path) -> int:
 
     Four partners serve files over FTP, SFTP, HTTPS and from a folder on loopback; some are broken on
     purpose. Four sites have traps, rules, and pages that move and change. A newspaper has a feed, a council
-    a calendar, a library a WARC file of papers. The workspace stays in DIR for you to explore; DIR must be
-    new or an earlier demo.
+    a calendar, a library a WARC file of papers. The workspace is kept in DIR for you to explore; DIR must be new or an
+    earlier demo.
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
     from windrow.cli.status import summary_lines  # noqa: PLC0415

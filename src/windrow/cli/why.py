@@ -29,8 +29,8 @@ def why_command(console: Console, name: str, limit: int | None) -> int:
 
     X is an address, the name of a file or of a document in it, with or without its folder (FOLDER/NAME), a page,
     a host, the owner of files, a source, a session, or any number that another command printed. If X may mean
-    several of these, they are listed. Items that were refused have a history too, and so have documents that a rule
-    left out of a zip.
+    several of these, they are listed. Items that were refused have a history too, as do documents that a rule left out
+    of a zip.
     """
     answer = console.open().why(name, limit=limit)
     if answer.session is not None:

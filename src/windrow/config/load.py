@@ -55,11 +55,11 @@ def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict
 
 
 COMMAND_LINE = "the command line"
-"""The text that messages have in place of a file's name if a command adds the source."""
+"""The text that messages show in place of a file's name for a source that a command adds."""
 
 
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
-    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those `added`.
+    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those in `added`.
 
     Raises ConfigError if a name is not valid, if two names have the same environment variables, or if [source]
     contains a value that is not a table.
@@ -85,7 +85,7 @@ def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]
 
 
 def variables_of_source(table: SourceTable, source_settings: SourceSettings) -> Iterator[str]:
-    """Yield the names of the environment variables for this source, with the settings of all collections."""
+    """Yield the names of this source's environment variables, for the settings of all collections."""
     names = {name for settings in (SOURCE_NAMES, *source_settings.values()) for name in settings}
     return (variable_name(f"source.{table.name}.{name}") for name in names)
 
@@ -134,7 +134,7 @@ def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequen
     for source in (source for source in sources if source.collection in collections and not source.unusable):
         for name in collections[source.collection].inputs(source).kept:
             if name.partition(":")[0] == source.collection:
-                problem = f"{name!r} is of the source's own collection; expected another collection, or a source of it"
+                problem = f"{name!r} names the source's own collection; expected another collection, or a source of it"
             elif name not in known_inputs:
                 problem = f"{name!r} does not exist; expected a collection, or collection:source"
             else:
@@ -168,7 +168,7 @@ def _refuse_foreign_settings(table: SourceTable, collection: str, source_setting
 
 
 def declared_settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
-    """Return a dict from dotted names to the settings of windrow.toml: those of the workspace, then of collections."""
+    """Return a dict from dotted names to the settings of windrow.toml: the workspace's, then those of collections."""
     usable = registry.installed() if collections is None else collections
     declared = (
         *WORKSPACE_SETTINGS,
@@ -191,7 +191,7 @@ def load(
     `environ` is the environment, by default that of this process. `flags` is a dict from settings to their values
     on the command line (`{"drops.attempts": 5}`; None means not set). `collections` is a dict of the usable
     collections, by default all installed ones. `added` is a dict from the names of further sources to their tables.
-    Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions. If `needed`
+    Raises ConfigError, naming the file and setting, for unknown settings, wrong values and contradictions. If `needed`
     names sources and collections, a wrong setting of any other source, except `from`, only makes that source unusable.
     """
     root = root.resolve()
@@ -276,7 +276,7 @@ def _build_sections(usable: Mapping[str, Collection], given: Given) -> dict[str,
 def _read_rows(
     toml_values: Mapping[str, RawValue], name: str, row_settings: tuple[Setting, ...], root: Path
 ) -> list[dict[str, Value]]:
-    """Return, for each table of the array `name`, such as [[drops.centre]], a dict from settings to their values."""
+    """Return a dict from settings to values for each table of the array `name`, such as [[drops.centre]]."""
     tables = toml_values[name][0] if name in toml_values else []
     if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
         raise ConfigError(f"{MAIN_FILE}: {name}: expected tables [[{name}]]", hint=f"edit {root / MAIN_FILE}")

@@ -1,4 +1,4 @@
-"""The configuration as frozen values. This module reads its files and passwords, checks paths, and adds host keys."""
+"""The configuration as frozen values. Functions read its files and passwords, check its paths, and add host keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from windrow.stores.index.folder import index_folder
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The folder of the captures; a WARC file is closed when it has grown to `rollover_size` bytes."""
+    """The folder for the captures; a WARC file is closed when it has grown to `rollover_size` bytes."""
 
     folder: Path
     rollover_size: int
@@ -34,14 +34,14 @@ class RunSettings:
     """The settings of a run.
 
     `fetchers` and `readers` are numbers of processes; 0 means as many as suit the machine. `every` is the time from the
-    start of a run to the start of the next one, in seconds; 0 means that it runs once.
+    start of a run to the start of the next one, in seconds; 0 means that there is only one run.
     """
 
     fetchers: int
     readers: int
     every: float
     sandbox: bool  # whether the kernel restricts the processes that read or fetch documents
-    group_reads: bool  # whether the group of the workspace may read the files that are written there
+    group_reads: bool  # whether the group of the workspace may read the files that are written in it
     notify: tuple[str, ...]  # the words of the command that gets each session's summary; empty if there is none
 
 
@@ -62,7 +62,7 @@ class Workspace:
     values: tuple[Value, ...]  # of every setting, in the order of the reference page
 
     def source(self, name: str) -> Source | None:
-        """Return the source of this name, or None if there is no such source."""
+        """Return the source with this name, or None if there is none."""
         return next((source for source in self.sources if source.name == name), None)
 
     def of(self, collection: str) -> tuple[Source, ...]:
@@ -74,7 +74,7 @@ class Workspace:
         return next(section for section in self.sections.values() if isinstance(section, kind))
 
     def with_section(self, collection: str, section: Any) -> Workspace:
-        """Return a copy of this configuration with another section for one collection."""
+        """Return a copy of this configuration with a different section for one collection."""
         return replace(self, sections={**self.sections, collection: section})
 
 
@@ -104,8 +104,9 @@ class ConfigFiles(NamedTuple):
 def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    `option` (the value of --workspace) names it, or else the variable WINDROW_WORKSPACE. If neither is set, it is
-    `start` or the nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where windrow looked.
+    It is named by `option` (the value of --workspace) or else by the variable WINDROW_WORKSPACE. If neither is set, it
+    is the nearest folder with a windrow.toml, from `start` upwards. Raises NotAWorkspace, which says where windrow
+    looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:
@@ -124,9 +125,9 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 
 
 def read_files(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml does not exist.
+    """Read windrow.toml, sources/*.toml and host_keys.toml; raise NotAWorkspace if windrow.toml does not exist.
 
-    A file of a source that is not TOML has a `fault`; anything else that is wrong with a file raises ConfigError.
+    A source's file that is not TOML has a `fault`; any other problem with a file raises ConfigError.
     """
     if not (root / MAIN_FILE).is_file():
         raise NotAWorkspace(f"there is no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
@@ -186,7 +187,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
             content = file.read(_MAX_FILE_SIZE + 1)
         if len(content) > _MAX_FILE_SIZE:
             raise ConfigError(f"{name} is larger than {_MAX_FILE_SIZE:,} bytes", hint=f"ls -l {path}")
-        return ConfigFile(name, tomllib.loads(content.decode("utf-8-sig")))  # some editors begin with a byte order mark
+        return ConfigFile(name, tomllib.loads(content.decode("utf-8-sig")))  # some editors write a byte order mark
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     except UnicodeDecodeError as error:
@@ -223,7 +224,7 @@ REPLAY_FOLDER = ".replay"
 
 
 def replay_folder(path: Path) -> Path:
-    """Return the folder, beside a database's file, in which a replay builds the file that replaces it."""
+    """Return the folder, beside a database's file, in which a replay builds its replacement."""
     return path.parent / f".{path.name}.replay"
 
 
@@ -232,9 +233,9 @@ def refuse_overlaps(
 ) -> None:
     """Raise ConfigError if a file or folder that windrow writes contains the workspace or overlaps another location.
 
-    Two overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
-    `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
-    `source_values` are the values of its sources. Files and folders that are only read may overlap each other.
+    Two locations overlap if they are the same, if one is in the other, or if SQLite keeps one beside the other.
+    `written_settings` are the names of the settings for what windrow writes. `values` are the values of the workspace's
+    settings by name, `source_values` those of its sources. Files and folders that are only read may overlap each other.
     """
     written_locations = [
         location
@@ -271,8 +272,8 @@ def refuse_overlaps(
 def location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
     """Return the location of the file or folder that a setting names, or None if it does not name one.
 
-    A database on a server or in memory is neither. `root` is given only for a setting that names a file or folder: a
-    text without a scheme is then a path below `root`.
+    A database on a server or in memory has no location. `root` is given only for a setting that names a file or folder:
+    a text without a scheme is then a path below `root`.
     """
     setting_value = value.value
     path: str | Path = ""
@@ -298,8 +299,8 @@ def _make_location(name: str, path: Path, origin: str = "") -> _Location:
 
 
 def _real_path(path: Path) -> str:
-    """Return the absolute path with its links followed; the path need not exist."""
-    return f"/{os.path.realpath(path).lstrip('/')}"  # POSIX lets two leading slashes stay
+    """Return the absolute path with links resolved; the path need not exist."""
+    return f"/{os.path.realpath(path).lstrip('/')}"  # realpath keeps two leading slashes
 
 
 def _describe_overlap(first: _Location, second: _Location) -> str:
@@ -342,7 +343,7 @@ _HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a
 
 
 def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return a dict from sources to their trusted host keys; raise ConfigError if one cannot be a key."""
+    """Return a dict from sources to their trusted host keys; raise ConfigError if one is malformed."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _HOST_KEY.fullmatch(key) for key in keys):
             raise ConfigError(f"{file.name}: {name}: expected a list of host keys", hint="windrow config")
@@ -353,8 +354,8 @@ def trust(root: Path, source: str, key: str) -> bool:
     """Trust a host key of a source: add it to host_keys.toml. Return False if it was trusted already.
 
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
-    Raises ConfigError for any other text, for a source's name that is not valid, and if the file cannot be written. The
-    file is replaced as a whole: a reader sees the old file or the new one.
+    Raises ConfigError for any other text, for an invalid source name, and if the file cannot be written. The file is
+    replaced as a whole: a reader sees the old file or the new one.
     """
     if not _HOST_KEY.fullmatch(key) or not is_name(source):
         raise ConfigError(f"{source!r}: expected a source's name and a host key (SHA256:... or a public key)")

@@ -1,1 +1,1 @@
-"""The kinds of values of settings, and the reading of settings from flags, the environment and TOML files."""
+"""The kinds of values that settings have, and how settings are read from flags, the environment and TOML files."""

@@ -31,7 +31,7 @@ class DatabaseAddress:
 
 
 class SourceTable(NamedTuple):
-    """A source's table in TOML, not checked yet: the source's name, the file's name, and the parsed table.
+    """A source's unchecked TOML table: the source's name, the file's name, and the parsed table.
 
     If the file is not TOML, the table is empty and `fault` is the error; otherwise `fault` is empty.
     """
@@ -45,8 +45,8 @@ class SourceTable(NamedTuple):
 class Given(NamedTuple):
     """The argument of `Configuration.section`: the workspace's folder `root`, and the values in its configuration.
 
-    `values` contains every setting of the workspace by dotted name. `rows` is a dict from the name of each
-    array of tables that the collection declares to the values in its tables. `file` is the name of the file, for error
+    `values` is a dict from the dotted name of every setting of the workspace to its value. `rows` is a dict from the
+    name of each declared array of tables to the values in its tables. `file` is the name of the file, for error
     messages.
     """
 
@@ -68,7 +68,7 @@ class Surroundings(NamedTuple):
 
 
 def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed: Any) -> Section:
-    """Build a dataclass whose field NAME has the value in `fixed`, or else that of the setting NAME in `table`."""
+    """Build a dataclass: each field NAME gets the value in `fixed`, or else that of the setting NAME in `table`."""
     names = [field.name for field in fields(kind) if field.name not in fixed]
     return kind(**{name: values[f"{table}.{name}"].value for name in names}, **fixed)
 
@@ -77,7 +77,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
     """Build a source whose `options` are the values of all its settings.
 
     Raises ConfigError if `url` is not valid, if it is missing and the source does not read captures of others, or if
-    the settings of its secret are not valid.
+    the settings for its secret are not valid.
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
@@ -110,7 +110,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
-"""The names of the settings of a source or service that put a secret into its requests."""
+"""The names of the settings for the secret in the requests to a source or service."""
 
 _CAPTURE_SETTINGS = ("from", "cdx", "warc", "warc_urls")
 """The names of the settings of a source that say which captures to read."""
@@ -122,7 +122,7 @@ _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "c
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a tuple with a secret's Credential; it is empty if the secret is not set or is the address's password.
+    """Return a tuple with a secret's Credential, or () if the secret is not set or is the password for the address.
 
     Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a secret has a prefix but
     no header, or if the header or the parameter is not valid.
@@ -132,11 +132,11 @@ def credentials_of(
             raise ConfigError("the setting `secret` is not set, but `secret_header` or `secret_query` is")
         return ()
     if not secret_header and not secret_query and not secret_prefix:
-        return ()  # it is the password of the source's own address
+        return ()  # it is the password for the source's own address
     if bool(secret_header) == bool(secret_query):
         raise ConfigError("expected either `secret_header` or `secret_query`, which say how the secret is sent")
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
-        raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header of a secret")
+        raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header for a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
         raise ConfigError("`secret_query` may contain only letters, digits and . _ ~ -; `secret_prefix` needs a header")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
@@ -151,18 +151,18 @@ class Service:
     one answer, and `largest` is its maximum size in bytes. A text in place of a number is the dotted name of the
     setting with that number.
 
-    A step gets every answer below 500 except redirects (3xx), denied access (401, 403, 407) and requests to come back
-    later (408, 425, 429); it also gets an answer that is too large, with that reason. Anything else counts as failed
-    and is asked again by this run and by later ones, after `busy` seconds and then after twice as many each time, up to
-    a day, or after 90 seconds if access was denied. `final` names statuses that count as answers nevertheless, and
-    reasons (such as `Reason.TIMEOUT`) that the step gets after `tries` failures in a row.
+    A step gets every answer with a status below 500, except redirects (3xx), denied access (401, 403, 407) and requests
+    to try again later (408, 425, 429). It also gets an answer that is too large, with that reason. After any other
+    outcome, this run and later ones repeat the request: after `busy` seconds, then after twice as long each time, up to
+    a day; or after 90 seconds if access was denied. `final` lists further statuses that count as answers, and reasons
+    (such as `Reason.TIMEOUT`) that the step gets after `tries` failures in a row.
 
-    `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. It is sent in a header,
-    after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the archive:
-    an answer that repeats it is archived with as many x in its place.
+    `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. The secret is sent in a
+    header, after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the
+    archive: an answer that repeats it is archived with each character of the secret replaced by an x.
 
     If answers are `archived`, a replay reads them again. Otherwise only their status and digest are kept, and their
-    bytes only while a step waits for them: a replay, or another step that asks the same, sends the request again.
+    bytes only while a step waits for them: a replay, or another step that makes the same request, sends it again.
     """
 
     name: str
@@ -185,8 +185,8 @@ class Service:
 class Preset(NamedTuple):
     """The settings that all sources of one product share.
 
-    `settings` are written into the file of a new source. `text` has, as lines of TOML, the settings that the source
-    gets from the preset and may override. `url` says for people what the product is, and what a source's address is.
+    `settings` are written into the file of a new source. `text` has the settings that the source gets from the preset
+    and may override, as lines of TOML. `url` describes the product and the address of a source to users.
     """
 
     url: str
@@ -198,12 +198,12 @@ class Preset(NamedTuple):
 class Configuration:
     """The settings of a collection and of its sources.
 
-    Names of `settings` are dotted and begin with the collection's name; `source` adds to the settings that all
+    The names of `settings` are dotted and begin with the collection's name; `source` adds to the settings that all
     sources have; `services` are the services that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
-    `section` builds from the values what the adapter gets from `Workspace.section`, mostly with `filled`; `build`
-    builds a source from its table. Both raise ConfigError. `presets` returns the presets for new sources by name.
-    `template` is put into a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
-    6h`; the help of `new source`, `new collection`, `run`, `try`, `why` and `export` shows those of the command.
+    `section` builds the object that `Workspace.section` returns to the adapter, usually with `filled`; `build` builds a
+    source from its table. Both may raise ConfigError. `presets` returns a dict from names to the presets for new
+    sources. `template` is added to a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME
+    --every 6h`, for the help of `new source`, `new collection`, `run`, `try`, `why` and `export`.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -224,7 +224,7 @@ RawValue = tuple[Any, str]
 class Layers(NamedTuple):
     """The layers that are searched for a value, in this order; `flags` and `files` have dotted names without `prefix`.
 
-    The public name of a setting is `prefix` and its name. For the settings of a source, `prefix` is `source.NAME.`.
+    A setting's public name is `prefix` followed by its name. For a source's settings, `prefix` is `source.NAME.`.
     """
 
     flags: Mapping[str, Any]
@@ -312,7 +312,7 @@ def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> Config
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with the variables of renamed settings under their new names, and warn of each of them.
+    """Return the environment with the variables of renamed settings under their new names, and warn about each of them.
 
     If the variable with the new name is set too, the old one is left out without a warning. `prefixes` are the prefixes
     of the settings' public names: "" and `source.NAME.` of each source.

@@ -24,7 +24,7 @@ _MAX_SIZE = 2**62  # bytes
 
 
 def read_size(value: object) -> int:
-    """Return a size in bytes, given as a number or a text with a unit (kB: 1000, KiB: 1024), or raise ConfigError.
+    """Convert a number or a text with a unit (kB: 1000, KiB: 1024) to a size in bytes, or raise ConfigError.
 
     >>> read_size("64 MB"), read_size("1.5 GiB"), read_size(10)
     (64000000, 1610612736, 10)
@@ -55,7 +55,7 @@ def show_size(byte_count: int) -> str:
 
 
 def read_duration(value: object) -> float:
-    """Return a duration in seconds, given as a number or a text with units such as h or min, or raise ConfigError.
+    """Convert a number or a text with units such as h or min to a duration in seconds, or raise ConfigError.
 
     >>> read_duration("6h"), read_duration("1 h 30 min"), read_duration(0.5), read_duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)
@@ -94,11 +94,11 @@ _SWITCH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 
 
 class ValueKind(NamedTuple):
-    """A kind of values that a setting may have; `noun` names it on the reference page.
+    """A kind of value that a setting may have; `noun` names it on the reference page.
 
     `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
     a value that may be a secret. `spell` converts the text of a variable or flag to the value that TOML would have.
-    `show` converts a value that was read to text for people, and never shows a secret.
+    `show` converts the result of `read` to a text for people, and never shows a secret.
     """
 
     noun: str
@@ -133,7 +133,7 @@ def _resolve_path(root: Path, text: str) -> Path:
     try:
         return root / Path(text).expanduser()
     except RuntimeError:
-        raise ConfigError("the path begins with ~NAME, but this machine does not have that user") from None
+        raise ConfigError("the path begins with ~NAME, but this machine has no user of that name") from None
 
 
 def _read_optional_path(value: Any, root: Path) -> Path | None:
@@ -173,7 +173,7 @@ def read_secret_place(value: Any, root: Path) -> Secret | None:
 
 _REFUSED_ADDRESS = (
     "the address may not contain a password; store it elsewhere, and name the place (env:NAME or file:PATH) in the"
-    " setting with this name and `_secret` at its end, if there is one"
+    " setting whose name is this one with `_secret` appended, if there is one"
 )
 
 
@@ -200,7 +200,7 @@ def _read_database(value: Any, root: Path) -> str:
 
 
 def _read_command(value: Any, root: Path) -> tuple[str, ...]:
-    """Return the words of a command, given as a list, or as a text that is split as by a shell."""
+    """Return the words of a command, which is a list or a text that is split as by a shell."""
     if isinstance(value, list):
         return tuple(_read_text(word, root) for word in value)
     try:
@@ -359,5 +359,5 @@ def _split_file_address(parts: SplitResult, base: str, root: Path) -> AddressPar
 
 
 def _describe_without_address(error: ValueError) -> str:
-    """Return what is wrong with an address, without repeating a part of it, since it may contain a password."""
+    """Return what is wrong with an address, without repeating any of it, since it may contain a password."""
     return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not valid"

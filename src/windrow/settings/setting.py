@@ -46,7 +46,7 @@ class Setting(NamedTuple):
 
     @property
     def env(self) -> str:
-        """The name of its environment variable.
+        """The name of the setting's environment variable.
 
         >>> Setting("ledger.path", PATH, "", "").env
         'WINDROW_LEDGER_PATH'
@@ -70,12 +70,12 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is a valid name of a source."""
+    """Return whether a text is a valid name for a source."""
     return _SOURCE_NAME.fullmatch(text) is not None
 
 
 def variable_name(name: str) -> str:
-    """Return the name of the environment variable for the setting with a dotted name."""
+    """Return the name of the environment variable for the setting with the dotted name `name`."""
     return PREFIX + "".join(character if character.isalnum() else "_" for character in name).upper()
 
 
@@ -105,9 +105,9 @@ WORKSPACE_SETTINGS = (
     Setting(
         "run.sandbox", SWITCH, True, "whether the kernel restricts readers to reading, and fetchers to the archive"
     ),
-    Setting("run.group_reads", SWITCH, False, "whether the group of the workspace's folders may read new files there"),
+    Setting("run.group_reads", SWITCH, False, "whether the group of the workspace's folders may read their new files"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
-    Setting("run.notify", COMMAND, "", "command that gets every session's summary, as JSON on its input"),
+    Setting("run.notify", COMMAND, "", "command that gets every session's summary, as JSON on standard input"),
 )
 
 _SITE = Site("")
@@ -118,10 +118,10 @@ SOURCE_SETTINGS = (
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
     Setting("timeout", DURATION, _SITE.timeout, "maximum time without a reply or data from the server"),
-    Setting("proxy", URL, _SITE.proxy, "HTTP proxy to reach it through"),
+    Setting("proxy", URL, _SITE.proxy, "HTTP proxy for connections to it"),
     Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
-        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "kind of the host's IP addresses to use"
+        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which of the host's IP addresses to use"
     ),
 )
 """The settings of every source."""
@@ -145,22 +145,22 @@ ASKED = (
 
 
 CAPTURED = (
-    Setting("from", TEXTS, [], "collections whose captures are read, or sources of them as collection:source"),
-    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
+    Setting("from", TEXTS, [], "collections whose captures are read, or their sources as collection:source"),
+    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records in WARC files"),
     Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
         "warc_urls", TEXTS, [], "folders of the files that `cdx` names, as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
-        "warc_secret", SECRET, "", "place of the secret for `warc_urls`, which is KEY:SECRET (s3) or an Authorization"
+        "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET (s3) or a value for Authorization"
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
-    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
-    Setting("s3_region", TEXT, "us-east-1", "region of the store of s3:// addresses"),
+    Setting("s3_endpoint", TEXT, "", "the store for s3:// addresses, such as https://HOST; empty: Amazon's"),
+    Setting("s3_region", TEXT, "us-east-1", "region of the store for s3:// addresses"),
 )
 """The settings of a source that reads captures of others, for a collection's `Configuration.source`."""
 
 
 def store_of(name: str) -> Setting:
-    """Return, for `Configuration.settings`, the setting of the file with the records of the collection `name`."""
+    """Return the setting for the file with the records of the collection `name`, for `Configuration.settings`."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)

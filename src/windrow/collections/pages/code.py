@@ -61,7 +61,7 @@ class InformationSource(IntEnum):
 
 
 class Locality(IntEnum):
-    """Whether a link leads to its own page, to another page of the site, or out of the site."""
+    """Whether a link leads to the page that contains it, to another page of the site, or out of the site."""
 
     SELF = 0
     IN = 1
@@ -90,7 +90,7 @@ _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
-_MAX_PARAMETER_LENGTH = 2_000  # the maximum number of characters of all parameters that are read
+_MAX_PARAMETER_LENGTH = 2_000  # the maximum number of characters of parameters that are read
 
 READABLE_TYPES = frozenset(
     (
@@ -99,7 +99,7 @@ READABLE_TYPES = frozenset(
         "application/xml", "text/xml",
     )
 )  # fmt: skip
-"""Media types of documents that have a reader. The general types of JSON are missing: only feeds in JSON are read."""
+"""Media types of documents that have a reader. The general JSON types are missing: only feeds in JSON are read."""
 
 _UNREADABLE_ENDINGS = """
 7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img
@@ -138,7 +138,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type for `parse_mime`, which has cut it so that the cache stays small."""
+    """Parse a Content-Type for `parse_mime`, which has cut it to keep the cache small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

@@ -1,4 +1,4 @@
-"""The collection `pages`: crawls web sites, summarises the documents it gets and indexes them for search."""
+"""The collection `pages`: crawls web sites, summarises the documents that it fetches, and indexes them for search."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
-"""Exit codes of crawls that found content, whose times and ETags are recorded in `crawl_candidate`."""
+"""Exit codes of crawls that found content. The times and ETags of these crawls are recorded in `crawl_candidate`."""
 
 _CODE_OF_STATUS = {
     204: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # no content
@@ -117,7 +117,7 @@ def classify_answer(status: int | None, reason: Reason | None, media_type: str) 
 
 
 _IDENTITY_BYTES = 32
-"""The number of bytes of the identity of a version without text. The identity of a text pile has 64 bytes."""
+"""The number of bytes in the identity of a version without text. The identity of a text pile has 64 bytes."""
 
 
 def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -> bytes:
@@ -131,7 +131,7 @@ def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -
 
 
 def make_agent_uuid(opened: datetime, session: int) -> bytes:
-    """Return the UUID of the crawl agent of a session that was opened at the time `opened`."""
+    """Return the UUID of the crawl agent for a session that was opened at the time `opened`."""
     return _make_uuid7(opened, f"agent {session}")
 
 
@@ -172,7 +172,7 @@ MAX_MESSAGE_LENGTH = 2_000
 
 
 def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
-    """Convert an attempt of the ledger to the rows of its crawl; `agent_name` is the name of the crawl agent."""
+    """Convert an attempt from the ledger to the rows for its crawl; `agent_name` is the name of the crawl agent."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)
     etag, last_modified = attempt.validators
@@ -211,7 +211,7 @@ def _map_crawl_type(kind: int) -> int:
 
 
 def _find_duration(attempt: Attempt) -> int | None:
-    """Return the duration of an attempt in milliseconds, or None if it is unknown, as for WARC files of other tools."""
+    """Return the duration of an attempt in milliseconds, or None if unknown, as for WARC files from other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 

@@ -1,4 +1,4 @@
-"""Compare two versions of a page: their short texts one by one, their text line by line."""
+"""Compare two versions of a page: their short texts one by one, and their main text line by line."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Difference:
 def compare_versions(before: VersionContents, after: VersionContents, *, context: int = 2) -> Difference:
     r"""Compare two versions of a page; if only one of them is a redirect without content, compare only the redirect.
 
-    A version without short texts stands for a page that is gone, and is always compared in full. `context` is the
+    A version without short texts represents a page that is gone, and is always compared in full. `context` is the
     number of unchanged lines that are shown around each change.
 
     >>> before, after = VersionContents(text="a\nb\nc"), VersionContents(text="a\nB\nc")

@@ -52,7 +52,7 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:  # noqa: ARG001 the shape of `Crawl.rules`
-    """Make the crawl rules of one origin of a site."""
+    """Make the crawl rules for one origin of a site."""
     agent = source.site.agent
     source_options = source.options
     crawl_options = CrawlOptions(
@@ -82,7 +82,7 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds: `every`, or else that of `redirect.compute_interval`."""
+    """Return an address's interval in whole seconds: `every`, or else the result of `redirect.compute_interval`."""
     fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
 

@@ -1,4 +1,4 @@
-"""Decide whether an address may be requested, by all rules of a site in a fixed order; detect crawler traps."""
+"""Decide by all rules of a site, in a fixed order, whether an address may be requested; detect crawler traps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATE_IN_QUERY = re.compile(
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
-_SAMPLE_EVERY = 30  # one of so many pages is hashed (0.1 ms), but every page after one that repeated a text
+_SAMPLE_EVERY = 30  # one page in this many is hashed (0.1 ms), and every page after one that repeated a text
 _ENDLESS_AFTER = 120  # hashed pages in a row without a new text, after which an origin counts as endless
 _MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
 _SHORT_TEXT_BYTES = 500  # in shorter texts, numbers near one in the address are ignored, as in endless calendars
@@ -205,7 +205,7 @@ class Policy:
     parameter_rules: tuple[AllowedParameters, ...] = ()
 
     def judge_without_robots(self, url: str, year: int, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge a normalised address by all rules except robots.txt; `year` is the present year, `kind` its crawl type.
+        """Judge a normalised address by all rules except robots.txt; `year` is the present year, `kind` the crawl type.
 
         A sitemap is judged only by the site's hosts, and an asset only by `do_not_crawl`.
 

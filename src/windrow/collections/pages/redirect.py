@@ -5,7 +5,7 @@ loop of redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
 it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but not beyond
-one and a half times the time since the last change, so that many attempts on one day count like one. The interval is
+one and a half times the time since the last change, so that many attempts on one day count as one. The interval is
 between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
 without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always `every`.
 
@@ -82,9 +82,9 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 def find_canonical(page: str, hrefs: Iterable[str]) -> str:
     """Return the canonical address that a page names for itself (RFC 6596), or "" if it does not name one.
 
-    `page` is its normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
-    References that are not web addresses are ignored. The result is also empty if the other references differ, or if
-    they lead to the page's own address.
+    `page` is the page's normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link
+    header. References that are not web addresses are ignored. The result is also empty if the remaining references
+    differ or lead to the page's own address.
 
     >>> find_canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
     'https://example.org/a'
@@ -99,9 +99,9 @@ def find_canonical(page: str, hrefs: Iterable[str]) -> str:
 
 
 def find_link_targets(header: str, relation: str) -> list[str]:
-    """Return the targets of the links in a Link header that have a relation, such as `canonical` (RFC 8288, section 3).
+    """Return the targets of the links in a Link header with a relation such as `canonical` (RFC 8288, section 3).
 
-    The relation is in lower case. A malformed link and all links after it are ignored.
+    `relation` is in lower case. A malformed link and all links after it are ignored.
 
     >>> find_link_targets('</b>; rel="next canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
     ['/b', 'c']

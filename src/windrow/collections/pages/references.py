@@ -34,10 +34,10 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
-        """Obey the robots directives for the user agent `agent`.
+        """Take the user agent `agent`, whose robots directives are obeyed.
 
-        If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
-        returned for a document, besides those of `meta` refreshes. The step `summarise` reports pages with more links.
+        If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references returned
+        for a document, in addition to those of `meta` refreshes. The step `summarise` reports pages with more links.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -104,7 +104,7 @@ MAX_REMEMBERED_ITEMS = 1 << 16
 """The maximum number of tags and references in all `LinkMemo` objects of a process together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""The maximum number of bytes of a page that is scanned for tags."""
+"""The maximum size, in bytes, of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
@@ -149,7 +149,7 @@ class LinkMemo:
             return url, []
         base, references = self._read(url, fields, body)
         if base != url and parts(base).origin != parts(url).origin:
-            return base, references  # a path such as /x has another target there
+            return base, references  # a path such as /x leads elsewhere from another base
         if tags and base == url:
             self._learn_tags(folder, tags, url, set(references))
         known_references = self._known_references
@@ -168,7 +168,7 @@ class LinkMemo:
         return _POSSIBLE_TAG.findall(body)
 
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
-        """Remember the tags that have only references of the page when they are parsed outside the page.
+        """Remember each tag whose references, if it is parsed outside the page, are all references of the page.
 
         Tags that are long, not ASCII or in `_POSITIONAL_TAG` are not remembered. `url` and `page_references` are the
         address and all references of the page. All tags are parsed together, each followed by a link as a marker: if
@@ -224,7 +224,6 @@ _NO_TAGS: frozenset[bytes] = frozenset()
 
 
 def _is_absolute(reference: str) -> bool:
-    """Return whether a reference begins with `/`, `http://` or `https://`, or is only a fragment."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
@@ -250,7 +249,7 @@ _PRELOADED_TYPES = frozenset({"style", "script", "font", "image"})
 _STYLE_ADDRESS = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # a comment without an end extends to the end of the text
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # an unclosed comment extends to the end of the text
 
 
 def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets:

@@ -53,7 +53,7 @@ class Scope:
 
 
 def parse_host(text: str) -> tuple[str, int | None]:
-    """Return the pattern and the port of an entry of `hosts`. The port is None if it is missing, 80 or 443.
+    """Return the pattern and the port of an entry in `hosts`. The port is None if it is missing, 80 or 443.
 
     Raises ConfigError if the entry is malformed.
 
@@ -114,7 +114,7 @@ def _list_origins(address: Parts) -> tuple[str, ...]:
 
 
 def _list_alternative_names(host_name: str) -> tuple[str, ...]:
-    """Return the host name with `www.` added or removed, since most sites answer for both.
+    """Return the host name with `www.` added or removed, since most sites answer under both names.
 
     The tuple is empty for an IP address, for a name without a dot, and for `www.` before such a name.
 
@@ -196,7 +196,7 @@ class AllowedParameters:
 
 
 def parse_parameter_rule(text: str) -> AllowedParameters:
-    """Parse a rule of `url_query_parameters`: names of parameters, perhaps after the pattern of a path.
+    """Parse a rule of `url_query_parameters`: names of parameters, optionally after the pattern of a path.
 
     Raises ConfigError if the rule is malformed.
 

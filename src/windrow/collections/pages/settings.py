@@ -59,7 +59,7 @@ _ADDRESS_WITH_PASSWORD = re.compile(
 )
 """Matches an address with a password in a parameter such as `password`, or between a colon and an @.
 
-A text after the colon is not a password if it is a port, or begins with a port and `/`, `?` or `#`.
+A text after the colon is not a password if it is a port, alone or followed by `/`, `?` or `#`.
 """
 
 
@@ -76,7 +76,7 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a list of `noun`. `check` raises ConfigError for a text that is not valid."""
+    """Return the kind of values that are lists of `noun`. `check` raises ConfigError for a text that is not valid."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)
@@ -166,7 +166,7 @@ SETTINGS = (
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "maximum memory for reading one page"),
     Setting("pages.limits.pages", count(1, 10**6), LIMITS.pages, "maximum number of pages of one PDF"),
     Setting(
-        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum characters of a PDF or of plain text"
+        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum number of characters of one PDF or text"
     ),
     Setting("pages.limits.links", count(1, 10**7), LIMITS.links, "maximum number of links of one page"),
 )
@@ -218,8 +218,8 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    The source gets `do_not_crawl`, `url_query_parameters` and `private_hosts` of both. `delay`, `recrawl_interval` and
-    `max_commands_per_run` are those of [pages] if the table does not set them.
+    The source gets `do_not_crawl`, `url_query_parameters` and `private_hosts` from both. `delay`, `recrawl_interval`
+    and `max_commands_per_run` are those of [pages] if the table does not set them.
     """
 
     def get_default(name: str) -> Any:
@@ -296,7 +296,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
 
 
 def build_pages(section: Given) -> Pages:
-    """Make the settings of the collection from [pages]; free space and default contact are those of the workspace."""
+    """Make the settings of the collection from [pages], with the workspace's free space and default contact."""
     values = section.values
     configured_limits = {
         name.rpartition(".")[2]: limit.value for name, limit in values.items() if name.startswith(_LIMIT_PREFIX)

@@ -49,8 +49,8 @@ FEEDS = frozenset((
 """Media types of feeds, and general media types that some servers send with feeds."""
 
 _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: there may be thousands of origins
-_BAD_SITEMAP = "robots.txt names a sitemap without a whole web address"
-_FOREIGN_SITEMAP = "a sitemap is on a host that is not of this source (its setting hosts)"
+_BAD_SITEMAP = "robots.txt names a sitemap without a complete web address"
+_FOREIGN_SITEMAP = "a sitemap is on a host that does not belong to this source (its setting hosts)"
 _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
@@ -90,7 +90,7 @@ class SiteRules:
     """The state of one origin in one run, and the decisions that follow from it."""
 
     def __init__(self, options: CrawlOptions, origin: str, read: ReadReferences) -> None:
-        """Start with the state of an origin that was not requested yet: robots.txt is due.
+        """Start with the state of an origin that has not been requested yet: robots.txt is due.
 
         `origin` is spelt as in `Parts.origin`; `read` returns the references of a page.
         """
@@ -125,9 +125,9 @@ class SiteRules:
     def take_robots(self, answered_at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Record the final answer for robots.txt, after redirects; return the sitemaps to request.
 
-        These are the sitemaps of the site that the robots.txt in force names, at most as many as are left in this run;
-        none if `CrawlOptions.sitemaps` is false. `answered_at` is in UNIX seconds; `status` is None if the origin did
-        not answer.
+        These are the sitemaps of the site that the robots.txt in force names, up to the number left in this run; none
+        if `CrawlOptions.sitemaps` is false. `answered_at` is in UNIX seconds; `status` is None if the origin did not
+        answer.
         """
         agent = self._options.agent
         url = f"{self._origin}/robots.txt"
@@ -165,7 +165,7 @@ class SiteRules:
         return max(state.due - now, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by the rules for its crawl type and robots.txt; refuse it if the origin is given up."""
+        """Judge an address by the rules for its crawl type and robots.txt; refuse it if the run gave up the origin."""
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
         return self._options.policy.judge(url, self._year, self._robots_state.robots, kind)
@@ -182,7 +182,7 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to repeat at once a request that failed for `reason`; `tries` counts its attempts so far."""
+        """Return whether to repeat a request immediately after it failed for `reason`; `tries` counts its attempts."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -225,7 +225,7 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the pages, sitemaps or assets that a sitemap, feed or asset names and that are allowed.
+        """Return the allowed pages, sitemaps or assets that a sitemap, feed or asset names.
 
         Return None if the document is something else, or a sitemap that was requested as a page. The list is empty for
         an index of sitemaps that was requested as a page.
@@ -326,9 +326,9 @@ class SiteRules:
     def left_out(self) -> list[LeftOut]:
         """Return what was left out since the last call.
 
-        That is: pages on the site's hosts, and assets on any host, that a rule forbids; what exceeds a cap; and
+        These are: pages on the site's hosts, and assets on any host, that a rule forbids; what exceeds a cap; and
         sitemaps and their entries that cannot be used. At most `MAX_LEFT_OUT` entries are returned one by one; one more
-        entry counts what the others left out.
+        entry counts the rest.
         """
         left_out_urls, self._left_out = self._left_out, []
         unreported = left_out_urls[MAX_LEFT_OUT:]
@@ -348,7 +348,7 @@ class SiteRules:
     def _note_lost(self, rule: str, page: str, reason: Reason, example: str, number: int) -> None:
         """Record that the document `page` names `number` addresses that cannot be requested, and why.
 
-        `example` is one of them, or `page` itself if they are not valid.
+        `example` is one of them, or `page` itself if the addresses are not valid.
         """
         self._left_out.append(LeftOut(hash64(f"{rule} {page}"), example, reason, rule, number))
 
@@ -418,7 +418,7 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
     including this attempt, and `start_interval` is the site's configured interval, with which an address begins. Later,
     the interval is changed by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a
     failed connection, or if robots.txt could not be fetched or the origin gets no more requests in the run, the address
-    is due in one hour, then two, four and so on, but not later than after the interval. Otherwise, as after a page or
+    is due in one hour, then two, four and so on, but at the latest after the interval. Otherwise, as after a page or
     another 4xx, it is due after the interval. A sitemap is due after a day, and its interval is a day.
     """
     present_interval = interval or start_interval

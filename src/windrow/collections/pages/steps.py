@@ -1,4 +1,4 @@
-"""The step `summarise`: turn each attempt to get a page into an entry of the Summary Database."""
+"""The step `summarise`: turn each attempt to fetch a page into an entry of the Summary Database."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
-"""The maximum number of bytes of a document that is read, both as stored and after decompression."""
+"""The maximum size, in bytes, of a document that is read, both as stored and after decompression."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -83,8 +83,8 @@ def summarise(task: Task) -> TextSummary:
 def name_payload(recorded: RecordedAttempt) -> str:
     """Return the digest of a body, followed by a hash of its media type and `Last-Modified`; "" without a body.
 
-    The name differs for the same bytes with another media type or date, so that they are read again. It is only the
-    digest if the answer has neither of these headers.
+    The name differs for the same bytes with another media type or date, so that they are read again. The name is only
+    the digest if the answer has neither of these headers.
     """
     capture, last_modified = recorded.attempt.kept, recorded.attempt.validators[1]
     if capture is None or not (capture.mime or last_modified):
@@ -93,7 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the UNIX time from which searches must not find the page; None if it is unset, or the page is hidden."""
+    """Return the UNIX time from which searches must not find the page; None if not set, or if the page is hidden."""
     return summary.until
 
 
@@ -195,7 +195,7 @@ def _remove_late_times(description: Description, answered_at: datetime) -> Descr
 
 
 def _explain_defect(page: PageDocument) -> str:
-    """Return why a document with text is not the requested page or was not read whole, or "" if neither is true."""
+    """Return why a document with text is not the requested page or was read only in part; "" if neither is true."""
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value
@@ -229,7 +229,7 @@ def _summarise_file(media_type: Mime | None, size: int | None, validator: str, r
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which databases cannot store, by `?` in a text, or in a tuple of texts or rows."""
+    """Replace lone surrogates, which databases cannot store, with `?` in a text, or in a tuple of texts or rows."""
     if isinstance(value, tuple):
         if _is_encodable("".join(_collect_texts(value))):  # all at once: the links of a page have thousands of texts
             return value
@@ -255,7 +255,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
-    """Return the entry of an attempt; `reading` is the summary of its body, or the failed reading.
+    """Return the entry for an attempt; `reading` is the summary of its body, or the failed reading.
 
     `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer.
     An answer that was refused as too large also gets an entry.

@@ -1,4 +1,4 @@
-"""Changes of pages: versions that began or ended, what changed between them, and comparisons of two versions."""
+"""Changes to pages: versions that began or ended, what changed between them, and comparisons of two versions."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Edition(NamedTuple):
 
     `end` is the time when the page was found to be gone or changed, or None if the version is still present. `kind` is
     the media type, `size` is in bytes, and `redirect` is the target of a redirect. `duplicate_of` is the address of the
-    original if the version is marked as a duplicate. `copies` is the number of other addresses with the same text now.
-    `indexed` tells whether the text can be searched for; `words` is the number of its different words. `reason` is why
-    the version has no text or only a part of it, or why it is not the page that was requested; otherwise empty.
-    `suspected` tells whether the version is present and suspected of being a soft 404.
+    original if the version is marked as a duplicate. `copies` is the number of other addresses that have the same text
+    now. `indexed` tells whether the text can be searched for; `words` is the number of different words in the text.
+    `reason` is why the version has no text or only a part of it, or why it is not the page that was requested;
+    otherwise it is empty. `suspected` tells whether the version is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -80,8 +80,8 @@ class Edition(NamedTuple):
 class RelatedPages(NamedTuple):
     """The pages that now have the same text as a page, or nearly the same text.
 
-    `representative` is the address of the page that searches show for all of them. It is empty if that is the page
-    itself, or if they have no representative.
+    `representative` is the address of the page that searches show for all of them. It is empty if the page itself is
+    the representative, or if there is none.
     """
 
     same_text: tuple[str, ...] = ()
@@ -179,7 +179,7 @@ class VersionChange(NamedTuple):
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the new, changed and gone pages of a window, in any order."""
+    """Yield the new, changed and gone pages in a window, in any order."""
     sources = PageSources(workspace, ledger)
     with open_existing_summary(workspace) as summary:
         if summary is None:
@@ -243,8 +243,8 @@ def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str,
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
     """Return the number of attempts with each exit code, corrected after their files were read.
 
-    `counted` are the numbers before the correction. A file of an unknown type from which a text was read counts as
-    ingested. `facts` are the first and the last number of the attempts. Returns `counted` unchanged if the Summary
+    `counted` has the numbers before the correction. A file of an unknown type from which a text was read counts as
+    ingested. `facts` are the numbers of the first and the last attempt. Returns `counted` unchanged if the Summary
     Database does not contain all these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
@@ -263,9 +263,9 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Return a dict from each source to its numbers of new, changed, gone and moved pages that sessions wrote.
+    """Return a dict from each source to the numbers of its new, changed, gone and moved pages that sessions wrote.
 
-    `facts` are the first and the last number of the sessions. The result is empty if there is no Summary Database.
+    `facts` are the numbers of the first and the last session. The result is empty if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
         timelines = () if summary is None else read_timelines(summary, sessions=facts)
@@ -275,9 +275,9 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Return a dict from each source to its numbers of new, changed, gone and moved pages that attempts observed.
+    """Return a dict from each source to the numbers of its new, changed, gone and moved pages that attempts found.
 
-    `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
+    `facts` are the numbers of the first and the last attempt. Returns None if some of the attempts have not been read
     yet, or if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
@@ -287,7 +287,7 @@ def content_of_attempts(
 
 
 def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Return the number of present documents with each reason.
+    """Return the number of present documents for each reason.
 
     A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. Reasons
     in `REPORTED_ELSEWHERE` are left out. The result is empty if `facts` is not None, because a session reports these
@@ -301,9 +301,9 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
 
 
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Return a dict from each source to the numbers of its changes of each kind.
+    """Return a dict from each source to the number of its changes of each kind.
 
-    A version that is a page with a refresh to another page counts as MOVED when it begins, besides NEW or CHANGED.
+    A version that is a page with a refresh to another page counts as NEW or CHANGED, and also as MOVED, when it begins.
     Pages whose origin has no source are left out.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.names()}
@@ -322,9 +322,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
     `name` is the address; `since` and `until` are days, months, years or times, as in the search language. If `until`
     is empty, the latest version is used. If `since` is empty, the version before the other one is used or, if the page
-    was gone, its last version. A page that was gone counts as empty. Returns None for an unknown page. Raises
-    UsageError for an invalid address, and WindrowError if there are no pages yet, if the page was not known yet at one
-    of the times, or if both versions are the same one and not both times were given.
+    was gone at the end of `until`, its last version. A page that was gone counts as empty. Returns None for an unknown
+    page. Raises UsageError for an invalid address, and WindrowError if there are no pages yet, if the page was not
+    known yet at one of the times, or if the two versions are the same, unless both times were given.
     """
     url = normalise_web_address(name)
     if not url:
@@ -357,7 +357,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and its end, or None if it lasted longer.
+    """Return the last version that began before the end of a period, and its end if it had ended by then, else None.
 
     `text` is the period, or empty for the latest version. Raises WindrowError if no version began before the end of the
     period.
@@ -367,7 +367,7 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
         period = read_time_span(text)
         candidates = [version for version in versions if period is None or version.first_seen < period.end]
         if not candidates:
-            message = f"{url} was not known yet at {text}"
+            message = f"{url} was not known yet at the end of {text}"
             raise WindrowError(message, hint=f"windrow why {shlex.quote(url)}", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     is_gone = version.end is not None and not (text and period and version.end >= period.end)

@@ -89,8 +89,8 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     """Remove the remains of deleted pages. Return a message for each database that still has remains.
 
     Duplicates are updated, and the search index is rebuilt, because removed documents remain in its files for a while.
-    Both databases are rewritten; one that another process reads has remains in its write-ahead log. Files of killed
-    replays are deleted. `pulse` is called between parts of the work.
+    Both databases are rewritten; a database that another process is reading keeps remains in its write-ahead log. Files
+    of killed replays are deleted. `pulse` is called between parts of the work.
     """
     refuse_foreign(workspace.section(Pages).index)
     summary_path = workspace.section(Pages).summary_database
@@ -190,7 +190,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iterator[Fault]:
     """Yield the faults of the Summary Database, and of the search index, which is made from it.
 
-    If the Summary Database contains values of wrong types, nothing else of it is checked, and a fault says so.
+    If the Summary Database contains values of wrong types, nothing else in it is checked, and a fault says so.
     """
     name = section.summary_database.name
     with reader.reading() as connection:

@@ -51,7 +51,7 @@ class CrawlerProjection:
 
         `user_agent` is written for all sessions that are projected from now on. If the archive's folder `archive` is
         given, the source texts of files are written too. If the path `summary` of the Summary Database is given, exit
-        codes, parameters of media types and canonical addresses are copied from there. A transaction has at most
+        codes, parameters of media types and canonical addresses are copied from it. A transaction has at most
         `batch_size` attempts or addresses. `catch_up` explains `turn_seconds` and `end_seconds`.
         """
         self.store = CrawlerStore(path)
@@ -66,8 +66,7 @@ class CrawlerProjection:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
 
         At the end of a session, all attempts are projected, but descriptions and addresses only for `end_seconds`,
-        because there may be millions of addresses that were never requested. The next session projects the remaining
-        ones.
+        because there may be millions of addresses that were never requested. The next session projects the rest.
         """
         if not self._is_compared:
             self._refuse_foreign(ledger)
@@ -104,7 +103,7 @@ class CrawlerProjection:
         return len(attempts) == self._batch_size
 
     def _read_texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield (attempt's number, source text) for each answer 200 whose file is text, not too large and readable."""
+        """Yield (attempt's number, source text) for each answer 200 with a readable text file that is not too large."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
             kept = attempt.kept
@@ -130,7 +129,7 @@ class CrawlerProjection:
     def _project_addresses(self, ledger: Ledger) -> bool:
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_position():
-            last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
+            last_address = 0  # the ledger numbered its addresses again; existing candidates are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
             self.store.add_candidates([address.url for address in addresses], addresses[-1].position)
@@ -164,7 +163,7 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the crawler database: it is missing or out of date, or its counts are not the ledger's."""
+    """Yield the faults of the crawler database: it is missing or out of date, or does not match the ledger."""
     has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
         if has_attempts and not ledger.sessions.running():
@@ -184,4 +183,4 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         yield Fault("crawler database", problem, REBUILD_HINT)
     later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
     if later_attempts and not ledger.sessions.running():
-        yield Fault("crawler database", "it does not have the latest attempts of the ledger", "windrow run")
+        yield Fault("crawler database", "it lacks the latest attempts in the ledger", "windrow run")

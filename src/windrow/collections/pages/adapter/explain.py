@@ -41,7 +41,7 @@ _STATES = {
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
 """States whose reason is not shown, because it has nearly the same name."""
 _OPEN_BUT_FAILING = (
-    "present at the last successful request, but later ones failed; a 410 or two 404 in a row mean that it is gone"
+    "present at the last successful request, but later ones failed; a 410 or two 404s in a row mean that it is gone"
 )
 
 
@@ -81,7 +81,7 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
-        yield "  it is known from WARC files of other tools"
+        yield "  it is known from WARC files from other tools"
     elif page.events or page.due is not None:
         yield "  it is a seed, or listed in a feed or sitemap"
 
@@ -152,7 +152,7 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
             yield f"  {effect}: {Reason(edition.reason).meaning}"
         if edition.suspected:
             copies = counted(edition.copies, "other address")
-            yield f"  it may be a soft 404: {copies} have the same text, which has no word of this address"
+            yield f"  it may be a soft 404: {copies} have the same text, which contains no word of this address"
         if edition.suspected or edition.reason == Reason.SOFT_404:
             yield "  searches leave it out; the filter is:soft-404 finds it"
     elif edition.reason:

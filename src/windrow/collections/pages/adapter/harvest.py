@@ -39,7 +39,7 @@ from windrow.stores.sqlite import SqliteReader, close_on_failure
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the configured sites, and open its databases.
 
-    Raises ConfigError if the index's folder has other contents, or if there is a site but not a valid user agent.
+    Raises ConfigError if the index's folder has other contents, or if there is a site but no valid user agent.
     """
     site_sources = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = require_agent(workspace) if site_sources else find_agent(workspace)
@@ -65,7 +65,7 @@ def harvest(workspace: Workspace) -> Harvest:
     )
 
 
-_SUSPECT_RULE = "several addresses have a text that has no word of these addresses (is:soft-404 finds them)"
+_SUSPECT_RULE = "several addresses have the same text, without a word of these addresses (is:soft-404 finds them)"
 
 
 def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
@@ -100,7 +100,7 @@ def require_agent(workspace: Workspace) -> str:
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
-    """Return the setting of [pages] with this name, or the workspace's setting with this name if only that is set."""
+    """Return the setting with this name in [pages], or the workspace's if only that one is set."""
     settings = {setting.name: setting for setting in workspace.values}
     own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
     if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:
@@ -126,7 +126,6 @@ def _describe_setting(setting: Value) -> str:
 
 
 def _suggest_setting(workspace: Workspace, setting: Value) -> str:
-    """Return a hint: what to write and where, or which environment variable to unset."""
     key = setting.name.rpartition(".")[2]
     example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(key)
     config_path = workspace.root / "windrow.toml"
@@ -143,7 +142,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source of pages has a seed of `source`, because it would be requested for both."""
+    """Raise UsageError if another source of pages shares a seed with `source`: it would be requested for both."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -159,9 +158,9 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of the message that an address is not known: that the address belongs to none of the sites.
+    """Return the end of the message about an unknown address: that the address belongs to none of the sites.
 
-    It is empty if `name` is not a web address, or if the workspace does not have sites.
+    The result is empty if `name` is not a web address, or if the workspace has no sites.
     """
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
@@ -169,15 +168,15 @@ def predict(workspace: Workspace, name: str) -> str:
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""The maximum number of the latest answers that are read to find the robots.txt in force."""
+"""The maximum number of recent answers that are read to find the robots.txt in force."""
 
 
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the name of the source by whose rules it was judged, or empty if it is on none of the sites' hosts.
-    `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that refuses the
-    address, or is empty.
+    `source` is the name of the source by whose rules the address was judged, or empty if the address is on none of the
+    sites' hosts. `reason` is why the address may not be requested, or None if it may be. `rule` describes the rule that
+    refuses the address, or is empty.
     """
 
     source: str
@@ -188,10 +187,10 @@ class Judgement(NamedTuple):
 def judge_address(workspace: Workspace, ledger: Ledger, url: str, kinds: Mapping[str, int]) -> Judgement:
     """Judge a normalised address by the present rules of the sources, without a request.
 
-    `kinds` is a dict from the name of each source that has the address on the ledger to the address's crawl type. If
+    `kinds` is a dict from the name of each source that has the address in the ledger to the address's crawl type. If
     some of these sources are configured, only their rules are applied, otherwise those of all sources whose hosts
-    include the address. The result is that of the first source that may request the address. If none may, it is that
-    of the first source whose paths include it, or else of the first whose hosts include it.
+    include the address. The result is that of the first source that may request the address. If none may, it is that of
+    the first source whose paths include it, or else of the first whose hosts include it.
     """
     sites = {source.name: source for source in workspace.of(COLLECTION.name)}
     address, year, private_host = parts(url), now().year, _judge_private_host(ledger, url)

@@ -36,8 +36,8 @@ class PageSources:
     def of_page(self, url: str) -> str:
         """Return the source of a page, or "" if its origin has no source.
 
-        If the origin has several sources, it is the one that fetched the page last, or any of them if the ledger does
-        not contain the page's address.
+        If the origin has several sources, the result is the one that fetched the page last, or any of them if the
+        ledger does not contain the page's address.
         """
         sources = self._by_origin.get(parts(url).origin, [])
         address = self._ledger.addresses.get(COLLECTION, hash64(url)) if len(sources) > 1 else None

@@ -70,14 +70,14 @@ from windrow.stores.sqlite import close_on_failure
 BLOCK_SIZE = 40
 """The number of candidates in a block. The candidates of a block are ranked together."""
 MAX_TEXTS_READ = 16
-"""The maximum number of candidates of a block whose texts are read: those with the highest scores."""
+"""The maximum number of candidates in a block whose texts are read: those with the highest scores."""
 MAX_BLOCKS = 25
-"""The maximum number of blocks that are read for a clause. Later pages are not found, and a note tells the user."""
+"""The maximum number of blocks that are read for a clause. Later pages are not found, and a note says so."""
 MAX_MATCHES = 20_000
 """The maximum number of versions that are read for a filter that only the database can answer. Others are not found."""
 
 TEMPORARY_INDEX_NOTE = (
-    "the search index does not exist, or is of another version, and was built for this search only;"
+    "the search index was missing or of another version, so it was built for this search only;"
     " to build it permanently: windrow run pages --from index"
 )
 """The note in an answer if the index had to be built in a temporary folder."""
@@ -90,9 +90,9 @@ class PageHit(NamedTuple):
 
     `more` is the number of other addresses with the same or nearly the same text; `near` is the number of those whose
     text is only nearly the same. `standing` is the address of their representative, or None if that is the page itself
-    or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
-    last seen before that time, or that the last attempt up to that time did not find; or if the query filters by links,
-    and the page has other links at its first crawl after that time.
+    or if there is no group. `uncertain` is true for a query about a past time if the page has ended and was last seen
+    before that time, if the last attempt up to that time did not find the page, or if the query filters by links and
+    the first crawl after that time found other links.
     """
 
     url: str
@@ -225,7 +225,7 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query for each origin (as `source`), language, type and year."""
+        """For each origin (as `source`), language, type and year, count the documents that match a query."""
         query = self._parse(text)
         if query.nothing:
             return NO_FACETS
@@ -245,7 +245,7 @@ class Search:
     def _yield_clauses(self, query: Query, share: float, matches: Matches, forms: list[str]) -> Iterator[Clause]:
         """Yield the clauses to search one after another.
 
-        `share` is the share of the words that must match. If it is 1, a second clause is for pages with other forms of
+        `share` is the share of the words that must match. If it is 1, a second clause finds pages with other forms of
         the words; these forms are added to `forms`.
         """
         clause = make_clause(query, matches, share=share)
@@ -330,7 +330,7 @@ class Search:
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show with the numbers of copies; for a query of the present, with representatives too."""
+        """Yield the pages to show with their numbers of copies and, for a query about the present, representatives."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -376,7 +376,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds for each value of each facet. Pages with the same text count separately.
+    """For each value of each facet, count the pages that a search finds. Pages with the same text count separately.
 
     In the facet `source`, pages are counted under the name of their origin if the origin has no source or several.
     """
@@ -427,7 +427,7 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
 
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
     if hit.uncertain:
-        yield "uncertain: at the time that the query names, the page may have been changed or gone already"
+        yield "uncertain: at the time that the query names, the page may already have changed or gone"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""

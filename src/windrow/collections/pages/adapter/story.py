@@ -55,8 +55,8 @@ class PageAttempt(NamedTuple):
 class Tombstone(NamedTuple):
     """The takedown of `target`, which is a page or its whole origin: ordered at the time `at` by the process `by`.
 
-    `done` is the time when everything had been removed. `lifted` is the time from which the target may be requested
-    again. Both are None until then.
+    `done` is the time when everything had been removed, or None if something is left to remove. `lifted` is the time
+    from which the target may be requested again, or None if it may not.
     """
 
     at: datetime
@@ -73,7 +73,7 @@ class PageState(NamedTuple):
     `state` is open (present at the last successful request), gone, waiting (not requested yet), had (fetched, but
     without a version: for example an image, a list of addresses, or not summarised yet), failing, cancelled, refused,
     forgotten (taken down) or unknown. `rule` describes the rule that refuses the address now, or is empty. `via` are
-    the addresses that led to the page, at most 20: first the one where it was found, then on to the seed.
+    the addresses that led to the page, at most 20: first the one at which the page was found, then back to the seed.
     `alike` are the addresses with the same text now, `near` are the addresses with nearly the same text, and
     `represented_by` is their representative. `due` is the time of the next request, `every` is the number of seconds
     after which the page is expected to change.
@@ -140,7 +140,7 @@ def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[T
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the address at which an address was found, and so on towards the seed, at most `_MAX_CHAIN` addresses."""
+    """Yield the address at which an address was found, and so on back to the seed, at most `_MAX_CHAIN` addresses."""
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN
@@ -157,7 +157,7 @@ def is_foreign(warc: str | None) -> bool:
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:
-    """Convert an attempt of the ledger. Its `session` is the number of the fact that opened the session."""
+    """Convert an attempt from the ledger. Its `session` is the number of the fact that opened the session."""
     events = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     event = events.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:

@@ -119,7 +119,7 @@ def _find_source(workspace: Workspace | None, url: str) -> Source | None:
 
 
 def _choose_agent(workspace: Workspace | None, host_name: str) -> str:
-    """Return the user agent; raise ConfigError if none is configured, unless `host_name` means this machine."""
+    """Return the user agent; raise ConfigError if none is configured, unless `host_name` names this machine."""
     if workspace is None:
         refuse_without_contact(None, host_name)
         return "windrow"

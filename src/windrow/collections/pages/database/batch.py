@@ -1,4 +1,4 @@
-"""Write one batch of crawls: their observations, and the changes of their addresses' generations."""
+"""Write one batch of crawls: their observations, and the changes to their addresses' generations."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class SummaryBatch:
     """Collects the changes of one batch of crawls, and writes them one table after another."""
 
     def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder, parts_writer: PartsWriter) -> None:
-        """Collect changes, which are written within the open transaction of `connection`."""
+        """Start without changes; `settle` writes within the open transaction of `connection`."""
         self._connection = connection
         self._id_finder = id_finder
         self._parts_writer = parts_writer
@@ -139,7 +139,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, url_ids, self._id_finder)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Add the links of new summaries for addresses that have past links, and delete needless past links."""
+        """Add the links of new summaries for addresses that have past links, and delete past links no longer needed."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -191,7 +191,7 @@ class SummaryBatch:
         """Insert or update a row for each crawl.
 
         A crawl that found content without a summary gets the identity, reason and hashes of the first reading of the
-        same bytes at its address; a reading that failed by a fault of windrow is used only if there is no other.
+        same bytes at its address; a reading that failed through a fault of windrow is used only if there is no other.
         Without a reading, the crawl is recorded as UNKNOWN.
         """
         rows: list[Row] = []
@@ -303,9 +303,9 @@ class SummaryBatch:
         """Collect the reading of the observation `row`, which describes a generation from now on.
 
         If the observation has no reading in this batch, it is recorded that the bytes of its attempt must be read.
-        `former_row` is the observation that describes the generation so far, or None if there is none or the generation
-        has another text now. Nothing is done if both observations have the same bytes and the same identity, unless the
-        bytes were read again (for example with a higher limit) or must still be read.
+        `former_row` is the observation that has described the generation so far, or None if there is none or the
+        generation has another text now. Nothing is done if both observations have the same bytes and the same identity,
+        unless the bytes were read again (for example with a higher limit) or must still be read.
         """
         is_unread = generation_id in self._unread
         is_read_again = (
@@ -384,7 +384,7 @@ class SummaryBatch:
         )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Delete generations that no longer exist, and their parts; the rows of their crawls were deleted before."""
+        """Delete generations that no longer exist, and their parts; the rows of their crawls are already deleted."""
         if not removed_ids:
             return
         self._parts_writer.clear(removed_ids)

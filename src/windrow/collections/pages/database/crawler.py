@@ -1,7 +1,7 @@
 """The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
 The number of an attempt in the ledger is the id of its rows, so the rows do not depend on the batches in which they are
-written. Each batch is written with its checkpoint; after a crash the projection continues there.
+written. Each batch is written with its checkpoint; after a crash, the projection continues from the checkpoint.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database, store_errors
 
 DESCRIBED = "windrow.described"
-"""The key of a number in `unobtanium_database_info`: the last attempt that was compared with the Summary Database."""
+"""The key in `unobtanium_database_info` for the last attempt that was compared with the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -68,17 +68,17 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts, and the number of the last attempt that was looked at (`last_attempt`)."""
+    """Files in the order of attempts, and the number of the last attempt that was examined (`last_attempt`)."""
 
     files: list[DescribedFile]
     last_attempt: int
 
 
 def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
-    """Return at most `limit` files of the attempts that have numbers above `after` and up to `last_attempt`.
+    """Return at most `limit` files of the attempts numbered above `after` and up to `last_attempt`.
 
-    `path` is the path of the Summary Database. The list is empty if that does not exist or does not have windrow's own
-    tables. Attempts after its checkpoint are left out. Raises StoreError if it cannot be read.
+    `path` is the path of the Summary Database. The list is empty if the database does not exist or does not have
+    windrow's own tables. Attempts after its checkpoint are left out. Raises StoreError if it cannot be read.
     """
     if not path.is_file():
         return DescribedFiles([], after)
@@ -88,7 +88,7 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
             last_read = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
             rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last_read, limit)).fetchall()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorname != "SQLITE_ERROR":  # which is that of a missing table
+            if error.sqlite_errorname != "SQLITE_ERROR":  # the name of the error for a missing table
                 raise
             return DescribedFiles([], after)
         mime_ids = {mime_id for _, _, _, mime_id, *_ in rows if mime_id is not None}
@@ -201,7 +201,7 @@ class CrawlerStore(DatabaseWriter):
             mimes = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
             get_mime_id = self._id_finder.get_mime_id
             rows = [(get_mime_id(mime), attempt, get_mime_id(mime._replace(parameters=()))) for mime, attempt in mimes]
-            # Only rows with the same media type are updated: another type that the server declared is kept.
+            # Only rows with the same media type are updated: a different type that the server declared is kept.
             self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._set_checkpoint(DESCRIBED, checkpoint)
 

@@ -23,7 +23,7 @@ class Sight(Enum):
 
     CONTENT = "content"  # a document, a file or a redirect
     SAME = "same"  # a 304: not modified since the server last sent a body
-    MISSING = "missing"  # a 404: perhaps only for a time
+    MISSING = "missing"  # a 404: perhaps only temporary
     GONE = "gone"  # a 410: permanently removed
     UNKNOWN = "unknown"  # no answer, or an answer without information about the address
 
@@ -168,7 +168,7 @@ class AddressEntry(NamedTuple):
 
 
 def split_address(url: str) -> AddressEntry:
-    """Split an absolute address without fragment into its parts; credentials are left out.
+    """Split an absolute address without a fragment into its parts; credentials are left out.
 
     A web address is normalised (`windrow.formats.url`). If that fails, it is split like an address of another scheme.
 
@@ -226,7 +226,7 @@ def _split_authority(text: str) -> tuple[str, int | None]:
 
 
 PILE_DIGEST_BYTES = 64
-"""The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
+"""The number of bytes in an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
 """The suffix of a stored digest if the summary also depends on header fields, so equal bytes must be read again."""
@@ -257,7 +257,7 @@ class CrawlEntry(NamedTuple):
 
 
 class RedirectEntry(NamedTuple):
-    """The target of a redirect: an absolute address without fragment, its fragment, and an `InformationSource`."""
+    """The target of a redirect: an absolute address without its fragment, the fragment, and an `InformationSource`."""
 
     url: str
     fragment: str | None = None
@@ -269,8 +269,8 @@ class TextSummary(NamedTuple):
 
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
     redirect, a document without any text, or a file of an unknown type). With a pile, `reason` tells why the document
-    was not read whole or is not the one that was requested, such as a soft 404; otherwise it is empty. `identity`
-    differs between versions; with a pile it is the pile's digest. `described` contains the columns of
+    was read only in part or is not the one that was requested, such as a soft 404; otherwise it is empty. `identity`
+    differs between versions; with a pile, it is the pile's digest. `described` contains the columns of
     `document_description` after the first.
 
     Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,

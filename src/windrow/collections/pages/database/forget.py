@@ -1,6 +1,6 @@
 """Remove addresses from a Summary Database: their versions with all details, and texts that no other version has.
 
-Links of other pages to these addresses are kept, because they are parts of those pages. From a crawler database, the
+Links of other pages to these addresses are kept, because they are parts of those pages. In a crawler database, the
 files and redirects that the addresses returned are removed.
 """
 

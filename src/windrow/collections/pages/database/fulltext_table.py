@@ -2,7 +2,7 @@
 
 Each text pile that a generation uses has one row in the full-text table, with the title and description of one
 generation that uses it. Generations that have not ended are preferred, then generations that are not duplicates, then
-the generation that was first seen latest. The words of a pile are counted in the transaction that writes its row, so an
+the one that was first seen most recently. The words of a pile are counted in the transaction that writes its row, so an
 interrupted run continues with the piles without a row, and a repeated run changes nothing.
 """
 
@@ -101,7 +101,8 @@ _SELECT_INDEXED_TEXTS = "SELECT rowid, text, secondary_text FROM full_text_entit
 class Spelling(NamedTuple):
     """How texts are written into the full-text table, so that it finds the same words as the search index.
 
-    The table and the counts of words are rebuilt if `version` changed; with an empty version, they are never rebuilt.
+    The table and the counts of words are rebuilt if `version` has changed; with an empty version, they are never
+    rebuilt.
     """
 
     write: Callable[[str], str]
@@ -206,7 +207,7 @@ def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, sp
                     stored_counts[spelt] += count
             counted_id, rows = next(groups, _NO_GROUP)
         if stored_counts != count_words(text, secondary):
-            yield f"text pile {pile_id} has other words or counts than token_statistics"
+            yield f"text pile {pile_id} has words or counts that differ from token_statistics"
     while counted_id < _NO_GROUP[0]:
         yield f"text pile {counted_id} has counted words but is not in the full-text table"
         counted_id, rows = next(groups, _NO_GROUP)
@@ -214,7 +215,7 @@ def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, sp
 
 @contextmanager
 def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database without checks of foreign keys: the ids were just read, and a check of each row is slow.
+    """Open a database without checking foreign keys: the ids were just read, and a check of each row is slow.
 
     Temporary tables are stored in a file, because they grow with the database.
     """
@@ -250,7 +251,7 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write rows of `token_statistics`. `numbers` has the word id, pile id and count of one row after the other."""
+    """Write rows of `token_statistics`. `numbers` has the word id, pile id and count of each row in turn."""
     max_parameters = 3 * ROWS_PER_STATEMENT
     for start in range(0, len(numbers), max_parameters):
         parameters = tuple(numbers[start : start + max_parameters])

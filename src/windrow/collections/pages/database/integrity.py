@@ -22,7 +22,7 @@ _MAX_LISTED_ADDRESSES = 5  # in the message for one kind of fault
 
 _WITHOUT_ROW = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.entity_generation_id)"
 
-# The texts of faults, each with the SQL that selects the addresses that have the fault.
+# The texts of faults, each with the SQL that selects the addresses with the fault.
 _RULES = {
     "have two versions that have not ended": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
@@ -43,7 +43,7 @@ _RULES = {
         SELECT u.str_url FROM duplicate_summary d
         JOIN entity_generation g ON g.entity_generation_id = d.duplicate_of_entity_generation_id
         JOIN url u ON u.url_id = g.url_id WHERE d.duplicate_status_end_unix_utc IS NULL AND g.marked_duplicate""",
-    "have one crawl twice": """
+    "have the same crawl twice": """
         SELECT u.str_url FROM crawl_summary c
         JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
         GROUP BY c.crawl_uuid, g.url_id, g.url_fragment HAVING count(*) > 1""",

@@ -1,11 +1,11 @@
 """Near-duplicates: present generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
-All generations are ordered by a hash of text and address. The first generation of all that share a band (see
-`windrow.formats.sketch`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
-or with the generations that these hubs are joined to. It is joined to the most similar one of them that is similar
-enough and not joined itself; otherwise it is not joined, and generations after it may be joined to it. So all
-generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set
-of generations, not on the order in which they were added.
+All generations are ordered by a hash of text and address. Of all generations that share a band (see
+`windrow.formats.sketch`), the first is the hub of the band. In this order, each generation is compared with the hubs of
+its bands, or with the generations that these hubs are joined to. It is joined to the most similar of them that is
+similar enough and not joined itself; otherwise it is not joined, and generations after it may be joined to it. So all
+generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set of
+generations, not on the order in which they were added.
 
 When a generation is added or removed, all generations of the bands of which it is or was the hub are compared again,
 and so are all that depend on a changed generation. That is rare, because the order is that of a hash: a new generation
@@ -147,8 +147,8 @@ class _Comparison:
     def _join_nearest(self, text: SketchedText) -> None:
         """Join a generation to the most similar earlier hub of its bands; detach it if none is similar enough.
 
-        For a hub that is itself joined to another generation, that generation is compared. Generations that may depend
-        on a change are queued.
+        For a hub that is itself joined to another generation, that generation is compared instead. Generations that may
+        depend on a change are queued.
         """
         own_bands = split_bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
@@ -259,7 +259,7 @@ class GroupMember(NamedTuple):
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
     """Choose the representatives of all present and former groups of the generations `changed`.
 
-    Works within the open transaction of `connection`; returns the number of changed rows of `windrow_representative`.
+    Works within the open transaction of `connection`; returns the number of changed rows in `windrow_representative`.
     """
     groups, old_representatives, new_ids = _Groups(connection), dict[int, int](), set(changed)
     while new_ids:
@@ -288,8 +288,8 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
     """Return the id of a group's representative: of its candidates, the one with the lowest `preference`.
 
-    Candidates are the former representatives that others name as canonical, else all pages that others name so, else
-    the former representatives, else all.
+    Candidates are the former representatives that others name as canonical, else all pages that others name as
+    canonical, else the former representatives, else all.
     """
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
@@ -309,7 +309,7 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add to `members` the generations `ids`, their ancestors, and all descendants of these generations."""
+        """Add the generations `ids`, their ancestors, and all descendants of both to `members`."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
             parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()

@@ -23,7 +23,7 @@ TABLES = ("link_summary", "document_description", "file_summary", "redirect_summ
 """The tables with the parts of a generation."""
 
 MAX_LINK_SHAPES = 20_000
-"""The maximum number of entries of `_LinkShapes`. The cache is emptied before it would have more."""
+"""The maximum number of entries in `_LinkShapes`. The cache is emptied before it exceeds this number."""
 # Positions in a link of `TextSummary.links`; 2 to 9 are the shape, which is a key of `_LinkShapes`.
 _URL: Final = 0
 _FRAGMENT: Final = 1

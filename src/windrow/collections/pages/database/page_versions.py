@@ -1,4 +1,4 @@
-"""Read the versions of an address from a Summary Database, in the order of time, with their details."""
+"""Read the versions of an address from a Summary Database, in chronological order, with their details."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The first addresses in alphabetical order that have a text now and are not a given address.
+# The first addresses in alphabetical order that now have a given text, except a given address.
 _SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
@@ -145,7 +145,7 @@ class VersionReader:
     def read_versions(self, url: str) -> list[PageVersion]:
         """Return the versions of a normalised address, oldest first; the list is empty for an unknown address."""
         with self._reader.reading() as connection:
-            # The id is looked up first: with a join SQLite would compute the versions of all addresses.
+            # The id is looked up first: with a join, SQLite would compute the versions of all addresses.
             url_id = connection.execute(_SELECT_URL_ID, (url,)).fetchone() or (None,)
             rows = connection.execute(_VERSIONS.format(versions=version_relation(connection)), url_id).fetchall()
         return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
@@ -158,13 +158,13 @@ class VersionReader:
         }
 
     def list_copies(self, pile_id: int, url: str, limit: int) -> list[str]:
-        """Return at most `limit` addresses other than `url` that have the text of a pile now."""
+        """Return at most `limit` addresses other than `url` that now have the text of a pile."""
         return [row[0] for row in self._rows(_SELECT_URLS_WITH_TEXT, (pile_id, url, limit))]
 
     def find_near_duplicates(self, generation_id: int, limit: int) -> tuple[list[NearDuplicate], str]:
         """Return at most `limit` near-duplicates, the most similar first, and the address of the representative.
 
-        The address is empty if the generation is not in a group, or if it is the representative.
+        The address is empty if the generation is not in a group, or is the representative itself.
         """
         if self._rows(_COUNT_NEAR_TABLES, ())[0][0] != 2:
             return [], ""
@@ -181,8 +181,7 @@ class VersionReader:
     def read_reasons(self, url: str) -> dict[int, str]:
         """Return a dict from the id of each generation of an address that has a reason to its last reason.
 
-        The reason tells why the text is missing or not complete, or why the document is not the page that was
-        requested.
+        The reason tells why the text is missing or incomplete, or why the document is not the page that was requested.
         """
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
@@ -214,7 +213,7 @@ NO_NUMBERS = (1, 0)
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in the order of time, and the times (UNIX seconds) of the selected attempts.
+    """The versions of an address in chronological order, and the times (UNIX seconds) of the selected attempts.
 
     If several attempts in one second saw the same version, only the first of them is selected.
     """
@@ -233,8 +232,8 @@ def read_timelines(
 ) -> Iterator[Timeline]:
     """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
-    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
-    numbers, both included. For a database of another tool, nothing is yielded.
+    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first number,
+    last number), both included. For a database from another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
@@ -262,7 +261,7 @@ def read_timelines(
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
-    """Count the attempts that ended with an `ExitCode`; `attempts` are (first, last) numbers, both included."""
+    """Count the attempts that ended with an `ExitCode`; `attempts` are (first number, last number), both included."""
     with reader.reading() as connection:
         sql = "SELECT count(*) FROM windrow_observation WHERE attempt BETWEEN ? AND ? AND exit_code = ?"
         return int(connection.execute(sql, (*attempts, code)).fetchone()[0])
@@ -278,10 +277,10 @@ GROUP BY reason
 
 
 def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
-    """Return the number of present documents with each reason.
+    """Return the number of present documents for each reason.
 
     A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. The
-    result is empty for a database of another tool, which does not contain reasons.
+    result is empty for a database from another tool, which does not contain reasons.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_OBSERVATIONS).fetchone()[0]:

@@ -46,9 +46,9 @@ _FIRST_SEEN = (
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
 LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
-"""SQL of a relation with the latest version of every generation. Each begins when the version before it ended.
+"""SQL of a relation with the latest version of every generation.
 
-The only version of a generation begins when the generation began.
+Each begins when the version before it ended or, if there is none, when its generation began.
 """
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,
@@ -70,7 +70,7 @@ _HAS_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
 def version_relation(connection: sqlite3.Connection) -> str:
-    """Return the SQL of a relation with all versions; a database of another tool has only the latest ones."""
+    """Return the SQL of a relation with all versions; a database from another tool has only the latest ones."""
     return "windrow_version" if connection.execute(_HAS_PAST).fetchone()[0] else PLAIN_GENERATIONS
 
 
@@ -179,8 +179,9 @@ SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-# The URLs whose first answer after a time has other links than their last answer before it. URLs with an answer at that
-# time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are unknown.
+# The URLs whose first answer after a time differs in its links from their last answer before it. URLs with an answer at
+# that time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are
+# unknown.
 _SELECT_UNCERTAIN_LINKS = """
 SELECT v.value FROM json_each(?1) v WHERE nullif((
   SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
@@ -203,12 +204,12 @@ class SummaryReader:
     """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Read the file `path`. The SQL of searches can call `functions` by their names."""
+        """Open the file `path`. The SQL of searches can call `functions` by their names."""
         self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 
     def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Run all queries of this thread within a `with` block in one read transaction."""
+        """Run all queries that this thread makes in a `with` block in one read transaction."""
         return self._file.reading()
 
     def close(self) -> None:
@@ -279,8 +280,8 @@ class SummaryReader:
     def count_copies(self, pile_ids: Iterable[int], condition: str, parameters: tuple[object, ...]) -> dict[int, int]:
         """Return a dict from the id of each pile to the number of URLs with its text.
 
-        Only generations that match the SQL `condition`, in which they are called `g`, count. `parameters` are the
-        values of its placeholders.
+        Only generations that match the SQL `condition` count; in it, they are called `g`. `parameters` are the values
+        of its placeholders.
         """
         with self._file.reading() as connection:
             rows = connection.execute(_COUNT_COPIES.format(condition=condition), (str(list(pile_ids)), *parameters))
@@ -313,7 +314,7 @@ class SummaryReader:
             return {row[0] for row in connection.execute(_SELECT_UNCERTAIN_LINKS, (str(list(url_ids)), as_of))}
 
     def has_past_links(self) -> bool:
-        """Return whether the database has a table of past links; a database of another tool does not."""
+        """Return whether the database has a table of past links; a database from another tool has none."""
         with self._file.reading() as connection:
             return self._has(connection, "windrow_past_link")
 
@@ -324,7 +325,7 @@ class SummaryReader:
             return dict(connection.execute(sql, (str(sorted(ids)),)).fetchall())
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
-        """Return whether one of windrow's own tables exists; databases of other tools do not have them."""
+        """Return whether one of windrow's own tables exists; databases from other tools do not have them."""
         if table not in self._tables and connection.execute(_HAS_TABLE, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables

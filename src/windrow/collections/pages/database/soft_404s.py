@@ -3,8 +3,8 @@
 Such a page is suspected if no long word of its address's name (`name_of`) is in the text. The suspected pages must
 have at least `MIN_NAMES` different names.
 
-A server that answers every address with the same page does not have these documents. A page that several addresses
-show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.
+A server that answers all addresses with one page does not have the requested documents. A page that several addresses
+show on purpose, such as a licence, usually has a word from its address in its text, or names a canonical address.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from windrow.query.word import words
 MIN_NAMES = 3
 """The minimum number of different names that the addresses of suspected pages with the same text must have."""
 _MAX_TEXT_CHARACTERS = 4_000  # of the main text; a page with a longer one is not suspected
-_MIN_WORD_CHARACTERS = 4  # of a word of an address that is looked for in the text
+_MIN_WORD_CHARACTERS = 4  # of a word from an address that is looked for in the text
 _COMPARED_CHARACTERS = 6  # at the beginning of such a word; the rest may differ
 _DEFAULT_NAMES = {"index", "default", "home"}
 
@@ -95,7 +95,7 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of the path of an address in lower case, without a file's ending; "" if there is none.
+    """Return the last part of an address's path in lower case, without a file ending; "" if there is none.
 
     Parts such as `index` are skipped.
 
@@ -131,7 +131,7 @@ class SuspectCount(NamedTuple):
 
 
 def count_suspects(connection: sqlite3.Connection) -> list[SuspectCount]:
-    """Count the present suspected pages of each origin; a database of another tool has none."""
+    """Count the present suspected pages of each origin; a database from another tool has none."""
     if not connection.execute(HAS_TABLE).fetchone()[0]:
         return []
     return [SuspectCount(*row) for row in connection.execute(_COUNT_BY_ORIGIN)]

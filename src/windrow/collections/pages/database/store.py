@@ -94,16 +94,16 @@ class SummaryStore(DatabaseWriter):
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def adopt_sessions(self, path: Path) -> None:
-        """Copy the sessions of the store at `path`, which this store replaces. Of its own, only the last is kept."""
+        """Copy the sessions of the replaced store at `path` into this store, which keeps only its own last session."""
         with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
         """Write a batch of crawls. `checkpoint` is the number of its last attempt in the ledger.
 
-        The changes are recorded for `session`, or for the session that writes next if it is 0. The generations of each
-        address are computed again from all its observations, so the result does not depend on the order of batches or
-        on repeated batches.
+        The changes are recorded for `session` or, if that is 0, for the next session that writes. The generations of
+        each address are computed again from all its observations, so the result does not depend on the order of batches
+        or on repeated batches.
         """
         with self._writing():
             if entries:
@@ -112,17 +112,17 @@ class SummaryStore(DatabaseWriter):
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the body that `steps.name_payload` calls `payload` was read at the address `url` before.
+        """Return whether the body named `payload` (`steps.name_payload`) was read at the address `url` before.
 
-        A reading that failed by a fault of windrow (`OWN_FAULTS`) does not count.
+        A reading that failed through a fault of windrow (`OWN_FAULTS`) does not count.
         """
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Return whether the body with the digest `payload` was read at `url`, but may have another summary now.
+        """Return whether the body named `payload` was read at `url`, but may have another summary now.
 
-        That is so if its summary depends on header fields, or if searches must not find the page from a certain time
-        on.
+        That is the case if its summary depends on header fields, or if searches must not find the page from a certain
+        time on.
         """
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
@@ -157,9 +157,9 @@ class SummaryStore(DatabaseWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by new readings. `readings` is a dict from the number of an attempt to its reading.
+        """Describe generations with new readings. `readings` is a dict from the number of an attempt to its reading.
 
-        A generation whose reading is None or has no summary keeps its description. Afterwards no attempt of `readings`
+        A generation whose reading is None or has no summary keeps its description. Afterwards, no attempt in `readings`
         is due to be read again.
         """
         with self._writing():
@@ -176,7 +176,7 @@ class SummaryStore(DatabaseWriter):
             rows = [(attempt,) for attempt in readings]
             self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", reading_rows)
-            # The generations have new present links now; past links that are equal to them are needless.
+            # The generations have new present links now; past links that are equal to them are not needed.
             url_rows = self._connection.execute(_SELECT_URL_IDS, (json.dumps(list(summaries)),)).fetchall()
             prune_past_links(self._connection, {row[0] for row in url_rows})
             touched = [(generation_id,) for generation_id in summaries]
@@ -204,7 +204,7 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update duplicates and suspects of the next piles of `windrow_regroup`; return the number of these piles."""
+        """Update duplicates and suspects for the next piles in `windrow_regroup`; return the number of these piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

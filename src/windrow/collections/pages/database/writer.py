@@ -53,7 +53,7 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
 MAX_REMEMBERED_IDS = 100_000
-"""The number of cached ids above which a cache is emptied: of addresses, of origins, or of media types."""
+"""The number of ids above which a cache of ids (of addresses, origins or media types) is emptied."""
 
 _SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
@@ -75,7 +75,7 @@ class IdFinder:
             ids.clear()
 
     def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
-        """Insert new addresses. Return a dict from address to id, which has all of `addresses` and perhaps others."""
+        """Insert new addresses. Return a dict from address to id, which contains `addresses` and perhaps others."""
         addresses = dict.fromkeys(addresses)
         cached_ids = self._urls
         missing_addresses = {url: split_address(url) for url in addresses if url not in cached_ids}
@@ -169,7 +169,7 @@ class IdFinder:
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Insert the new text piles of summaries; return a dict from the digest of each of their piles to its id.
 
-        The dict also contains the existing piles of `other_digests`.
+        The dict also contains the existing piles with `other_digests`.
         """
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
@@ -198,7 +198,7 @@ ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
 
 
 def wrong_checkpoint(path: Path) -> StoreError:
-    """Return the error for a database, given by its path, whose checkpoint is not a number."""
+    """Return the error for the database at `path`, whose checkpoint is not a number."""
     return StoreError(f"{path} was not written by windrow alone: its checkpoint is not a number")
 
 
@@ -210,10 +210,10 @@ class DatabaseWriter(SqliteStore):
     """The Summary Database or the crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str], *, page_bytes: int = 4096) -> None:
-        """Open the database in a file, set `pragmas` of SQLite, and create the tables of `schemas` if the file is new.
+        """Open the database in a file, set the SQLite `pragmas`, and create the tables of `schemas` if the file is new.
 
         An existing file that cannot be written is opened for reading; `_writing` then raises the error. `page_bytes` is
-        the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows that a power
+        the size of an SQLite page in a new file. SQLite does not wait for the disk after every batch: rows that a power
         failure removes are written again.
         """
         self.path = path

@@ -30,7 +30,7 @@ from windrow.model import Finding
 
 
 def parse_unix_time(text: str) -> int | None:
-    """Return the UNIX time of a date in any form that `windrow.formats.moment.read_page_time` reads, otherwise None.
+    """Return the UNIX time of a date in any form that `windrow.formats.moment.read_page_time` reads, or None.
 
     A date without a zone is in UTC.
 
@@ -55,8 +55,8 @@ class ContentHeaders:
     language: str = ""
 
 
-_MIN_DESCRIPTION_LENGTH = 80  # characters of a paragraph that is used as description
-_MAX_FRAMESET_BYTES = 16_384  # bytes of a page in which its frameset begins
+_MIN_DESCRIPTION_LENGTH = 80  # characters of a paragraph that is used as the description
+_MAX_FRAMESET_BYTES = 16_384  # bytes at the start of a page, in which a frameset must begin
 _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 
@@ -83,7 +83,7 @@ def describe(
     last_modified: str = "",
     language: str = "",
 ) -> Description:
-    """Describe a page; `is_main` has for each block whether it is main content.
+    """Describe a page; `is_main` tells for each block whether it is main content.
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language, which are used if `head` does not
     have the date of the last change or the language. The title is `title`, `og:title` or the headline. The
@@ -131,7 +131,7 @@ class Pile:
     secondary_text: str = ""
     """All other visible text."""
     big_headlines: str = ""
-    """Big headlines, one on each line: in HTML, those of levels 1 to 3 without the first one of level 1."""
+    """Big headlines, one on each line: in HTML, those of levels 1 to 3, except the first of level 1."""
     small_headlines: str = ""
     """Headlines of lower levels than the big ones, one on each line."""
     code_text: str = ""
@@ -161,7 +161,7 @@ class Pile:
 
 
 def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
-    """Make a page's text pile; `is_main` has for each block whether it is main content."""
+    """Make a page's text pile; `is_main` tells for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
     main, secondary, big_headlines, small_headlines, code, quote = texts

@@ -34,7 +34,7 @@ def _compile(selectors: tuple[str, ...], patterns: tuple[str, ...]) -> Ignored:
 
 
 def remove_ignored(page: PageDocument, patterns: Sequence[re.Pattern[str]]) -> PageDocument:
-    """Return a page without the text that a pattern matches, in its text and in its title, headline and description."""
+    """Remove the text that a pattern matches from a page's text, title, headline and description."""
     described = page.description
     title, headline, description = (
         None if text is None else _remove_matches(text, patterns) or None
@@ -48,7 +48,7 @@ def remove_ignored(page: PageDocument, patterns: Sequence[re.Pattern[str]]) -> P
 
 
 def _remove_matches(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
-    r"""Remove the text that a pattern matches within a line. A line of which nothing is left is removed as a whole.
+    r"""Remove the text that a pattern matches within a line. A line that becomes empty is removed.
 
     >>> _remove_matches("Tea\nNow: 08:15\nVisitor 812 of this page", [re.compile(r"Now: [\d:]+|Visitor \d+")])
     'Tea\nof this page'

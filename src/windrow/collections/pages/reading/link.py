@@ -38,7 +38,7 @@ class LinkClassifier:
     __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Classify references of the page at `url`; `base` is the `href` of its `base` element, or empty."""
+        """Take the address of a page, and the `href` of its `base` element (empty if it has none)."""
         self.page_url = normalise(url).url
         """The page's normalised address, or empty if `url` is not a web address."""
         self._after_scheme = self.page_url.partition("://")[2]
@@ -222,7 +222,7 @@ class LinkCounts(NamedTuple):
 
 
 def count_links(page_links: list[Link], *, has_date: bool) -> LinkCounts:
-    """Count the content links of a page: `a` elements with a text, outside of navigation, aside, header and footer.
+    """Count the content links of a page: `a` elements with a text, outside navigation, aside, header and footer.
 
     Links in a header or footer count if they are also in `main` or `article`. A link within the site or to the page
     itself counts if it is in a headline, contains one, or is in a list; a link in both counts as one in a headline.

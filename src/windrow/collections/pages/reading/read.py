@@ -71,7 +71,7 @@ def read_plain_text(raw: bytes, url: str, headers: ContentHeaders, limits: Limit
 
 
 NO_DESCRIPTION = Description(None, None, None, None, None, None, 0)
-_MIN_DESCRIPTION_LENGTH, _MAX_DESCRIPTION_LENGTH = 80, 1_000  # characters of a paragraph that is used as description
+_MIN_DESCRIPTION_LENGTH, _MAX_DESCRIPTION_LENGTH = 80, 1_000  # characters of a paragraph used as the description
 
 
 def blank_document(*findings: Finding) -> PageDocument:
@@ -236,7 +236,7 @@ def read(
     raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS,
     *, ignored: Ignored = NOTHING_IGNORED,
 ) -> PageDocument:  # fmt: skip
-    r"""Read the bytes of a document at the address `url`. They must have no transfer or content coding any more.
+    r"""Read the bytes of a document at the address `url`. Transfer and content codings must have been removed.
 
     `fields` are the response's headers, with names in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
     document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
@@ -283,7 +283,7 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
-    """Return the reader of the media type `essence`.
+    """Return the reader for the media type `essence`.
 
     Plain text whose path ends like a Markdown file is read as Markdown, and XML whose root is `html` as HTML.
     """

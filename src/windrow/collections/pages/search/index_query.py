@@ -1,8 +1,8 @@
 """The search index document of a page, and the translation of a query for the index and for the database.
 
-The index scores one field in which important texts are repeated: a word of the title counts like four words of the
-text, and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of all
-fields would give too much weight to a word that occurs in many fields.
+The index scores one field in which important texts are repeated: a word in the title counts as much as four words in
+the text, and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of
+all fields would give too much weight to a word that occurs in many fields.
 
 Only the database can answer filters by links, by times of attempts and by past duplicates: they are translated to SQL
 with bound values.
@@ -127,7 +127,7 @@ def make_clause(
 def keep_soft_404s_only(query: Query) -> Query | None:
     """Return a query that finds the soft 404s that `query` leaves out.
 
-    Return None if `query` has a filter `is:soft-404`, also an excluded one, or if it has no condition.
+    Return None if `query` has a filter `is:soft-404`, even an excluded one, or if it has no condition.
     """
     if query.root is None or any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return None
@@ -135,14 +135,14 @@ def keep_soft_404s_only(query: Query) -> Query | None:
 
 
 _SOFT_404 = "soft-404"
-"""The flag of soft 404s: pages with status 200 that say that they do not exist, or that are suspected of it."""
+"""The flag for certain and suspected soft 404s: pages with status 200 that say that they do not exist."""
 
 SOFT_404S = MarkIn("flag", (_SOFT_404,))
 """The clause that matches the versions that are soft 404s."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Return whether to exclude soft 404s: the query searches fields that have them, but not for `is:soft-404`."""
+    """Return whether to exclude soft 404s: the query searches fields that have them, without a filter `is:soft-404`."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
@@ -151,7 +151,7 @@ def _must_exclude_soft_404s(query: Query) -> bool:
 def allows_duplicates(query: Query) -> bool:
     """Return whether pages that are marked as duplicates may be results of a query.
 
-    They may if it finds past versions, or has a filter by something in which duplicates differ, such as the host.
+    They may if the query finds past versions, or filters by something in which duplicates differ, such as the host.
     """
     return query.history or any(leaf.key in _KEYS_SHOWING_DUPLICATES for leaf in filters(query.root))
 
@@ -203,7 +203,7 @@ VERSION = "7"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
-    IndexField("main", "words"),  # present pages except duplicates and soft 404s: most searches need no filter then
+    IndexField("main", "words"),  # present pages except duplicates and soft 404s, so that most searches need no filter
     IndexField("rest", "words"),
     IndexField("past", "words"),  # all other versions
     IndexField("past_rest", "words"),
@@ -312,7 +312,7 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
     """Return a dict from each kind of document to the number of pages. A media type without a kind has its own key.
 
-    `marks` is a dict from each mark of the field `type` to the number of pages.
+    `marks` is a dict from each mark in the field `type` to the number of pages.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}
@@ -347,7 +347,7 @@ class Condition(NamedTuple):
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
     """Return a query whose filters for duplicates (and, with past links, for links) refer to the query's past time.
 
-    In a query of all times, only filters for links are changed. A query of the present is returned unchanged.
+    In a query about all times, only filters for links are changed. A query about the present is returned unchanged.
 
     >>> from windrow.query import parse
     >>> at_query_time(parse("is:duplicate as-of:1970-01-01")).root

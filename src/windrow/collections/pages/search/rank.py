@@ -1,7 +1,7 @@
 """The score of a page for a query: the sum of several parts with weights.
 
-The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
-from the title, the texts of links to the page, the distance of the words, the address and so on.
+The index finds the pages that contain the words, and scores their texts. That score is one of the parts; the others are
+computed from the title, the texts of links to the page, the distance between the words, the address and so on.
 
 Then the pages are sorted, one page of each group of duplicates is kept, and all but the first results of a host are
 moved to the end of their block.
@@ -31,10 +31,10 @@ WEIGHTS: Mapping[str, float] = {
     "listing": 0.3,
     "copy": 0.4,
 }
-"""The weight of each part of a score. `called` is the match of link texts; `together` is how close the words are."""
+"""The weight of each part of a score. `called` is how well link texts match; `together` is how close the words are."""
 
 HALF_LIFE_SECONDS = 90 * 86_400
-"""The number of seconds in which the value of the part `fresh` falls to one half."""
+"""The number of seconds in which the value of the part `fresh` falls by half."""
 _MANY_LINKS = 200  # number of linking pages that gives the part `linked` its highest value
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
@@ -89,7 +89,7 @@ def add_proximity(
 
 
 def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; a text in links of many pages counts more."""
+    """Return how well the best link text matches a query, from 0 to 1; a text in links from many pages counts more."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(query, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -129,7 +129,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""A representative with another text is shown instead of the best page if it has at least this share of its score."""
+"""A representative with another text replaces the best page if its score is at least this share of the page's score."""
 
 
 class Ranked(NamedTuple):
@@ -157,10 +157,10 @@ def fold_duplicates(
 ) -> list[Ranked]:
     """Return the latest version of each URL and, of these, only one page of each group.
 
-    URLs and groups of earlier calls are left out; `seen_keys` remembers them.
+    URLs and groups from earlier calls are left out; `seen_keys` remembers them.
 
-    The choice of the version does not depend on scores, because an index that grew has slightly different scores than a
-    new one.
+    The choice of the version does not depend on scores, because the scores in an index that grew differ slightly from
+    those in a new one.
 
     Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
     of their representatives. The representative is kept if it has the text of the best page or nearly its score.
@@ -229,8 +229,8 @@ class ShownPage(NamedTuple):
     """A page to show. `as_of` is the time of the query (UNIX seconds), or None for the present or for all times.
 
     `url_counts` is a dict from the id of a pile to the number of URLs with its text. `group_size` is the number of URLs
-    in the page's group, `representative` is the URL of the group's representative. `is_uncertain` tells that the last
-    attempt up to `as_of` did not find the page, or that the links by which the page was found may have been others at
+    in the page's group, `representative` is the URL of the group's representative. `is_uncertain` is true if the last
+    attempt up to `as_of` did not find the page, or if the links by which the page was found may have been different at
     that time.
     """
 

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS windrow_representative (
 );
 CREATE INDEX IF NOT EXISTS windrow_represented ON windrow_representative (representative_id);
 
--- Present generations that are suspected of being soft 404s, with the text for which they are suspected.
+-- Present generations that are suspected of being soft 404s, with the text because of which they are suspected.
 CREATE TABLE IF NOT EXISTS windrow_soft_404 (
   generation_id INTEGER PRIMARY KEY,
   text_pile_id INTEGER NOT NULL

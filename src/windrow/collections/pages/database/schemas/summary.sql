@@ -119,7 +119,7 @@ CREATE TABLE token (
   token_text TEXT NOT NULL UNIQUE
 );
 
--- Rows are sorted by pile, in the order of writing: sorted by word, each batch would change the whole table.
+-- Sorted by pile, in the order of writing: if rows were sorted by word, each batch would change the whole table.
 CREATE TABLE token_statistics (
   token_id INTEGER NOT NULL REFERENCES token,
   text_pile_id INTEGER NOT NULL REFERENCES text_pile,
