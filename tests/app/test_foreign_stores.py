@@ -71,7 +71,7 @@ def test_one_database_of_another_workspace_is_refused_and_replay_fills_it(tmp_pa
         for key in [key for key in couch.databases[database] if not key.startswith("_")]:
             del couch.databases[database][key]
         set_checkpoint(couch, database, 10_000)
-        with pytest.raises(StoreError, match="they go up to attempt 10000, and the records up to") as caught:
+        with pytest.raises(StoreError, match="they go up to attempt 10000, but the records only up to") as caught:
             run(workspace)
         assert "windrow replay events" in caught.value.hint
         assert any("has documents up to attempt 10000" in problem for problem in faults(workspace))
