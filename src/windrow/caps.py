@@ -25,7 +25,7 @@ class Cap(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """A description of input that exceeds the cap, for people.
+        """The description of input that exceeds the cap, as it is shown to people.
 
         >>> PAGE_LINKS.rule
         'more than 20,000 links of a page'

@@ -73,7 +73,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A file, which `owner` made, was listed for the first time; it was refused if it has a `reason`."""
+    """A file that `owner` made was listed for the first time; it was refused if it has a `reason`."""
 
     seq: int
     at: datetime
@@ -165,7 +165,7 @@ class StepStarted(NamedTuple):
 class Decided(NamedTuple):
     """It was decided to fetch a file again (`act` is RETRIED), or not to process an item any more (CANCELLED).
 
-    An operator decided this, or a change of a listing or of the configuration led to it. RETRIED about a member means
+    An operator decided this, or a change in a listing or the configuration led to it. RETRIED about a member means
     that the member is not processed any more, because its file is fetched again.
     """
 

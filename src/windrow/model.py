@@ -215,7 +215,7 @@ COMPARED_SIZE = 1 << 16
 
 
 class ArchivePlace(NamedTuple):
-    """The place of a record in the archive: its WARC file, and its offset and length in bytes there."""
+    """The place of a record in the archive: its WARC file, and its offset and length in that file, in bytes."""
 
     warc: str
     offset: int
@@ -407,7 +407,7 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A look-up that a step leaves to the store, which answers whether it has `key`.
 
-    `question` says among which of its keys the store looks. If it does not have `key`, `finding` is added to the
+    `question` says which of its keys the store searches. If it does not have `key`, `finding` is added to the
     findings of the reading.
     """
 

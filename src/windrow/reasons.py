@@ -91,7 +91,7 @@ class Reason(StrEnum):
 
     SOFT_404 = (
         "soft_404",
-        "the server answers with status 200, but with another page, such as one that reports that it was not found",
+        "the server answers with status 200, but with another page, such as one that says that the page was not found",
     )
     CONSENT_PAGE = "consent_page", "the server answers with a page that asks for consent, such as to cookies"
 
@@ -169,7 +169,7 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Reasons of failed readings that may pass: later runs read the document again, even if no operator asks for it."""
+"""Reasons for failed readings that may be temporary: later runs read the document again without an order."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons why a reading fails through no fault of the bytes: the task fails, and the bytes are read again later.
@@ -182,7 +182,7 @@ SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT
 """Reasons that mean that a server sent another page than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""Reasons that mean that a response is too large. If it was requested again, it would be too large again."""
+"""Reasons that mean that a response is too large. If it were requested again, it would still be too large."""
 
 BY_RULE = frozenset({
     Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,

@@ -42,7 +42,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """An object that returns the features of a page and its blocks, given their names."""
+    """An object that returns the features of a page and its blocks by name."""
 
     count: int
     """The number of blocks."""
@@ -181,11 +181,11 @@ def _read_tree(
 WEIGHTS_DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
 """The SHA-256 of `weights.txt`, in hexadecimal."""
 FOREST_SEPARATOR = "\n\n----\n\n"
-"""The separator of the two forests in `weights.txt`."""
+"""The separator between the two forests in `weights.txt`."""
 
 
 def read_weights() -> bytes:
-    """Return the bytes of `weights.txt`, a file of the package."""
+    """Return the bytes of `weights.txt`, a file in this package."""
     return get_data("windrow.content", "weights.txt") or b""
 
 

@@ -21,7 +21,7 @@ _GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019
 _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Matches text in scripts without spaces, in which a word has about two ideographs or five letters."""
-_FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, words of these scripts have two signs; before, five letters
+_FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, a word has about two characters; before, five
 _PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
@@ -366,7 +366,7 @@ def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
 
 
 def _count_words(words: list[str]) -> int:
-    """Return the number of words; in scripts without spaces it is estimated from the number of letters."""
+    """Return the number of words; in scripts without spaces, estimate it from the number of letters."""
     total = len(words)
     for unspaced in _UNSPACED.findall("".join(words)):
         total += len(unspaced) // (2 if unspaced >= _FIRST_SYLLABIC else 5)

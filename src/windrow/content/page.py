@@ -32,7 +32,7 @@ class Page(NamedTuple):
 def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
     """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
 
-    The text in the body of elements that the CSS selectors `ignored` match is left out of the outline.
+    The outline leaves out the text of elements in the body that match one of the CSS selectors in `ignored`.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text

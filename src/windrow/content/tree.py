@@ -143,7 +143,7 @@ def _remove_text(node: LexborNode) -> None:
 
 
 def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
-    """Remove the text in all elements that one of the CSS `selectors` matches; links in them remain without text."""
+    """Remove the text in all elements that match one of the CSS `selectors`; links in them remain without text."""
     for selector in selectors:
         for node in tree.css(selector):
             _remove_text(node)
@@ -166,7 +166,7 @@ def _limit_depth(raw: bytes) -> bytes:
     open_by_name: Counter[bytes] = Counter()
     depth = option_count = 0
     cuts: list[tuple[int, int]] = []
-    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # a tag after it is not complete
+    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # a tag after the last ">" is incomplete
         name = tag_match[2].lower()
         if name in _CHOICES and not tag_match[1]:
             option_count += 1
@@ -188,7 +188,7 @@ def _limit_depth(raw: bytes) -> bytes:
 
 
 def _limit_formats(raw: bytes, max_open: int) -> bytes:
-    """Return markup without start tags of formats where `max_open` formats are open already."""
+    """Return markup without start tags of formats that would be opened while `max_open` formats are open."""
     open_by_name: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):

@@ -78,7 +78,7 @@ class FtpSession(ftplib.FTP):
         self.voidcmd("PROT P")
 
     def _login(self, password: str) -> None:
-        """Log in. An error's message does not contain the password."""
+        """Log in. Error messages do not contain the password."""
         try:
             self.login(self.site.username, password)
         except (Refused, Delayed, Broken) as error:

@@ -148,7 +148,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
         Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent,
-        StaleConnection if the server had closed the idle connection, OSError if it breaks, and what `reader` raises.
+        StaleConnection if the server had closed the idle connection, OSError if the connection breaks, and what
+        `reader` raises.
         """
         assert self._transport is not None
         self._reader = reader
@@ -233,7 +234,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 async def connect_web(site: Site) -> HttpConnection:
-    """Connect to a web site, directly or through its proxy, with TLS to each of the two if its scheme is https.
+    """Connect to a web site, directly or through its proxy. TLS is used for each of them whose scheme is https.
 
     Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake may take as long.
     `ca_bundle` is used for the site and for its proxy. Raises a TransportError.
@@ -293,7 +294,7 @@ class HttpProxy(NamedTuple):
         authorization = ""
         if parts.username is not None:
             if parts.scheme != "https" and not is_loopback(parts.hostname):
-                message = f"{public_address(site)}: a password may only be sent over https, also to its proxy"
+                message = f"{public_address(site)}: a password may only be sent over https, even to its proxy"
                 raise TerminalFailure(message, Reason.POLICY_DENIED, hint="use a proxy whose address begins with https")
             user_and_password = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             authorization = f"Basic {base64.b64encode(user_and_password.encode()).decode()}"

@@ -190,7 +190,7 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
 
 
 READ_AHEAD_SIZE = 4 * 2**20
-"""The maximum number of bytes of a file that are requested and have not arrived."""
+"""The maximum number of bytes of a file that have been requested and have not arrived."""
 
 _FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection cannot be used any more
 
@@ -253,7 +253,7 @@ class SftpConnection(Connection):
         """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` if that is earlier.
 
         `deadline` is a time of the event loop. `timeout` is only changed if it would expire within the site's timeout,
-        since a change for every block is slow.
+        since changing it for every block is slow.
         """
         now = asyncio.get_running_loop().time()
         if (timeout.when() or 0.0) - now < self._site.timeout:
@@ -262,7 +262,7 @@ class SftpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, from `sink.start` on if it is unchanged. Raises a TransportError if that fails.
 
-        If the server announces a size and another number of bytes arrives, that is a failure (SIZE_MISMATCH).
+        Raises TransientFailure (SIZE_MISMATCH) if the server announces a size and another number of bytes arrives.
         """
         full_path = _encoded_path(self._site, path)
         channel = await self.open()

@@ -306,7 +306,7 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to this number, lines are parsed one by one and 
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns if all are valid CDX lines; otherwise do this for each half of them.
+    """Yield the lines as columns if all are valid CDX lines; otherwise do the same with each half.
 
     A few lines are parsed one by one.
     """
@@ -346,7 +346,7 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
     fields_per_line, end = layout.fields + 1, len(fields) - 1
     if end != fields_per_line * len(lines) or {*fields[::fields_per_line]} != {_SEPARATOR.decode().strip()}:
         return None
-    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # legends and comments begin so
+    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # these begin legends and comments
         return None
     dashes = ["-"] * len(lines)
     columns = CaptureColumns(
@@ -438,7 +438,7 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
         return None
     if line.startswith(b"CDX "):
-        return CdxFault(Reason.BAD_LINE, "the line begins as a legend, but does not name its fields by single letters")
+        return CdxFault(Reason.BAD_LINE, "the line begins like a legend, but does not name fields by single letters")
     return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have at least {layout.fields}")
 
 

@@ -290,7 +290,7 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
     unfolded, has_odd_fold = text, False
     if b"\n " in text or b"\n\t" in text:
         unfolded = _FOLD.sub(b" ", text)
-        has_odd_fold = text[status_line.end()] in _BLANKS  # the first line after the status continues no field
+        has_odd_fold = text[status_line.end()] in _BLANKS  # the line after the status line cannot continue a field
     framing: dict[bytes, bytes] = {}
     for name, value in _FRAMING.findall(unfolded):
         field_name = name.lower()

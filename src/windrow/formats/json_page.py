@@ -31,7 +31,7 @@ def load_json(content: bytes | str, *, strict: bool = False) -> Any:
     def read_number(text: str) -> float | None:
         number = float(text)
         if strict and not isfinite(number):
-            raise StepError(f"{text[:40]} is not a number of JSON, or is too large", Reason.NOT_WELL_FORMED)
+            raise StepError(f"{text[:40]} is not a number in JSON, or is too large", Reason.NOT_WELL_FORMED)
         return number if isfinite(number) else None
 
     return json.loads(content, parse_constant=read_number, parse_float=read_number)

@@ -68,7 +68,7 @@ _MAX_CELLS = 8  # cells of a row that are searched, after the one with the link
 
 
 def read_time(text: str) -> datetime | None:
-    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); return None if it is not valid.
+    """Read a time from MLSD or MDTM (RFC 3659, section 2.3); return None if it is not valid.
 
     >>> read_time("20261121113500.25")
     datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
@@ -351,7 +351,7 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
 
 
 DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
-"""A dict from the algorithms of checksums to their numbers of hexadecimal digits."""
+"""A dict from the algorithms of checksums to the number of hexadecimal digits in a checksum."""
 
 
 def read_checksum(content: bytes, path: str) -> str:

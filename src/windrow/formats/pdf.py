@@ -347,7 +347,7 @@ def _find_links(
 
 
 def _read_contents(document: PdfDocument) -> tuple[list[tuple[int, str]], int]:
-    """Return level and title of the entries of the table of contents, and the number of entries that are too deep.
+    """Return the level and title of each entry in the table of contents, and the number of entries that are too deep.
 
     At most twice `_MAX_BOOKMARKS` entries are read. Of the levels that are too deep, only the first one is counted.
     """
@@ -371,7 +371,7 @@ def _read_metadata(document: PdfDocument, key: bytes) -> str:
 
 
 def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
-    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself fails at lone surrogates."""
+    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself fails on lone surrogates."""
     byte_count = pdfium_function(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(byte_count)
     pdfium_function(*arguments, buffer, byte_count)

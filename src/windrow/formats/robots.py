@@ -233,7 +233,7 @@ def parse(content: bytes, agent: str) -> Robots:
     """
     own_agent = product_token(agent)
     groups: dict[str, _Group] = {}
-    current_groups: dict[str, _Group] = {}  # by agent, those that the current lines belong to
+    current_groups: dict[str, _Group] = {}  # by agent, the groups to which the current lines belong
     in_agent_lines = False  # the previous rule or agent line names an agent: another agent joins its group
     sitemaps: dict[str, None] = {}
     bad_sitemaps = 0

@@ -21,7 +21,7 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which are invisible; lone surrogates
 )
 
-_MAX_KINDS_NAMED = 8  # by `join_counts`
+_MAX_KINDS_NAMED = 8  # in what `join_counts` returns
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -189,8 +189,8 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 def show(value: object) -> str:
     """Return a value as text in one line for people.
 
-    A time is shown to the second, and an integer is shown with commas. None and an empty text become a dash; a truth
-    value becomes yes or no.
+    A time is shown to the second, and an integer is shown with commas. None and an empty text become a dash; a boolean
+    becomes yes or no.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')

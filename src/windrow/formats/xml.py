@@ -1,4 +1,4 @@
-"""Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
+"""Parse untrusted XML without DTDs, entities or network access, with limits that are checked before a tree is built.
 
 Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding. Faults
 are `StepError`s with a reason and, if the parser knows them, line and column.
@@ -140,7 +140,7 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
 
 
 def replace_surrogates(content: bytes) -> bytes:
-    """Replace references to surrogates by U+FFFD: a recovering parser accepts them, but Python cannot encode the text.
+    """Replace references to surrogates with U+FFFD: a recovering parser accepts them, but Python cannot encode them.
 
     >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
     '<a>\ufffd\ufffd&#x41;</a>'

@@ -1,11 +1,11 @@
-"""Validate documents by XML Schema 1.0, and find the lines and columns of elements.
+"""Validate documents against XML Schema 1.0, and find the lines and columns of elements.
 
 A schema is compiled once. A valid document is validated while it is parsed, without a tree, in the time and memory of
 parsing alone. An invalid document takes more, because libxml2 does not report the paths of elements while it streams.
 So the part of the document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths,
 and a last pass finds the lines and columns of these elements.
 
-The tree of lxml has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
+lxml's tree has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _OpenElement:
 def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     r"""Return a dict from paths of elements to the line and the column, from 1, where their start tags begin.
 
-    `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
+    `paths` are as libxml2 spells them: `/*/*[2]` for elements in a default namespace, `/p:a/p:b[3]` for prefixed ones,
     `/a/b` for elements without a namespace. `content` is UTF-8. Columns count characters. A path to an attribute has
     the position of its element. A path that leads to no element is left out.
 
@@ -120,7 +120,7 @@ class _PositionSearch:
 
 MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings of a document that are reported one by one."""
-FINDING_KIND = "SchemaError"  # the class of a finding that the document is not valid by its schema
+FINDING_KIND = "SchemaError"  # the class of a finding that the document is not valid against its schema
 MAX_MESSAGE_CHARACTERS = 1000
 """The maximum number of characters of a message, which may quote a value of any length."""
 SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once

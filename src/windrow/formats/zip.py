@@ -175,7 +175,7 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
             _, _, _, _, count, size, offset, comment = END_RECORD.unpack_from(slice_bytes, position)
             record_start = start + position
             end = record_start + END_RECORD.size + comment
-            # For the end record of a zip that is stored in this one, the condition is false.
+            # The condition is false for the end record of a zip that is stored in this one.
             if count and size + offset == record_start and read_exactly(view, offset, 4) == b"PK\x01\x02":
                 return max(0, int(file_size - end))
             position = slice_bytes.find(b"PK\x05\x06", position + 1)

@@ -139,8 +139,8 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
     """Return the clause of `word_sequence` for `leaf`. If `leaf` is a word, the clause also finds its `word_forms`.
 
-    A form is searched in documents of its language, and in documents of an unknown language. Forms of phrases and
-    prefixes are not searched.
+    Forms are searched for in documents in their language, and in documents whose language is unknown. Forms of
+    phrases and prefixes are not searched for.
     """
     sequence = word_sequence(leaf, fields)
     if not isinstance(leaf, Word) or leaf.prefix or not word_forms.get(sequence.text):

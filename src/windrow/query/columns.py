@@ -230,7 +230,7 @@ def _read_number(value: Any) -> int | None:
 
 
 def _read_name(value: Any) -> str | None:
-    """Return the mark that is indexed for a name: in small letters, and without the address of a DOI resolver.
+    """Return the mark that is indexed for a name: in lower case, and without the address of a DOI resolver.
 
     Return None for a value that is not a text or number, and for a name that is empty or too long.
     """
@@ -241,7 +241,7 @@ def _read_name(value: Any) -> str | None:
 
 
 def _read_words(value: Any) -> str | None:
-    """Return the words of a text or number for the index, or None if it has none and for any other value."""
+    """Return the words of a text or number for the index, or None if it has no words, or for any other value."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = str(value)

@@ -64,9 +64,9 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    Only the first PROXIMITY_LENGTH characters are read. It is 0 if fewer than two of the words occur there. Otherwise
-    it is computed from the shortest part of the text that contains all the words that occur: the square root of the
-    share of this part that these words fill, times their share of the query's total weight.
+    Only the first PROXIMITY_LENGTH characters are read. The result is 0 if they have fewer than two of the words.
+    Otherwise it is computed from the shortest part of the text that contains all the words that occur: the square root
+    of the share of this part that these words fill, times their share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0

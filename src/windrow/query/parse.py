@@ -306,7 +306,7 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
 
 
 def _dashes_exclude(all_tokens: list[Token], columns: FilterReaders) -> bool:
-    """Return whether dashes exclude words: if something else is searched for and the query does not look pasted."""
+    """Return whether dashes exclude words: something else must be searched for, and the query must not look pasted."""
     has_other_terms = any(
         token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens

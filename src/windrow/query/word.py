@@ -23,7 +23,7 @@ _UNSPACED_LETTER = re.compile(f"[{_UNSPACED_SCRIPTS}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _BYTE_TABLE = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128))
 _BYTE_TABLE += bytes(range(128, 256))
-"""Translates bytes: ASCII letters to lower case and ASCII punctuation to spaces; other bytes stay."""
+"""Translates bytes: ASCII letters to lower case and ASCII punctuation to spaces; other bytes are unchanged."""
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
 )
