@@ -194,4 +194,4 @@ WHY_ENTRIES = _cap(
     "the latest ones are listed, and the others are counted; `--limit` lists more",
 )  # fmt: skip
 ANSWER_FINDINGS = _cap("ANSWER_FINDINGS", 100, "findings of an answer", "memory", "the others are counted")
-COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left out something", "memory", "counted together")
+COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left something out", "memory", "counted together")

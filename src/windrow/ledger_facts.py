@@ -122,7 +122,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began. Without an AttemptClosed, it runs or was interrupted."""
+    """An attempt to get a listed file from a source began. Without an AttemptClosed, it is running or interrupted."""
 
     seq: int
     at: datetime

@@ -323,8 +323,8 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
 def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
     """Return the short blocks near the headline, which may contain the date and the authors.
 
-    If the headline is not found, return the blocks near the start of the main content. The blocks after the headline
-    come first.
+    The blocks after the headline come first. If the headline is not found, return the blocks near the start of the
+    main content.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]

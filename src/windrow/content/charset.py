@@ -80,7 +80,7 @@ class DecodedText(NamedTuple):
 
     text: str
     encoding: str
-    """Its name in the Encoding Standard, in lower case."""
+    """The name of the encoding in the Encoding Standard, in lower case."""
     source: str
     """`bom`, `header`, `meta`, or `content` for the bytes themselves."""
 

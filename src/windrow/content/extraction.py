@@ -64,7 +64,7 @@ class Extract:
     markup: str
     """The main content as HTML, with the captions of its pictures; addresses in it are as written."""
     blocks: tuple[JudgedBlock, ...]
-    """All blocks of the page in order, also those that are not main content."""
+    """All blocks of the page in order, including those that are not main content."""
     base: str
     """The address against which relative addresses in `markup` are resolved, or "" if it is not known."""
 
@@ -75,7 +75,7 @@ class Extract:
 
     @cached_property
     def markdown(self) -> str:
-        """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
+        """The main content as Markdown: CommonMark with GitHub's tables and strike-through."""
         from windrow.content.markdown import html_to_markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
 
         return html_to_markdown(self.markup, self.base)

@@ -28,7 +28,7 @@ class Forest(NamedTuple):
 
     features: tuple[str, ...]
     bounds: tuple[tuple[int, ...], ...]
-    """For each feature, the bounds with which its grade is compared, ascending."""
+    """For each feature, the bounds with which its grade is compared, in ascending order."""
     questions: tuple[tuple[int, int], ...]
     """All pairs of a feature's number and a bound; the position of a pair is the question's number."""
     trees: tuple[tuple[Node, ...], ...]
@@ -130,7 +130,7 @@ def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
 def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
-    The first line has scale and offset. Then there are a line for each feature, with its name, a colon and its bounds;
+    The first line has scale and offset. Then come a line for each feature, with its name, a colon and its bounds;
     an empty line; and a line for each tree in prefix order. A question is written as `feature.bound`, the feature's
     number and the bound's position, before the subtrees for yes and for no. A leaf is written as its value.
 

@@ -324,7 +324,7 @@ class PageHead(NamedTuple):
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """Keywords, tags and sections, each once without regard to case."""
+        """Keywords, tags and sections, each once, ignoring case."""
         pairs = [*self.open_graph, *self.metas]
         words = [word.strip() for key, value in pairs if key in _KEYWORD_NAMES for word in value.split(",")]
         first_spelling: dict[str, str] = {}

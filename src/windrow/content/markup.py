@@ -1,6 +1,6 @@
 """Build a page's outline in one pass over its serialised markup; copy the markup of chosen blocks.
 
-Visiting a tree node by node takes longer than what is done with the nodes. So the tree is serialised by one call: its
+Visiting a tree node by node takes longer than processing the nodes. So the tree is serialised by one call: its
 markup is well-formed, and `<` and `>` only delimit tags, except in comments and rare attribute names. Split at these
 characters, it is a list of alternating texts and tags. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
 """
@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""A dict from actions at start tags to those at the end tags. For other elements, these are `separate_words`."""
+"""A dict from actions at start tags to those at end tags. For other elements, the latter is `separate_words`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",

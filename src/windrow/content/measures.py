@@ -176,7 +176,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
     """Return, for each share and block, the innermost box around the block with at least this share of the body's sum.
 
-    `shares` are ascending. `sums` has the sum of each box, the body first. If the body has 0, it is returned.
+    `shares` are ascending. `sums` has the sum of each box, the body first. If the body's sum is 0, return the body.
     """
     boxes, total = outline.boxes, sums[0] or 1
     large_boxes: Iterable[int] = range(len(sums))

@@ -89,7 +89,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Return whether a style hides its element: its last `display` is `none`.
+    """Return whether the last `display` in a style is `none`, which hides the element.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)

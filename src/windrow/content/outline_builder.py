@@ -27,7 +27,7 @@ _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _BoxRow = tuple[str, int, int, int, int, int, str, int, bytes]
 """A box: its values for the columns of `Boxes`, in their order, except `stop`."""
-# The positions of some columns in such a row, which is a plain tuple since there are many.
+# The positions of some columns in a row, which is a plain tuple since there are many rows.
 _TAG_NAME: Final = 0
 _LOCATIONS: Final = 3
 _PATH: Final = 5

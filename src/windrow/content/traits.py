@@ -20,7 +20,7 @@ ADDRESS_PATTERNS = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questi
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
              r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
              r"\?")  # fmt: skip
-"""Regular expressions for addresses of forums, products, collections, documentation, articles, and with a query."""
+"""Regular expressions for addresses of forums, products, collections, documentation and articles, and with a query."""
 
 _TYPE_REGEXES = [re.compile(pattern) for pattern in TYPE_PATTERNS]
 _ADDRESS_REGEXES = [re.compile(pattern) for pattern in ADDRESS_PATTERNS]

@@ -59,10 +59,10 @@ _MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each wi
 def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
-    The parser takes time quadratic in the depth of elements, the options, and the attributes of one element. It also
-    reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So on large pages, tags
-    that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and formats that would be
-    reopened too often are removed. A tag with hundreds of attributes loses its attributes.
+    The parser takes time quadratic in the depth of elements, in the number of options, and in the number of attributes
+    of one element. It also reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3).
+    So on large pages, tags that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and
+    formats that would be reopened too often are removed. A tag with hundreds of attributes loses its attributes.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")
@@ -252,7 +252,7 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
     """Return the numbers of the hidden blocks that cannot be main content.
 
     Some pages put their text into a hidden box that a script shows: panels of tabs, streamed text, a whole forum in
-    `noscript`. So the blocks of a hidden box with much prose may be main content, except those that are also visible.
+    `noscript`. So the blocks of a hidden box with much prose may be main content, unless their text is also visible.
     """
     hidden = find_unseen_blocks(outline)
     if not hidden:

@@ -61,8 +61,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._reader: ResponseReader | None = None
         self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        # Times of the event loop: when a request without more data fails or an idle connection is closed, and when the
-        # whole response must be complete; and the longest time without data, in seconds.
+        # `_deadline`: when a request without more data fails, or an idle connection is closed. `_last_deadline`: when
+        # the whole response must be complete. Both are times of the event loop. `_silence`: the longest time without
+        # data, in seconds.
         self._deadline = self._last_deadline = self._silence = 0.0
         self._buffer_freed: asyncio.Future[None] | None = None  # is set while the send buffer is full
         self.is_fresh = True  # whether no request has been completed since it was opened

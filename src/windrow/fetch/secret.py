@@ -209,7 +209,7 @@ class HidingSink:
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
-        """Discard what was written of the response."""
+        """Discard the part of the response that has been written."""
         self._held = b""
         self._sink.restart()
 

@@ -23,7 +23,7 @@ from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_large, refu
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-# These ciphers are preferred, as the fastest: AES with hardware, which authenticates in the same pass.
+# These ciphers are preferred because they are the fastest: AES in hardware, with authentication in the same pass.
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 # The kinds of host keys, in the order tried: a server may have a key of each kind, and not all are pinned.
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")

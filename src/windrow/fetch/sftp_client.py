@@ -33,7 +33,7 @@ _ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
     6: asyncssh.SFTPNoConnection,
     7: asyncssh.SFTPConnectionLost,
     8: asyncssh.SFTPOpUnsupported,
-    # status codes of later versions of SFTP, which servers send nevertheless
+    # status codes of later versions of SFTP, which some servers send all the same
     10: asyncssh.SFTPNoSuchPath,
     19: asyncssh.SFTPNotADirectory,
     20: asyncssh.SFTPInvalidFilename,

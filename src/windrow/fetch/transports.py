@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """One way to reach sites: a module whose `connect` returns a connection. It is imported when it is first used."""
+    """One way to reach sites: a module, imported when it is first used, whose `connect` returns a connection."""
 
     module: str
     blocking: bool = False

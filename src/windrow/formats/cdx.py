@@ -3,7 +3,7 @@
 Parsing a line never raises: the result is a capture, a legend, a fault with its reason, or None for a blank line or a
 comment. What a collection requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
 
-Keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the Wayback
+Keys are made by the Sort-friendly URI Reordering Transform (SURT), with the rules of pywb, cdxj-indexer and the Wayback
 Machine, so that indexes can be joined. The labels of the host name are in reverse order; `www`, default ports and
 session ids are left out. Letters are in lower case, and nested percent escapes are undone. In the path, `.` and `..`
 are resolved; empty segments and a slash at the end are removed. The fields of the query are sorted.
@@ -109,7 +109,7 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
 
 
 def _reverse_labels(host_name: bytes) -> bytes:
-    """Return a host name's labels in reverse order with commas, without `www`; a number is read as an IPv4 address."""
+    """Return a host name's labels, reversed and joined by commas, without `www`; a number is read as an IPv4 address."""
     host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
     if host_name.isdigit() and len(host_name) < 20:
         number = int(host_name)
@@ -201,7 +201,7 @@ CDX_11 = Layout(11, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, lengt
 """The fields of the legend `CDX N b a m s k r M S V g`."""
 
 CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=-1, offset=7, warc=8)
-"""The fields of the legend `CDX N b a m s k r V g`, which does not have the length."""
+"""The fields of the legend `CDX N b a m s k r V g`, which lacks the length."""
 
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
 _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",

@@ -303,7 +303,7 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
         and not _is_ambiguous(unfolded)
     )
     if status in {204, 304} or status < 200:
-        # If the server sends a body nevertheless, it would be read as the next response on the connection.
+        # If the server sent a body anyway, it would be read as the next response on the connection.
         has_body = b"transfer-encoding" in framing or framing.get(b"content-length", b"0").strip(b"0") != b""
         return ResponseHead(status, text, 0, chunked=False, stays=is_reusable and not has_body)
     length = framing.get(b"content-length")

@@ -152,7 +152,7 @@ _KIND_BY_ROOT = {
 _TEXT_LINE = re.compile(r"[^\r\n]++")
 _MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read; those beyond `MAX_ENTRIES` are only counted
 
-# the reasons with which the hints of a JSON Feed are used nevertheless; None: all could be read
+# reasons that do not prevent the use of a JSON Feed's hints; None: all could be read
 _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))
 
 

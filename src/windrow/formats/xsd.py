@@ -171,7 +171,7 @@ class _Imports(etree.Resolver):
 
 @lru_cache(maxsize=16)
 def compile_schema(files: SchemaFiles) -> XmlSchema:
-    """Compile a schema; the sixteen schemas that were used last are cached.
+    """Compile a schema; the sixteen most recently used schemas are cached.
 
     An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raise StepError with NO_SCHEMA
     if the schema does not compile or an import is missing.

@@ -186,7 +186,7 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
     """Return where the directory is, according to the end record at offset `position`.
 
     If a 64-bit end record precedes it, the numbers in the 64-bit record are used. Raises StepError if the directory is
-    not there, if the zip is a part of a split zip, or if another zip, whose members would be passed over, precedes it.
+    elsewhere, if the zip is a part of a split zip, or if another zip, whose members would be passed over, precedes it.
     """
     _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position

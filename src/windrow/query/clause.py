@@ -64,7 +64,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """The document has the mark `text` in `field`, perhaps with other text before it (`before`) or after (`after`)."""
+    """The document has the mark `text` in `field`, perhaps with other text before (`before`) or after it (`after`)."""
 
     field: str
     text: str
@@ -241,7 +241,7 @@ class FacetCounts(NamedTuple):
     """The number of `documents` that a query finds, and for each facet, how many of them have each value.
 
     Facets are `source`, `language`, `type` and `year`. If `relaxed` is true, no document has all words of the query,
-    and documents with a part of the words are counted.
+    and documents with some of the words are counted.
     """
 
     documents: int

@@ -1,4 +1,4 @@
-"""Read filters by the columns of a collection, make clauses of these filters, and index the columns of records.
+"""Read filters by the columns of a collection, turn these filters into clauses, and index the columns of records.
 
 An index has one or two fields for each column. They are named after the column and its type.
 """

@@ -1,6 +1,6 @@
 """Rank texts by their similarity to a query, cut snippets from texts that were found, and relax queries.
 
-A query is relaxed if no document has all of its words: a part of the words is then enough.
+A query is relaxed if no document has all of its words: some of the words are then enough.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RankingQuery(NamedTuple):
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
-    """Prepare a query for ranking. `frequency` is a dict from word to the number of pages with it (of `page_count`)."""
+    """Prepare a query for ranking. `frequency` is a dict from words to the numbers of pages (out of `page_count`)."""
     terms = list(searched_terms(query.root))
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}

@@ -18,7 +18,7 @@ _MIN_TWICE_LENGTH = 6
 class Suggestion(NamedTuple):
     """A word, or two words in place of one.
 
-    `documents` is the number of documents that have the word, or the rarer one of the two words.
+    `documents` is the number of documents that have the word, or the rarer of the two words.
     """
 
     text: str

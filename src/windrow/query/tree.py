@@ -131,7 +131,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks | Source
 
 
 def read_host(text: str) -> HostFilter | None:
-    """Return the value of a `host:` filter: a host name or a part of one, with an optional port; None if not valid.
+    """Return the value of a `host:` filter (a host name or a part of one, with an optional port), or None if not valid.
 
     `.org` means every host whose name ends in .org, and `www.` means every host whose name begins with www.
 
@@ -152,7 +152,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return the value of a `site:` filter, or None if it is not valid. The filter finds all hosts below its host too.
+    """Return the value of a `site:` filter, or None if it is not valid. The filter includes all hosts below this host.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
