@@ -59,7 +59,7 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: normal input is smaller"
-_BY_TIME = "the rest is requested by the time of the last entry; if that fails, so does the source (`crawler_trap`)"
+_BY_TIME = "the rest is requested by date, from the last entry on; if that fails, so does the source (`crawler_trap`)"
 _FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents

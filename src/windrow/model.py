@@ -211,7 +211,7 @@ class KnownCapture(NamedTuple):
 
 
 COMPARED_SIZE = 1 << 16
-"""The number of bytes at the end of a file that are compared between two sources: at its end, a zip lists its members."""
+"""The number of bytes at the end of a file that are compared between two sources; a zip lists its members there."""
 
 
 class ArchivePlace(NamedTuple):

@@ -127,7 +127,7 @@ class Reason(StrEnum):
     WRONG_ENCODING = "wrong_encoding", "the encoding of the document is not supported, or its bytes are not valid in it"
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema or format"
-    WRONG_ROOT = "wrong_root", "the document is of another kind than expected, as its root shows"
+    WRONG_ROOT = "wrong_root", "the document is not of the expected kind, as its root element shows"
     NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document, or one that cannot be used"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
     CAPPED = "capped", "it has more of something than a cap allows; the remainder is left out"
@@ -174,12 +174,12 @@ TRANSIENT_REASONS = frozenset({
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons why a reading fails through no fault of the bytes: the task fails, and the bytes are read again later.
 
-If the reason is not among TRANSIENT_REASONS, they are read again only by another version of the step, or if an
+If the reason is not among TRANSIENT_REASONS, the bytes are read again only by another version of the step, or if an
 operator orders it.
 """
 
 SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT_WALL})
-"""Reasons that mean that a server sent another page than the one that was requested."""
+"""Reasons that mean that a server sent a page other than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 """Reasons that mean that a response is too large. If it were requested again, it would still be too large."""

@@ -1,4 +1,4 @@
-"""Compute the features of a page and its blocks for the forests, as grades of one byte, mostly by `measures.grade`.
+"""Compute the features of a page and its blocks for the forests, as grades of one byte, mostly with `measures.grade`.
 
 A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). In parameters, `steps` is the
 number of boxes from a block's own box up, `offset` is the number of blocks to a neighbour, and `share` is one of

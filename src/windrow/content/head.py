@@ -348,7 +348,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     scripts: list[str] = []
     refresh_links: list[Related] = []
     dated_elements: list[LexborNode] = []
-    for node in select_once(tree, _READ_SELECTOR):  # one search, which is the cheapest
+    for node in select_once(tree, _READ_SELECTOR):  # one search is cheaper than several
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
             _add_meta(attributes, metas, repeated_metas, open_graph, author_metas)

@@ -1,6 +1,6 @@
 """Build a page's outline in one pass over its serialised markup; copy the markup of chosen blocks.
 
-Visiting a tree node by node takes longer than processing the nodes. So the tree is serialised by one call: its
+Visiting a tree node by node takes longer than processing the nodes. So the tree is serialised with one call: its
 markup is well-formed, and `<` and `>` only delimit tags, except in comments and rare attribute names. Split at these
 characters, it is a list of alternating texts and tags. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
 """

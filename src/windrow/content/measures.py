@@ -219,7 +219,7 @@ class PageMeasures(NamedTuple):
     path_sums: tuple[list[int], list[int], list[int]]
     """For each number in `Boxes.path`, the number of blocks, words and linked words directly in its boxes."""
     word_boxes: dict[float, Sequence[int]]
-    """For each of `WORD_SHARES`, the innermost box around each judged block with this share of the words or more."""
+    """For each of `WORD_SHARES`, the innermost box around each judged block with at least this share of the page's words."""
     prose_boxes: dict[float, Sequence[int]]
     """For each of `PROSE_SHARES`, the innermost box around each judged block with at least this share of the page's
     prose."""

@@ -1,4 +1,4 @@
-"""The HTTP client of crawls and of `windrow try`, for which a response of any status is a result and not an error.
+"""The HTTP client for crawls and `windrow try`, for which a response of any status is a result and not an error.
 
 The module also has functions that make and read the header fields of requests and responses.
 """

@@ -279,7 +279,7 @@ def _range_size(
 ) -> int:
     """Return the number of bytes in the response to a request for a range, according to its status and fields.
 
-    Raises TerminalFailure unless it has the `length` bytes from `start` on, or fewer of them if `may_be_short`. Errors
+    Raises TerminalFailure unless these are the `length` bytes from `start` on, or fewer if `may_be_short`. Errors
     name `address`.
     """
     if status == 416:

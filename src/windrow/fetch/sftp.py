@@ -290,8 +290,8 @@ class SftpConnection(Connection):
         if sink.listed_size and sink.listed_size < block_size and not sink.start:
             content = sftp.read(await responses[0])
             if len(content) == sink.listed_size:
-                # More than the listed size was requested, and exactly this size came: the file is complete. Most small
-                # files are read in this way.
+                # More than the listed size was requested, and exactly this size arrived: the file is complete. Most
+                # small files are read in this way.
                 sink.open(sink.listed_size)
                 self._extend_timeout(read_timeout)
                 sink.write(content)

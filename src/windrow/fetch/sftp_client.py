@@ -156,7 +156,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     async def begin(self) -> None:
         """Agree with the server on version 3 of SFTP. Raises SFTPBadMessage if the server uses another version.
 
-        If the server states how many bytes a read may have, adapt `block_size`.
+        If the server states how many bytes a read may return, adapt `block_size`.
         """
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)

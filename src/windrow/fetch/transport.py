@@ -59,7 +59,7 @@ class Sink(Protocol):
         ...
 
     def restart(self) -> None:
-        """Discard what earlier transfers received, since the server will send the file from its beginning."""
+        """Discard the bytes from earlier transfers, since the server will send the file from its beginning."""
         ...
 
     def write(self, block: bytes | memoryview) -> None:
@@ -76,7 +76,7 @@ class Connection(Protocol):
     async def list(self, folder: str) -> list[ListingEntry] | None:
         """Return a folder's entries, or None if the folder does not exist. `folder` is a path below the site's base.
 
-        The entries of a manifest include files of subfolders; in other listings, subfolders are not entered.
+        The entries of a manifest include files in subfolders; in other listings, subfolders are not entered.
         """
         ...
 

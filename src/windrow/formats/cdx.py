@@ -109,7 +109,7 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
 
 
 def _reverse_labels(host_name: bytes) -> bytes:
-    """Return a host name's labels, reversed and joined by commas, without `www`; a number is read as an IPv4 address."""
+    """Return a host name's labels, reversed and joined by commas, without `www`; read a number as an IPv4 address."""
     host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
     if host_name.isdigit() and len(host_name) < 20:
         number = int(host_name)

@@ -1,4 +1,4 @@
-"""Read listings of folders: lines of FTP, index pages of web servers, manifests and checksum files.
+"""Read listings of folders: lines from FTP servers, index pages of web servers, manifests and checksum files.
 
 A listing may have at most `MAX_ENTRIES` entries, `MAX_LINE_BYTES` bytes in a line, and `MAX_BYTES` bytes in total.
 """

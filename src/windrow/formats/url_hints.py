@@ -66,7 +66,7 @@ class UrlHints:
 
 
 def read_sitemap_entry(element: etree._Element) -> _Row:
-    """Return address, time and an empty base of a `url` or `sitemap` element."""
+    """Return the address and time of a `url` or `sitemap` element, and an empty base."""
     return first_child_text(element, "loc"), first_child_text(element, "lastmod"), ""
 
 
@@ -86,7 +86,7 @@ JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/vers
 
 
 def read_rss_item(element: etree._Element) -> _Row:
-    """Return address, time and base of an RSS item; without a link, a `guid` is the address if it is a permalink."""
+    """Return the address, time and base of an RSS item; without a link, its address is a `guid` that is a permalink."""
     address = first_child_text(element, "link") or _alternate_link(element) or element.get(_ABOUT, "")
     if not address:
         for guid in element.iterchildren("guid"):
@@ -96,7 +96,7 @@ def read_rss_item(element: etree._Element) -> _Row:
 
 
 def read_atom_entry(element: etree._Element) -> _Row:
-    """Return address, time and base of an Atom entry."""
+    """Return the address, time and base of an Atom entry."""
     time = first_child_text(element, "updated", "modified", "published", "issued")
     return _alternate_link(element), time, _address_for_links(element)
 

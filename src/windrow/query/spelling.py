@@ -28,7 +28,7 @@ class Suggestion(NamedTuple):
 def suggest_words(
     frequency: Mapping[str, int], count: Callable[[Iterable[str]], Mapping[str, int]]
 ) -> dict[str, Suggestion]:
-    """Return a dict from each word of a query that no document has to its suggestion.
+    """Return a dict from each query word that no document has to the suggestion for it.
 
     A suggestion is the most frequent word that is spelt nearly the same, or the two words that the word consists of.
     Words without a suggestion are left out, and so are words of fewer than MIN_LENGTH or more than MAX_LENGTH letters.
