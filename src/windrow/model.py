@@ -395,7 +395,7 @@ class Item:
     rank: str = ""
     attempt: int | None = None  # the attempt that fetched the file or member; 0 or None: none
     digest: str = ""
-    member: str = ""  # its name within the capture, empty for the whole
+    member: str = ""  # its name within the capture, empty for the whole capture
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
         """Pickle in a quarter of the usual time: an item is sent to a reader with every document."""

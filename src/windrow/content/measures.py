@@ -219,10 +219,9 @@ class PageMeasures(NamedTuple):
     path_sums: tuple[list[int], list[int], list[int]]
     """For each number in `Boxes.path`, the number of blocks, words and linked words directly in its boxes."""
     word_boxes: dict[float, Sequence[int]]
-    """For each of `WORD_SHARES`, the innermost box around each judged block with at least this share of the page's words."""
+    """For each of `WORD_SHARES`, the innermost box around each judged block with at least this share of the words."""
     prose_boxes: dict[float, Sequence[int]]
-    """For each of `PROSE_SHARES`, the innermost box around each judged block with at least this share of the page's
-    prose."""
+    """For each of `PROSE_SHARES`, the innermost box around each judged block with at least this share of the prose."""
     since_headline: list[tuple[int, int, int]]
     """For each block: the level of the last headline before it (0: none), and the number of blocks and of words since
     that headline, or since the start of the page."""

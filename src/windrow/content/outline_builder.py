@@ -95,7 +95,7 @@ class OutlineBuilder:
         self._linked_words = self._link_count = 0
 
     def finish(self) -> Outline:
-        """End the open block and boxes, and return the outline; its `blocks.end_tag` counts the tags after each block."""
+        """End the open block and boxes, and return the outline. `blocks.end_tag` counts the tags after each block."""
         self.end_block()
         while len(self._open_boxes) > 1:
             self.close()

@@ -18,7 +18,7 @@ from windrow.content.outline import LEVELS, Outline, PageLocation
 from windrow.content.traits import GROUP_BITS, PageTraits
 
 BlockRange = tuple[int, int]
-"""The number of the first block, and the number after the last block."""
+"""The number of the first block, and one more than the number of the last block."""
 
 _HEADLINE = int(PageLocation.HEADLINE)
 _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it

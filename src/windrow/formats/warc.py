@@ -85,7 +85,7 @@ def format_warcinfo(name: str, fields: list[tuple[str, str]], created: datetime)
 
 
 def format_open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
-    """Return a header with blanks in place of length and payload digest, which `fill_open_header` fills in."""
+    """Return a header with blanks in place of the length and payload digest, which `fill_open_header` fills in."""
     blank_digest = ("WARC-Payload-Digest", " " * _DIGEST_LENGTH)
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, blank_digest))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_DIGITS}\r\n\r\n").encode()

@@ -1,4 +1,4 @@
-"""Clauses, which are the conditions of a search as an index evaluates them, and how a query is turned into them."""
+"""Define clauses, the conditions of a search as an index evaluates them, and turn queries into clauses."""
 
 from __future__ import annotations
 

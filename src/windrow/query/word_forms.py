@@ -13,7 +13,7 @@ STEMMERS: Mapping[str, str] = {
     "nn": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish",
 }  # fmt: skip
-"""A dict from a language (BCP 47) to the name of Tantivy's stemmer."""
+"""A dict from languages (BCP 47) to the names of Tantivy's stemmers."""
 MIN_LENGTH = 4
 """The minimum length of a word whose forms are searched for. Too many words begin with the stem of a shorter one."""
 MAX_FORMS = WORD_FORMS.number
