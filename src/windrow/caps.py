@@ -161,7 +161,7 @@ TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "it is one cel
 CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
 PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "they are one cell", LEFT_OUT)
 CATALOGUE_BYTES = _cap(
-    "CATALOGUE_BYTES", 1 << 30, "bytes of a file of a catalogue that is one JSON document", _MEMORY,
+    "CATALOGUE_BYTES", 1 << 30, "bytes of a catalogue file that is one JSON document", _MEMORY,
     "the file fails, and the works that it gave before are kept",
 )  # fmt: skip
 PAPER_ABSTRACT = _cap("PAPER_ABSTRACT", 20_000, "characters of an abstract without GROBID", "size", LEFT_OUT)

@@ -123,7 +123,7 @@ def _last_title_part(head: PageHead) -> str:
 
 
 def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the texts of all headlines of a level; those in the main content come first."""
+    """Return the texts of all headlines of this level; those in the main content come first."""
     boxes, blocks = outline.boxes, outline.blocks
     main_headlines: list[str] = []
     other_headlines: list[str] = []

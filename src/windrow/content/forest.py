@@ -130,7 +130,7 @@ def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
 def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
-    The first line has the scale and the offset. Then come a line for each feature, with its name, a colon and its bounds;
+    The first line has the scale and offset. Then come a line for each feature, with its name, a colon and its bounds;
     an empty line; and a line for each tree in prefix order. A question is written as `feature.bound`, the feature's
     number and the bound's position, before the subtrees for yes and for no. A leaf is written as its value.
 

@@ -194,7 +194,7 @@ def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]
     """Validate a document; return its findings, or [] if it is valid.
 
     Findings are in the document's order, with the line and column of their element. If there are more than
-    `MAX_FINDINGS`, a last finding has the number of the rest. Raise StepError if the document is refused or not well-formed.
+    `MAX_FINDINGS`, a last finding has the number of the rest. Raise StepError if the document is refused or malformed.
     """
     return validate_admitted(xml.admit(content, limits), schema)
 

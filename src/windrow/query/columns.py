@@ -135,7 +135,7 @@ def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
         case ColumnType.NUMBER, Bounds(low, high):
             return NumberRange(f"number_{column.name}", low, high)
         case ColumnType.DATE, Bounds(low, high):
-            # The record's period overlaps: it begins before this one ends, and ends after this one begins.
+            # The periods overlap: the record's begins before the filter's ends, and ends after the filter's begins.
             return And((NumberRange(f"first_{column.name}", high=high), NumberRange(f"last_{column.name}", low=low)))
     return NO_DOCUMENT
 
