@@ -84,7 +84,7 @@ def normalise_digest(written: str) -> str:
     """Return a digest from a WARC file in the form that `warc_digest` returns.
 
     In files, digests are in hex or base 32, in upper or lower case. Hex digits of an algorithm that is not one of
-    `PAYLOAD_ALGORITHMS` stay hex, in upper case. A text without an algorithm is only stripped of blanks.
+    `PAYLOAD_ALGORITHMS` are kept as hex, in upper case. A text without an algorithm is only stripped of blanks.
 
     >>> normalise_digest("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'

@@ -104,7 +104,7 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began or stopped to list a file, or listed it with changes; or its file was refused or compared.
+    """A source began or stopped listing a file, or listed it with changes; or its file was refused or compared.
 
     `compared` means that the source's file was compared with the one that was fetched from another source.
     """
@@ -165,7 +165,7 @@ class StepStarted(NamedTuple):
 class Decided(NamedTuple):
     """It was decided to fetch a file again (`act` is RETRIED), or not to process an item any more (CANCELLED).
 
-    An operator decided this, or a change in a listing or the configuration led to it. RETRIED about a member means
+    An operator decided this, or a change in a listing or the configuration led to it. RETRIED for a member means
     that the member is not processed any more, because its file is fetched again.
     """
 
@@ -194,7 +194,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding about an item was made in the phase with the number `phase`. Other fields are as in `model.Finding`."""
+    """A finding about an item was made in the phase with the number `phase`. The others are as in `model.Finding`."""
 
     seq: int
     at: datetime

@@ -114,7 +114,7 @@ class Site:
     allowed: Allowed = ONLY_PUBLIC  # what `windrow.fetch.politeness.guard` allows besides public IP addresses
 
     def address(self, path: str = "") -> str:
-        """Return the URL of a path below the base, without user and secret, or an empty text if there is no scheme."""
+        """Return the URL of a path below the base, without user or secret, or an empty text if there is no scheme."""
         return self.origin + join_path(self.base, path) if self.scheme else ""
 
     @property
@@ -322,8 +322,8 @@ class Attempt(NamedTuple):
     """One try to get an address or a listed file, and its result. Times are in UTC, durations in seconds.
 
     `target` and `kind` are as in its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
-    protocol's number (200, 226), None without a response or for a protocol without numbers. An attempt with a `reason`
-    failed: for example, no response came, or it was incomplete or could not be read.
+    protocol's number (200, 226), or None without a response or for a protocol without numbers. An attempt with a
+    `reason` failed: for example, no response came, or it was incomplete or could not be read.
     """
 
     target: int
@@ -447,7 +447,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A change of a field with a short text. `before` is empty if the field is new, `after` if it was removed."""
+    """A change in a field with a short text. `before` is empty if the field is new, `after` if it was removed."""
 
     field: str
     before: str
@@ -463,7 +463,7 @@ class DiffLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one transfer or one document; sizes are in bytes, times in seconds."""
+    """The limits on one transfer or one document; sizes are in bytes, times in seconds."""
 
     transfer_size: int = 64 * 2**30
     members: int = 10_000  # of one zip

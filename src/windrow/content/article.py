@@ -166,7 +166,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return up to 10 names of authors from texts such as bylines, each once, without "by", roles and addresses.
+    """Return up to 10 names of authors from texts such as bylines, each once, without "by", roles or addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')

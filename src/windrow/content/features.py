@@ -79,7 +79,7 @@ def _words_so_far(page: PageMeasures) -> bytes:
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return for each block its distance in blocks from a start block (negative before that), as a grade.
+    """Return for each block its distance in blocks from a start block (negative before it), as a grade.
 
     The start block is the first block in an h1 (`start_kind` "h1"), or the first or the last block of prose ("first",
     "last"). All grades are 0 if the page has no such block.
@@ -329,7 +329,7 @@ SECOND_FEATURE_NAMES = tuple(LIKELIHOOD_FEATURES)
 
 
 class Features:
-    """The features of one page as grades, each computed when it is first used. It is a `forest.FeatureSource`."""
+    """The features of one page as grades, each computed when it is first used; a `forest.FeatureSource`."""
 
     __slots__ = ("_bits", "_block_grades", "_likelihoods", "_page", "_page_grades", "count")
 

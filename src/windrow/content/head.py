@@ -282,7 +282,7 @@ class PageHead(NamedTuple):
     title: str = ""
     description: str = ""
     language: str = ""
-    """The `lang` of the root, as written."""
+    """The `lang` attribute of the root element, as written."""
     canonical: str = ""
     """The first of `canonicals`."""
     canonicals: tuple[str, ...] = ()
@@ -293,7 +293,7 @@ class PageHead(NamedTuple):
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` outside `open_graph` whose content matches `HIDING_DIRECTIVE`."""
     published: str = ""
-    """A date as written that `read_page_time` can read. `modified` is in the same form."""
+    """A date that `read_page_time` can read, as written. `modified` is in the same form."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""

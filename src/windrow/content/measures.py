@@ -1,4 +1,4 @@
-"""Compute the measures of a page from which the forests' features are made, such as sums of the text in each box.
+"""Compute the measures of a page from which the forests' features are computed, such as sums of the text in each box.
 
 Many measures are grades. Most grades are the number of bounds in a scale that are smaller than a value.
 """
@@ -22,7 +22,7 @@ COUNT_SCALE: Scale = (
     0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110, 140, 180, 240, 320, 420, 560, 750,
     1_000, 1_400, 2_000, 3_000, 4_500, 7_000, 12_000,
 )  # fmt: skip
-"""Bounds for counts of words, blocks, links."""
+"""Bounds for counts of words, blocks and links."""
 SHARE_SCALE: Scale = (
     0, 0.003, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.17, 0.21, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65,
     0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99, 0.998,
@@ -30,7 +30,7 @@ SHARE_SCALE: Scale = (
 """Bounds for shares of a whole."""
 LETTER_SCALE: Scale = (2, 2.5, 3, 3.5, 4, 4.3, 4.6, 4.8, 5, 5.2, 5.4, 5.6, 5.8, 6, 6.3, 6.6, 7, 7.5, 8, 9, 10, 12, 15,
                        20)  # fmt: skip
-"""Bounds for the mean number of characters of a word."""
+"""Bounds for the mean number of characters in a word."""
 DISTANCE_SCALE: Scale = (
     -1_000, -300, -200, -140, -100, -70, -50, -35, -25, -20, -15, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4,
     5, 6, 8, 10, 12, 15, 20, 25, 35, 50, 70, 100, 140, 200, 300,
@@ -108,7 +108,7 @@ class BoxSums(NamedTuple):
 
 
 class BoxSurroundings(NamedTuple):
-    """Measures over each box and the boxes around it; each column has one number for each box."""
+    """Measures of each box and the boxes around it; each column has one number for each box."""
 
     densest: list[int]
     """The greatest share of linked words of the box and the boxes around it, as a grade."""
@@ -148,7 +148,7 @@ def sum_boxes(outline: Outline) -> BoxSums:
 
 
 def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundings:
-    """Return measures over each box and the boxes around it; `link_density` has a grade for each box."""
+    """Return measures of each box and the boxes around it; `link_density` has a grade for each box."""
     boxes = outline.boxes
     parents, name_groups = boxes.parent, boxes.name_groups
     # siblings of the same kind also have the same path; numbers are counted faster than pairs
@@ -261,7 +261,7 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the numbers of blocks outside navigation, footers and choices, or of all blocks if these have few words.
+    """Return the numbers of blocks outside navigation, footers and choices, or of all blocks if those have few words.
 
     Blocks that `find_excluded_blocks` returns are left out.
     """

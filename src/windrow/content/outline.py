@@ -174,7 +174,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the box number of the table row around a box, or -1 outside of cells or in a cell with several blocks."""
+    """Return the box number of the table row around a box, or -1 outside cells or in a cell with several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1

@@ -33,7 +33,7 @@ _LOCATIONS: Final = 3
 _PATH: Final = 5
 _FIRST_BLOCK: Final = 7
 _BlockRow = tuple[str, int, int, int, int, int]
-"""A block: its values for the columns of `Blocks`, except `code` and `quote`, and with the tags left after its end."""
+"""A block: its values for the columns of `Blocks`, up to `end_tag`, here the number of tags after the block."""
 
 
 class OpenInline:
@@ -238,7 +238,7 @@ class OutlineBuilder:
             self._open_link = OpenInline(len(self.parts), tag, len(self._anchors), self._open_locations())
 
     def close_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the open link, if there is one, and add it to the anchors; remove its text if `_is_headline_link`."""
+        """Close the open link, if there is one, and add it to the anchors; if `_is_headline_link`, remove its text."""
         link = self._open_link
         if link is not None:
             tag, start = link.tag, link.start
@@ -359,7 +359,7 @@ def _join_lone_letter(match: re.Match[str]) -> str:
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link is in a headline or term, has no letters or digits, and leads to a place in its page."""
+    """Return whether a link is in a headline or term, has no letters or digits, and leads to a place on its page."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))

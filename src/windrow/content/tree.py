@@ -21,7 +21,7 @@ _SILENT_ELEMENTS = frozenset((
     "script", "style", "template", "svg", "canvas", "datalist", "iframe", "noembed", "noframes", "xmp", "plaintext",
     "rt", "rp", "annotation", "annotation-xml",
 ))  # fmt: skip
-"""Elements whose text is not shown, and those of `_SHOWN_ELEMENTS`."""
+"""Elements whose text is not shown, and those in `_SHOWN_ELEMENTS`."""
 _EDIT_LINK_CLASS = "mw-editsection"  # of MediaWiki's links to edit a section
 _INLINE_ELEMENTS = frozenset(
     ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")

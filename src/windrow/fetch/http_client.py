@@ -36,7 +36,7 @@ GET = HttpRequest()
 
 
 class ResponseLimits(NamedTuple):
-    """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
+    """The limits on one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
 
     If `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the longest
     time without data, in seconds, or 0 for the site's timeout.
@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body. Beyond the limit, raise StopReading if it may be cut, or else TerminalFailure."""
+        """Write a block of the body. Beyond the limit, raise StopReading if `cuts_body`, or else TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:

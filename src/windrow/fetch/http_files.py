@@ -299,7 +299,7 @@ def _range_size(
 
 
 class _ListingSink:
-    """A sink for a listing, which it keeps in memory up to a limit. A compressed listing is refused."""
+    """A sink that keeps a listing in memory, up to a limit. A compressed listing is refused."""
 
     start = 0
     validator = ""

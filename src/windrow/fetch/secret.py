@@ -135,7 +135,7 @@ class SentSecrets:
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text)
 
     def hide_text(self, text: str) -> str:
-        """Return a text in which the secrets are overwritten, as by `hide`."""
+        """Return a text with its secrets overwritten, as `hide` does for bytes."""
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:

@@ -190,7 +190,7 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
 
 
 READ_AHEAD_SIZE = 4 * 2**20
-"""The maximum number of bytes of a file that have been requested and have not arrived."""
+"""The maximum number of bytes of a file that have been requested but have not arrived."""
 
 _FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection cannot be used any more
 

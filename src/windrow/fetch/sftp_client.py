@@ -1,7 +1,7 @@
 """SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: listing folders and reading files.
 
 asyncssh's own client can do more, but for small files it takes more CPU time than the encryption, and would limit the
-rate.
+transfer rate.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:
-        """Note that the session has ended with an error. Every open request gets a response of kind `_LOST_KIND`."""
+        """End the session with an error: every open request gets a response of kind `_LOST_KIND`."""
         self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:

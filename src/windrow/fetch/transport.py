@@ -36,7 +36,7 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
     """Return whether a file was replaced since an earlier transfer wrote a part of it into `sink`.
 
     `modified` is the file's present time. If a time is unknown, the file counts as unchanged. Only whole seconds are
-    compared, since some protocols lack fractions.
+    compared, since some protocols send no fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False
@@ -52,7 +52,7 @@ class Sink(Protocol):
     listed_size: int | None  # in bytes, None if the listing does not state it
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a file of `size` bytes (None: unknown). `head` is the response's HTTP head, `request` is the request.
+        """Begin a file of `size` bytes (None: unknown). `head` is the response's HTTP head; `request` is the request.
 
         Both are as archived; they are empty for other protocols.
         """
@@ -161,5 +161,5 @@ def request_target(origin: str, url: str) -> str:
 
 
 def public_address(site: Site, path: str = "") -> str:
-    """Return the URL of a path below the site's base in one printable line, without user and password."""
+    """Return the URL of a path below the site's base in one printable line, without user or password."""
     return printable(site.address(path), 1000)

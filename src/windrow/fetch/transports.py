@@ -55,7 +55,7 @@ TRANSPORTS = {
 
 
 def transport_for(scheme: str) -> Transport:
-    """Return the transport for a scheme of `TRANSPORTS`. Raises TerminalFailure for any other scheme.
+    """Return the transport for a scheme in `TRANSPORTS`. Raises TerminalFailure for any other scheme.
 
     >>> transport_for("ftps").blocking
     True

@@ -89,7 +89,7 @@ def _surt_of_bytes(address: bytes) -> str:
 
 
 def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
-    """Return the host name and port of an authority, without credentials and the brackets of an IPv6 address.
+    """Return the host name and port of an authority, without credentials or the brackets of an IPv6 address.
 
     The host name is in ASCII. The port is empty if it is missing, 0 or not a number.
     """
@@ -335,7 +335,7 @@ def _parse_block(
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
     """Return lines as columns, or None if a line is not, or may not be, a valid CDX line.
 
-    The lines are joined with a separator field between them, and split at once. If a separator follows every
+    The lines are joined with a separator field between them, and split together. If a separator follows every
     `layout.fields` fields, each line has the right number of fields.
     """
     layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)

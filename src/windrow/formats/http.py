@@ -1,4 +1,4 @@
-"""Read the head of archived HTTP responses and its fields, and decode the body.
+"""Read the heads of archived HTTP responses and their fields, and decode the bodies.
 
 A body may be an attack, so it is inflated piece by piece, and only up to a size and a ratio. Its bytes decide whether
 it is really gzip or chunked, because some servers announce codings that they did not apply.

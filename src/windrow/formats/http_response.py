@@ -129,7 +129,7 @@ class ResponseReader:
         )
 
     def _read_heads(self, block: memoryview) -> memoryview | None:
-        """Read heads, and pass the final one on; return the bytes after that, or None if it is not complete yet."""
+        """Read heads, and pass the final one on; return the bytes after it, or None if it is not complete yet."""
         buffer = self._head
         assert buffer is not None
         start = len(buffer)  # where the block begins in the buffer

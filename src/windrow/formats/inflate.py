@@ -1,4 +1,4 @@
-"""Read a member of a zip archive as a file. It is inflated block by block, at most to the size in its record."""
+"""Read a member of a zip archive as a file. It is inflated block by block, up to the size in its record."""
 
 from __future__ import annotations
 

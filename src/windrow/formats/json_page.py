@@ -54,7 +54,7 @@ def find_error(document: Any) -> str:
 
 
 def find_total(document: Any) -> int:
-    """Return the number that an object states for the entries of its whole list, or 0 if it states no number.
+    """Return the number of entries that an object states for its whole list, or 0 if it states no number.
 
     >>> find_total({"items": [], "total": 40}), find_total({"total": "about 40"}), find_total([])
     (40, 0, 0)

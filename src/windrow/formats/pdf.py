@@ -304,7 +304,7 @@ class _Piece(NamedTuple):
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:
-        """Return whether both pieces are in the same line of the page."""
+        """Return whether both pieces are on the same line of the page."""
         distance = abs(self.bottom + self.top - other.bottom - other.top) / 2
         return distance < max(self.top - self.bottom, other.top - other.bottom) / 2
 

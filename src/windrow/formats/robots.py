@@ -187,7 +187,7 @@ class Robots:
     def decide(self, target: str) -> RobotsVerdict:
         r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; if two are equally long, the one that allows decides. /robots.txt is always
+        The longest matching rule decides; if two are equally long, an allow line decides. /robots.txt is always
         allowed; if `refusal` is set, nothing else is allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")

@@ -83,7 +83,7 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def describe_bad_address(text: str) -> str:
-    """Return a message which says that a text is not a web address; a long text is cut.
+    """Return a message that a text is not a web address; a long text is cut.
 
     >>> describe_bad_address("example.org")
     "'example.org' is not a web address"
@@ -210,7 +210,7 @@ def normalise_other_scheme(href: str) -> Resolved:
 
 
 def remove_parameters(url: str, names: Iterable[str]) -> str:
-    """Remove the query parameters with these names, in upper or lower case, from an address.
+    """Remove the query parameters with these names, ignoring case, from an address.
 
     >>> [remove_parameters(url, ["api_key"]) for url in ("/terms?page=2&api_key=xxxx", "/terms?api_key=xxxx#a")]
     ['/terms?page=2', '/terms#a']

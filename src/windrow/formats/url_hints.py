@@ -102,7 +102,7 @@ def read_atom_entry(element: etree._Element) -> _Row:
 
 
 def read_json_feed_items(content: bytes) -> Iterator[_Row]:
-    """Yield a row with an empty base for each item of a JSON Feed; raise StepError for other or too large documents."""
+    """Yield a row with an empty base for each item of a JSON Feed; raise StepError if it is not one, or too large."""
     if len(content) > _MAX_JSON_BYTES:
         raise StepError(f"the JSON has {len(content)} bytes; the limit is {_MAX_JSON_BYTES}", Reason.TOO_LARGE)
     try:
@@ -195,7 +195,7 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 
 
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
-    """Yield what `read_entry` returns for each element with the local name `tag`, also of XML that is not well-formed.
+    """Yield what `read_entry` returns for each element with the local name `tag`, even in XML that is not well-formed.
 
     Each element is freed before the next one is read. An element with lone surrogates gives an empty row; so does, at
     the end, each element that the parser skipped because the document is malformed. Raise StepError for a document type

@@ -20,7 +20,7 @@ from windrow.formats.http import unfold
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED_PREFIX = "urn:not-modified:"
-"""The prefix of the address of a metadata record for a response 304."""
+"""The prefix of the address of a metadata record for a 304 response."""
 END = b"\r\n\r\n"  # of a header, and of a record
 HTTP_START = b"HTTP/"
 """The first bytes of a block with an HTTP response."""

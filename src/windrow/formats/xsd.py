@@ -33,7 +33,7 @@ PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _PathStep:
-    """A step of the searched paths, with the next steps by name and number; `path` is set if a path ends here."""
+    """A step in the searched paths, with the next steps by name and number; `path` is set if a path ends here."""
 
     path: str = ""
     steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
@@ -243,7 +243,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser that is used again: creating one takes a fifth of the time for a small document."""
+    """Return a cached parser: creating one takes a fifth of the time needed for a small document."""
     return _new_validator(schema)
 
 

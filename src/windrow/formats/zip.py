@@ -120,7 +120,7 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open zip. It is read again only if the limits differ from the last read's limits."""
+    """Return the directory of an open zip. It is read again only if the limits differ from those of the last read."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)

@@ -87,7 +87,7 @@ def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
 
 
 def _read_text(types: frozenset[ColumnType], text: str) -> str | None:
-    """Return `text` if it is valid as the value of a filter by a column of one of `types`, otherwise None."""
+    """Return `text` if it is a valid filter value for a column of one of `types`, otherwise None."""
     return text if any(_read_value(type_, text) is not None for type_ in types) else None
 
 

@@ -35,7 +35,7 @@ class RankingQuery(NamedTuple):
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
-    """Prepare a query for ranking. `frequency` is a dict from words to the numbers of pages (out of `page_count`)."""
+    """Prepare a query for ranking. `frequency` has the number of pages with each word, out of `page_count`."""
     terms = list(searched_terms(query.root))
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
@@ -225,7 +225,7 @@ def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ..
 
 
 def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded text) of the first `_MAX_HITS` hits in a text in form NFC."""
+    """Return (start, end, folded text) of the first `_MAX_HITS` hits in a text in NFC."""
     if hit_pattern is None:
         return []
     spans = []

@@ -1,4 +1,4 @@
-"""Suggest other words for words of a query that occur in no document: "did you mean"."""
+"""Suggest other words for query words that occur in no document: "did you mean"."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class _IndexLetters(dict[int, str]):
 class _TableLetters(dict[int, str]):
     """A cache by code point: a character as it is written into the full-text table.
 
-    It is folded as by `words`, or unchanged if SQLite derives the same word from it.
+    It is folded as in `words`, or unchanged if SQLite derives the same word from it.
     """
 
     def __missing__(self, code: int) -> str:
@@ -116,7 +116,7 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def fold(text: str) -> str:
-    """Return `text`, which must have the form NFC, in lower case and without accents. Its length stays the same.
+    """Return `text`, which must be in NFC, in lower case and without accents. Its length stays the same.
 
     >>> fold("Café ØRSTED"), len(fold("İstanbul"))
     ('cafe orsted', 8)
