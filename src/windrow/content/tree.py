@@ -42,7 +42,7 @@ _CHOICES = frozenset({b"option", b"optgroup"})
 _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
-_MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses its attributes
+_MAX_TAG_WORDS = 400  # a tag with this many words, mostly attributes, loses its attributes
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 

@@ -218,7 +218,7 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
             name = unquote(child.rstrip("/"), errors="surrogateescape")
             entries[child] = ListingEntry(folder, name, size, modified, is_file)
         refuse_too_many(len(entries), address)
-    if not has_links and not _INDEX_TITLE.search(page):  # an empty folder links to the one above, on most servers
+    if not has_links and not _INDEX_TITLE.search(page):  # on most servers, an empty folder links to its parent
         hint = "if this server does not show its folders, set `manifest` for the source"
         raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
     if _PAGE_START.search(page) and not _PAGE_END.search(page, max(0, len(page) - _PIECE_BYTES)):

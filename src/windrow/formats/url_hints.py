@@ -139,7 +139,7 @@ def _address_for_links(element: etree._Element) -> str:
 
 _GZIP = b"\x1f\x8b"
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
-_MAX_GZIP_MEMBERS = 1_000  # a gzip file with so many members is refused
+_MAX_GZIP_MEMBERS = 1_000  # a gzip file with this many members is refused
 _BLANKS = b" \t\r\n"
 _LIMITS = Limits(member_size=MAX_BYTES, elements=1_000_000)
 _KIND_BY_ROOT = {

@@ -54,7 +54,7 @@ def is_compressed(head: bytes) -> bool:
 
 def new_record_id() -> str:
     """Return a new WARC-Record-ID: a random UUID as a URN."""
-    digits = os.urandom(16).hex()  # as `uuid.uuid4`, in a third of the time
+    digits = os.urandom(16).hex()  # like `uuid.uuid4`, in a third of the time
     variant = _VARIANT_DIGIT[digits[16]]
     return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}>"
 

@@ -34,7 +34,7 @@ class RobotsState:
 
     robots: Robots
     due: float
-    read: float | None = None  # when the response came that decided `robots`, None if no response decided it
+    read: float | None = None  # when the response that decided `robots` arrived; None if no response did
     failures: int = 0  # the number of failed attempts in a row
 
 
