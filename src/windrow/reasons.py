@@ -100,7 +100,7 @@ class Reason(StrEnum):
     SIZE_MISMATCH = "size_mismatch", "the number of received bytes differs from the announced number"
     DIGEST_MISMATCH = "digest_mismatch", "the bytes do not match the checksum that the source lists"
     CONTENT_DIFFERS = "content_differs", "two sources list different content under one name"
-    CONTENT_CHANGED = "content_changed", "the content of a known name has changed"
+    CONTENT_CHANGED = "content_changed", "the content under a known name has changed"
     TOO_LARGE = "too_large", "it is larger than the limit"
     DISK_FULL = "disk_full", "there is not enough room on the disk"
     DISK_FAILED = "disk_failed", "the disk could not be read or written"
@@ -116,7 +116,7 @@ class Reason(StrEnum):
     TOO_MANY_MEMBERS = "too_many_members", "the zip has more members than the limit"
     BOMB_RATIO = "bomb_ratio", "it inflates beyond the allowed ratio"
     BOMB_TOTAL = "bomb_total", "it inflates to more bytes than the limit"
-    BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a bomb"
+    BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a zip bomb"
     DUPLICATE_MEMBER = "duplicate_member", "the zip has two members with the same name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 

@@ -237,7 +237,7 @@ def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
 
 
 def _least_density(page: PageMeasures) -> bytes:
-    """Return for each block the smallest share of linked words of its box and the boxes around it, as a grade."""
+    """Return for each block the smallest share of linked words among its box and the boxes around it, as a grade."""
     least_by_box = list(page.sums.link_density)
     for box, parent in enumerate(page.outline.boxes.parent[1:], 1):
         least_by_box[box] = min(least_by_box[box], least_by_box[parent])

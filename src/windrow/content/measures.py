@@ -111,7 +111,7 @@ class BoxSurroundings(NamedTuple):
     """Measures of each box and the boxes around it; each column has one number for each box."""
 
     densest: list[int]
-    """The greatest share of linked words of the box and the boxes around it, as a grade."""
+    """The greatest share of linked words among the box and the boxes around it, as a grade."""
     repeated_box: list[int]
     """Of the box and the boxes around it, the one with the most siblings of its kind, or 0 if none has two siblings."""
     repetitions: list[int]

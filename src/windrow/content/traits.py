@@ -32,7 +32,7 @@ class PageTraits(NamedTuple):
     """Traits that indicate a page's kind; a missing trait is 0."""
 
     kind: int = 0
-    """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 another."""
+    """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 other."""
     types: int = 0
     """A bit for each of `TYPE_PATTERNS`: whether it matches a schema.org type in the JSON-LD."""
     steps: int = 0

@@ -260,9 +260,10 @@ class SftpConnection(Connection):
             timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, from `sink.start` on if it is unchanged. Raises a TransportError if that fails.
+        """Get one file, from `sink.start` on if it is unchanged.
 
-        Raises TransientFailure (SIZE_MISMATCH) if the server announces a size and another number of bytes arrives.
+        Raises a TransportError, such as TransientFailure (SIZE_MISMATCH) if the server announces a size and another
+        number of bytes arrives.
         """
         full_path = _encoded_path(self._site, path)
         channel = await self.open()

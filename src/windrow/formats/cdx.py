@@ -226,7 +226,7 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """
     if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
-    # Fields are separated by ASCII white space; of the other separators of `str.split`, only U+001C to U+001F are ASCII.
+    # Fields are separated by ASCII white space; of the others that `str.split` knows, only U+001C to U+001F are ASCII.
     fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
     field_count = len(fields)
     if field_count > 2 and fields[2][0] == "{":

@@ -79,7 +79,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
     positions = _record_offsets(directory_bytes, limits)
     records = [_read_record(directory_bytes, position, end.zip_start) for position in positions]
     if len(records) != end.announced_count:
-        raise StepError(f"the zip announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
+        raise StepError(f"the zip announces {end.announced_count} members but has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 

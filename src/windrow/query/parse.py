@@ -75,7 +75,7 @@ class Token(NamedTuple):
     is_negated: bool = False
     key: str = ""  # of a filter
     value: Value | None = None  # of a filter; None if it is not valid
-    note: str = ""  # says that what is typed is not a valid filter
+    note: str = ""  # says that the typed text is not a valid filter
 
 
 def tokens(text: str, columns: FilterReaders = NO_COLUMNS) -> list[Token]:
