@@ -119,7 +119,7 @@ class Site:
 
     @property
     def origin(self) -> str:
-        """The scheme, host name and, if set, port with which the site's URLs begin, or an empty text without a scheme."""
+        """The scheme, host name and, if set, port with which the site's URLs begin, or "" without a scheme."""
         if not self.scheme:
             return ""
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -47,7 +47,7 @@ class Reason(StrEnum):
     OTHER_SPELLING = "other_spelling", "the source also lists the same name in another spelling"
     NAME_TOO_LONG = "name_too_long", "the name is longer than its standard allows"
     UNSAFE_NAME = "unsafe_name", "the name contains a path separator, '..' or a control character"
-    NOT_A_FILE = "not_a_file", "the entry is a directory, a link or a device"
+    NOT_A_FILE = "not_a_file", "the entry is a folder, a link or a device"
     NOT_WANTED = "not_wanted", "a rule leaves out entries of this kind"
     BAD_LINE = "bad_line", "the line of an index of captures, or of a catalogue, cannot be read"
     NO_LONGER_LISTED = "no_longer_listed", "the source does not list it any more"
