@@ -33,7 +33,7 @@ def private_files(*, group_reads: bool = False) -> Iterator[None]:
 
 @contextmanager
 def published_files() -> Iterator[None]:
-    """In the block, files are created with the user's own umask; it is for exports, which others may read."""
+    """In the block, files are created with the user's own umask, for exports that others may read."""
     if not _user_masks:
         yield
         return

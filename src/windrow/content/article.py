@@ -240,7 +240,7 @@ class Article(NamedTuple):
     keywords: tuple[str, ...]
     """Keywords, tags and sections, each once."""
     language: str
-    """The language's tag, as written."""
+    """The language tag, as written."""
     image: str
     canonical: str
     base: str

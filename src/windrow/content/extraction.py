@@ -57,7 +57,7 @@ class Extract:
     description: str
     keywords: tuple[str, ...]
     language: str
-    """The language's tag (BCP 47), as written."""
+    """The language tag (BCP 47), as written."""
     image: str
     canonical: str
     encoding: str

@@ -1,4 +1,4 @@
-"""Compute the measures of a page from which the forests' features are computed, such as sums of the text in each box.
+"""Compute the measures of a page on which the forests' features are based, such as sums of the text in each box.
 
 Many measures are grades. Most grades are the number of bounds in a scale that are smaller than a value.
 """
@@ -123,7 +123,7 @@ class BoxSurroundings(NamedTuple):
 
 
 def sum_boxes(outline: Outline) -> BoxSums:
-    """Return the sums and shares of the text of each box."""
+    """Return the sums and shares of the text in each box."""
     boxes, blocks = outline.boxes, outline.blocks
     pick_first, pick_stop = make_picker(boxes.first), make_picker(boxes.stop)
     prose = [

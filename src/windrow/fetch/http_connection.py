@@ -112,7 +112,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        """End the open request after the connection was lost by `error`, or closed by the server if `error` is None."""
+        """End the open request after the connection failed with `error` or, if it is None, was closed by the server."""
         self.is_usable = False
         self.resume_writing()
         reader = self._reader

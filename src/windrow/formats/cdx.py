@@ -308,7 +308,7 @@ def _parse_block(
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
     """Yield the lines as columns if all are valid CDX lines; otherwise do the same with each half.
 
-    A few lines are parsed one by one.
+    Up to `_MAX_LINES_ONE_BY_ONE` lines are parsed one by one.
     """
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
