@@ -116,7 +116,7 @@ class SentSecrets:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        """A pattern that matches all spellings of the secrets. There must be a secret. Compiling it takes 0.2 s."""
+        """A pattern that matches all spellings of the secrets; there must be one. Compiling the pattern takes 0.2 s."""
         return re.compile("|".join(map(_pattern_of, self._longest_first)).encode())
 
     def __repr__(self) -> str:

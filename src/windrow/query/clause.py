@@ -177,7 +177,7 @@ def language_marks(tag: str) -> list[tuple[str, str]]:
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
-    `scopes` is a dict from each key whose filter searches for words to the index field. The other filters use the
+    `scopes` is a dict from the keys of filters that search for words to their index fields. The other filters use the
     fields `published`, `updated`, `lang`, `source`, `site`, `host`, `port` and `url`.
     """
     match leaf:
