@@ -73,7 +73,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A file that `owner` made was listed for the first time; it was refused if it has a `reason`."""
+    """A file that `owner` made was listed for the first time; it was refused if there is a `reason`."""
 
     seq: int
     at: datetime
@@ -122,7 +122,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began. Without an AttemptClosed, it is running or interrupted."""
+    """An attempt to get a listed file from a source began. If no AttemptClosed follows, it runs or was interrupted."""
 
     seq: int
     at: datetime
@@ -165,8 +165,8 @@ class StepStarted(NamedTuple):
 class Decided(NamedTuple):
     """It was decided to fetch a file again (`act` is RETRIED), or not to process an item any more (CANCELLED).
 
-    An operator decided this, or a change in a listing or the configuration led to it. RETRIED for a member means
-    that the member is not processed any more, because its file is fetched again.
+    An operator made the decision, or a change in a listing or in the configuration caused it. For a member, RETRIED
+    means that it is not processed any more, because its file is fetched again.
     """
 
     seq: int
@@ -194,7 +194,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding about an item was made in the phase with the number `phase`. The others are as in `model.Finding`."""
+    """A finding about an item was made in phase number `phase`. The other fields are as in `model.Finding`."""
 
     seq: int
     at: datetime

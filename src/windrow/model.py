@@ -321,9 +321,9 @@ class FetchJob(NamedTuple):
 class Attempt(NamedTuple):
     """One try to get an address or a listed file, and its result. Times are in UTC, durations in seconds.
 
-    `target` and `kind` are as in its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
-    protocol's number (200, 226), or None without a response or for a protocol without numbers. An attempt with a
-    `reason` failed: for example, no response came, or it was incomplete or could not be read.
+    `target` and `kind` are as in its job; `allowed` says whether the origin's robots.txt allows it. `status` is the
+    protocol's number (200, 226), None without a response or for a protocol without numbers. An attempt with a `reason`
+    failed: for example, no response came, or it was incomplete or could not be read.
     """
 
     target: int
@@ -395,7 +395,7 @@ class Item:
     rank: str = ""
     attempt: int | None = None  # the attempt that fetched the file or member; 0 or None: none
     digest: str = ""
-    member: str = ""  # its name within the capture, empty for the whole capture
+    member: str = ""  # the member's name within the capture; empty: the whole capture
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
         """Pickle in a quarter of the usual time: an item is sent to a reader with every document."""
@@ -407,8 +407,8 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A look-up that a step leaves to the store, which answers whether it has `key`.
 
-    `question` says which of its keys the store searches. If it does not have `key`, `finding` is added to the
-    findings of the reading.
+    `question` tells the store among which of its keys to look. If the store does not have `key`, `finding` is added to
+    the findings of the reading.
     """
 
     question: str

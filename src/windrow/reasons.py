@@ -91,7 +91,7 @@ class Reason(StrEnum):
 
     SOFT_404 = (
         "soft_404",
-        "the server answers with status 200, but with another page, such as one that says that the page was not found",
+        "the server answers with status 200, but sends another page, such as one that says that nothing was found",
     )
     CONSENT_PAGE = "consent_page", "the server answers with a page that asks for consent, such as to cookies"
 
@@ -127,7 +127,7 @@ class Reason(StrEnum):
     WRONG_ENCODING = "wrong_encoding", "the encoding of the document is not supported, or its bytes are not valid in it"
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema or format"
-    WRONG_ROOT = "wrong_root", "the document is not of the expected kind, as its root element shows"
+    WRONG_ROOT = "wrong_root", "the document is not of the expected kind, as its root shows"
     NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document, or one that cannot be used"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
     CAPPED = "capped", "it has more of something than a cap allows; the remainder is left out"
@@ -182,7 +182,7 @@ SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT
 """Reasons that mean that a server sent a page other than the one that was requested."""
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""Reasons that mean that a response is too large. If it were requested again, it would still be too large."""
+"""Reasons that mean that a response is too large. If it were requested again, it would be too large again."""
 
 BY_RULE = frozenset({
     Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,
