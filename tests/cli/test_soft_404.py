@@ -46,7 +46,7 @@ def test_soft_404s_are_left_out_of_searches_unless_asked_for(town, windrow):
 
 def test_why_the_summary_and_status_report_soft_404s(town, windrow, tmp_path):
     text = windrow("why", f"{town.origin(0)}/gone-1.html").out
-    assert "it is not the page that was requested: the server answers with status 200, but with another page" in text
+    assert "it is not the page that was requested: the server answers with status 200, but sends another page" in text
     counts_now = Windrow(tmp_path).status().left_out
     for counts in (town.summary.left_out, counts_now):
         assert [(count.reason, count.addresses) for count in counts] == [("soft_404", 3)]
