@@ -4,8 +4,8 @@
 
     print(windrow.open("farm").run().exit_code)
 
-`windrow.open(folder)` returns an object with methods for the commands that work in a workspace; they are listed in
-docs/reference/python.md.
+`windrow.open(folder)` returns an object with a method for each command that works in a workspace;
+docs/reference/python.md lists the methods.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Cap(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """A description of input that exceeds the cap, for people.
+        """The description of input that exceeds the cap, as it is shown to people.
 
         >>> PAGE_LINKS.rule
         'more than 20,000 links of a page'
@@ -59,7 +59,7 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: normal input is smaller"
-_BY_TIME = "the rest is requested by the time of the last entry; if that fails, so does the source (`crawler_trap`)"
+_BY_TIME = "the rest is requested by date, from the last entry on; if that fails, so does the source (`crawler_trap`)"
 _FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents
@@ -161,7 +161,7 @@ TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "it is one cel
 CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
 PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "they are one cell", LEFT_OUT)
 CATALOGUE_BYTES = _cap(
-    "CATALOGUE_BYTES", 1 << 30, "bytes of a file of a catalogue that is one JSON document", _MEMORY,
+    "CATALOGUE_BYTES", 1 << 30, "bytes of a catalogue file that is one JSON document", _MEMORY,
     "the file fails, and the works that it gave before are kept",
 )  # fmt: skip
 PAPER_ABSTRACT = _cap("PAPER_ABSTRACT", 20_000, "characters of an abstract without GROBID", "size", LEFT_OUT)
@@ -194,4 +194,4 @@ WHY_ENTRIES = _cap(
     "the latest ones are listed, and the others are counted; `--limit` lists more",
 )  # fmt: skip
 ANSWER_FINDINGS = _cap("ANSWER_FINDINGS", 100, "findings of an answer", "memory", "the others are counted")
-COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left out something", "memory", "counted together")
+COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left something out", "memory", "counted together")

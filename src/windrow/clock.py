@@ -21,12 +21,12 @@ def spell(time: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """Return the time of a text that `spell` returned."""
+    """Convert a text that `spell` returned back to a time."""
     return datetime.fromisoformat(text)
 
 
 def from_unix_time(seconds: float | None) -> datetime | None:
-    """Convert UNIX seconds to a time in UTC; return None for None, and for a time outside of the years 1 to 9999.
+    """Convert UNIX seconds to a time in UTC; return None for None, and for a time outside the years 1 to 9999.
 
     >>> from_unix_time(0), from_unix_time(2.0**63)
     (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)

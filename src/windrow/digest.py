@@ -20,7 +20,7 @@ class Hasher:
     """
 
     def __init__(self, *other_algorithms: str) -> None:
-        """Prepare to compute the digests by `ALGORITHM` and by each of `other_algorithms`, such as `md5`."""
+        """Prepare to compute digests with `ALGORITHM` and each of `other_algorithms`, such as `md5`."""
         self._main = hashlib.new(ALGORITHM)
         self._others = {name: hashlib.new(name, usedforsecurity=False) for name in other_algorithms}
         self.size = 0
@@ -37,7 +37,7 @@ class Hasher:
         return f"{ALGORITHM}:{self._main.hexdigest()}"
 
     def hex(self, algorithm: str) -> str:
-        """Return the hex digits of the digest by one of the `other_algorithms`."""
+        """Return the hex digits of the digest computed with `algorithm`, one of the `other_algorithms`."""
         return self._others[algorithm].hexdigest()
 
 
@@ -47,7 +47,7 @@ def digest(content: bytes) -> str:
 
 
 def combine_digests(digests: Iterable[str]) -> str:
-    """Return one digest for content of several parts, made from the digests of the parts in their order."""
+    """Return one digest for content in several parts, computed from the digests of the parts in order."""
     return digest("\n".join(digests).encode())
 
 
@@ -84,7 +84,7 @@ def normalise_digest(written: str) -> str:
     """Return a digest from a WARC file in the form that `warc_digest` returns.
 
     In files, digests are in hex or base 32, in upper or lower case. Hex digits of an algorithm that is not one of
-    `PAYLOAD_ALGORITHMS` stay hex, in upper case. A text without an algorithm is only stripped of blanks.
+    `PAYLOAD_ALGORITHMS` are kept as hex, in upper case. A text without an algorithm is only stripped of blanks.
 
     >>> normalise_digest("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -108,7 +108,7 @@ PAYLOAD_ALGORITHMS = frozenset(_HEX_DIGITS)
 EMPTY_DIGESTS = frozenset(
     f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX_DIGITS
 )
-"""The digests of an empty payload by each algorithm, as `warc_digest` returns them."""
+"""The digest of an empty payload for each algorithm, as `warc_digest` returns it."""
 
 
 def shorten_digest(hex_digest: str) -> str:

@@ -30,7 +30,7 @@ import errno
 from windrow.reasons import Reason
 
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""The numbers of an OSError that mean that a disk is full, a quota is used up, or a file is as large as it may be."""
+"""The `errno` values that mean that a disk is full, a quota is used up, or a file has reached its maximum size."""
 
 
 class WindrowError(Exception):
@@ -129,7 +129,7 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move all files whose names begin with the name of this file; windrow run makes a new one"
+    hint = "move away all files whose names begin with the name of this file; windrow run makes a new one"
 
 
 class IndexDamaged(StoreDamaged):
@@ -139,7 +139,7 @@ class IndexDamaged(StoreDamaged):
 
 
 class StepError(WindrowError):
-    """A document cannot be read. A step that raises this error fails for this document only, with its reason."""
+    """A document cannot be read. A step that raises this error fails for this document only, with the given reason."""
 
     def __init__(
         self, message: str, reason: Reason = Reason.STEP_FAILED, *, line: int | None = None, column: int | None = None

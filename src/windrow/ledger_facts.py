@@ -131,7 +131,7 @@ class AttemptOpened(NamedTuple):
     source: str
     path: str
     subject: Subject = NO_SUBJECT
-    cut: int | None = None  # the latest earlier attempt at the file that has no end; None: all of them have ended
+    cut: int | None = None  # the latest earlier attempt at the file without an end; None: all have ended
     errors: int = 0  # the number of earlier attempts to get this file from this source that failed
 
 

@@ -114,12 +114,12 @@ class Site:
     allowed: Allowed = ONLY_PUBLIC  # what `windrow.fetch.politeness.guard` allows besides public IP addresses
 
     def address(self, path: str = "") -> str:
-        """Return the URL of a path below the base, without user and secret, or an empty text if there is no scheme."""
+        """Return the URL of a path below the base, without user or secret, or an empty text if there is no scheme."""
         return self.origin + join_path(self.base, path) if self.scheme else ""
 
     @property
     def origin(self) -> str:
-        """The scheme, host name and, if set, port with which its URLs begin, or an empty text if it has no scheme."""
+        """The scheme, host name and, if set, port with which the site's URLs begin, or "" without a scheme."""
         if not self.scheme:
             return ""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -211,11 +211,11 @@ class KnownCapture(NamedTuple):
 
 
 COMPARED_SIZE = 1 << 16
-"""The number of bytes at the end of a file that are compared between two sources: a zip lists its members there."""
+"""The number of bytes at the end of a file that are compared between two sources; a zip lists its members there."""
 
 
 class ArchivePlace(NamedTuple):
-    """The place of a record in the archive: its WARC file, and its offset and length in bytes there."""
+    """The place of a record in the archive: its WARC file, and its offset and length in that file, in bytes."""
 
     warc: str
     offset: int
@@ -447,7 +447,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A change of a field with a short text. `before` is empty if the field is new, `after` if it was removed."""
+    """A change in a field with a short text. `before` is empty if the field is new, `after` if it was removed."""
 
     field: str
     before: str
@@ -463,7 +463,7 @@ class DiffLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one transfer or one document; sizes are in bytes, times in seconds."""
+    """The limits on one transfer or one document; sizes are in bytes, times in seconds."""
 
     transfer_size: int = 64 * 2**30
     members: int = 10_000  # of one zip

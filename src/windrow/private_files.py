@@ -19,7 +19,7 @@ _user_masks: list[int] = []
 def private_files(*, group_reads: bool = False) -> Iterator[None]:
     """In the block, files are created with mode 0600 and folders with 0700; if `group_reads`, with 0640 and 0750.
 
-    A stricter umask of the user is kept. The umask holds for all threads of the process.
+    A stricter umask of the user is kept. The umask applies to all threads of the process.
     """
     previous_mask = os.umask(_OWNER_ONLY)
     _user_masks.append(_user_masks[-1] if _user_masks else previous_mask)
@@ -33,7 +33,7 @@ def private_files(*, group_reads: bool = False) -> Iterator[None]:
 
 @contextmanager
 def published_files() -> Iterator[None]:
-    """In the block, files are created with the user's own umask; it is for exports, which others may read."""
+    """In the block, files are created with the user's own umask, for exports that others may read."""
     if not _user_masks:
         yield
         return

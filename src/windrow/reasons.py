@@ -47,7 +47,7 @@ class Reason(StrEnum):
     OTHER_SPELLING = "other_spelling", "the source also lists the same name in another spelling"
     NAME_TOO_LONG = "name_too_long", "the name is longer than its standard allows"
     UNSAFE_NAME = "unsafe_name", "the name contains a path separator, '..' or a control character"
-    NOT_A_FILE = "not_a_file", "the entry is a directory, a link or a device"
+    NOT_A_FILE = "not_a_file", "the entry is a folder, a link or a device"
     NOT_WANTED = "not_wanted", "a rule leaves out entries of this kind"
     BAD_LINE = "bad_line", "a line in an index of captures, or in a catalogue, cannot be read"
     NO_LONGER_LISTED = "no_longer_listed", "the source does not list it any more"
@@ -100,7 +100,7 @@ class Reason(StrEnum):
     SIZE_MISMATCH = "size_mismatch", "the number of received bytes differs from the announced number"
     DIGEST_MISMATCH = "digest_mismatch", "the bytes do not match the checksum that the source lists"
     CONTENT_DIFFERS = "content_differs", "two sources list different content under one name"
-    CONTENT_CHANGED = "content_changed", "the content of a known name has changed"
+    CONTENT_CHANGED = "content_changed", "the content under a known name has changed"
     TOO_LARGE = "too_large", "it is larger than the limit"
     DISK_FULL = "disk_full", "there is not enough room on the disk"
     DISK_FAILED = "disk_failed", "the disk could not be read or written"
@@ -116,7 +116,7 @@ class Reason(StrEnum):
     TOO_MANY_MEMBERS = "too_many_members", "the zip has more members than the limit"
     BOMB_RATIO = "bomb_ratio", "it inflates beyond the allowed ratio"
     BOMB_TOTAL = "bomb_total", "it inflates to more bytes than the limit"
-    BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a bomb"
+    BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a zip bomb"
     DUPLICATE_MEMBER = "duplicate_member", "the zip has two members with the same name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 
@@ -169,12 +169,12 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Reasons of failed readings that may pass: later runs read the document again, even if no operator asks for it."""
+"""Reasons for failed readings that may be temporary: later runs read the document again without an order."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons why a reading fails through no fault of the bytes: the task fails, and the bytes are read again later.
 
-If the reason is not among TRANSIENT_REASONS, they are read again only by another version of the step, or if an
+If the reason is not among TRANSIENT_REASONS, the bytes are read again only by another version of the step, or if an
 operator orders it.
 """
 

@@ -393,7 +393,7 @@ def test_the_password_of_a_proxy_goes_to_it_alone_and_that_of_a_site_through_it(
 
 @pytest.mark.parametrize("site", [Site("http", "a.example"), Site("https", "a.example")], ids=["http", "https"])
 def test_a_password_for_a_proxy_is_not_sent_in_clear_to_another_machine(site: Site) -> None:
-    with pytest.raises(TransportError, match="a password may only be sent over https, also to its proxy") as refused:
+    with pytest.raises(TransportError, match="a password may only be sent over https, even to its proxy") as refused:
         HttpClient(replace(site, proxy="http://token@proxy.example:3128"))
         asyncio.run(connect_web(replace(site, proxy="http://token@proxy.example:3128")))
     assert refused.value.reason is Reason.POLICY_DENIED

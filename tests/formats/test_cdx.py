@@ -62,7 +62,7 @@ def test_a_legend_says_where_the_fields_stand():
     assert lacking.message == "the legend does not name digest, offset, warc"
     malformed = parse_line(b"CDX N b a m s sha1 r M S V g x")
     assert isinstance(malformed, CdxFault)
-    assert malformed.message == "the line begins as a legend, but does not name its fields by single letters"
+    assert malformed.message == "the line begins like a legend, but does not name fields by single letters"
 
 
 @pytest.mark.parametrize(

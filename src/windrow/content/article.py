@@ -30,7 +30,8 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 
     Candidates are headlines of level 1 that are not only the site's name. A candidate that is the page's title or a
     part of the title is preferred, then one in the main content (`is_chosen` by block), then the first one. If there is
-    none, or only the last part of the title, a headline of level 2 that is the title or another part is preferred.
+    no candidate, or the first one is only the last part of the title, a headline of level 2 that is the title or
+    another part is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -122,7 +123,7 @@ def _last_title_part(head: PageHead) -> str:
 
 
 def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the texts of all headlines of a level; headlines in the main content are first."""
+    """Return the texts of all headlines of this level; those in the main content come first."""
     boxes, blocks = outline.boxes, outline.blocks
     main_headlines: list[str] = []
     other_headlines: list[str] = []
@@ -143,7 +144,7 @@ _AUTHOR_SELECTORS = (
     ".byline, .by-line, .article-byline, .entry-author, .post-author, .author-name, .author__name, .article-author",
     "[class*=byline], [class*=Byline]", ".author, [class*=author-name], [class*=authorName]",
 )  # fmt: skip
-"""Selectors of elements with authors' names: microdata, links, microformats, and the classes that most systems use."""
+"""Selectors for elements with authors' names: microdata, links, microformats, and the classes that most systems use."""
 _LIKELY_AUTHOR_SELECTORS = (
     "[class*=author_name], [class*=author__name], [class*=authorname], [class*=AuthorName]",
     "[class*=author-details-name], [class*=author-box__name]",
@@ -165,7 +166,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return at most 10 names of authors in texts such as bylines, each once, without "by", roles and addresses.
+    """Return up to 10 names of authors from texts such as bylines, each once, without "by", roles or addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
@@ -194,7 +195,7 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
 
 def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the text of the first matching element with a short text, and those of matching siblings after it."""
+    """Yield the text of the first matching element whose text is short, and those of matching siblings after it."""
     parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
@@ -239,7 +240,7 @@ class Article(NamedTuple):
     keywords: tuple[str, ...]
     """Keywords, tags and sections, each once."""
     language: str
-    """The language's tag, as written."""
+    """The language tag, as written."""
     image: str
     canonical: str
     base: str
@@ -254,7 +255,7 @@ class Article(NamedTuple):
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; raise StepError if it has too many tags or its tree does not fit into memory.
 
-    `content_type` is the value of Content-Type, and `url` is the page's address. `drop` has CSS selectors of elements
+    `content_type` is the value of Content-Type, and `url` is the page's address. `drop` has CSS selectors for elements
     that are not content; invalid selectors are ignored.
 
     >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
@@ -322,8 +323,8 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
 def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
     """Return the short blocks near the headline, which may contain the date and the authors.
 
-    If the headline is not found, return the blocks near the start of the main content. The blocks after the headline
-    come first.
+    The blocks after the headline come first. If the headline is not found, return the blocks near the start of the
+    main content.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]
@@ -343,9 +344,10 @@ def _is_change(block: str) -> bool:
 
 
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
-    """Return a list with the text after "by" (or, for example, "written by") in the first block that begins so.
+    """Return, as a list, the text after "by" (or, for example, "written by") in the first block that begins with it.
 
-    If nothing follows, return the next block. Return [] if no block begins so, or if the text begins in lower case.
+    If nothing follows it, return the next block. Return [] if there is no such block, or if the text begins with a
+    lower-case letter.
     """
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):
@@ -355,7 +357,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the first day in an address before its query, in ISO 8601, or "" if there is none.
+    """Return the first date in an address, without its query, in ISO 8601, or "" if there is none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

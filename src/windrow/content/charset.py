@@ -80,13 +80,13 @@ class DecodedText(NamedTuple):
 
     text: str
     encoding: str
-    """Its name in the Encoding Standard, in lower case."""
+    """The name of the encoding in the Encoding Standard, in lower case."""
     source: str
     """`bom`, `header`, `meta`, or `content` for the bytes themselves."""
 
 
 def find_encoding(label: str) -> str | None:
-    """Return the name of the encoding with a label (Encoding Standard, section 4.2), or None for an unknown label.
+    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None for an unknown label.
 
     >>> find_encoding(" Latin1 "), find_encoding("utf-7")
     ('windows-1252', None)
@@ -95,7 +95,7 @@ def find_encoding(label: str) -> str | None:
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
-    """Decode a page's bytes, with U+FFFD for invalid ones; `content_type` is the value of its Content-Type, or "".
+    """Decode a page's bytes, replacing invalid ones with U+FFFD; `content_type` is the value of Content-Type, or "".
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding, or None, and where it is declared; if `search_late`, a later `meta` counts, too."""
+    """Return the declared encoding, or None, and where it is declared; if `search_late`, a later `meta` also counts."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:

@@ -1,4 +1,4 @@
-"""Extract the main content of HTML by one call: as text and Markdown, with metadata and the fate of each block."""
+"""Extract the main content of HTML with one call: as text and Markdown, with metadata and the fate of each block."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from windrow.formats.url import normalise
 
 
 class ContentLink(NamedTuple):
-    """A link of the main content: its absolute address and its text."""
+    """A link in the main content: its absolute address and its text."""
 
     url: str
     text: str
 
 
 class ContentImage(NamedTuple):
-    """A picture of the main content: its absolute address and its alternative text."""
+    """A picture in the main content: its absolute address and its alternative text."""
 
     url: str
     text: str
@@ -57,14 +57,14 @@ class Extract:
     description: str
     keywords: tuple[str, ...]
     language: str
-    """The language's tag (BCP 47), as written."""
+    """The language tag (BCP 47), as written."""
     image: str
     canonical: str
     encoding: str
     markup: str
     """The main content as HTML, with the captions of its pictures; addresses in it are as written."""
     blocks: tuple[JudgedBlock, ...]
-    """All blocks of the page in order, also those that are not main content."""
+    """All blocks of the page in order, including those that are not main content."""
     base: str
     """The address against which relative addresses in `markup` are resolved, or "" if it is not known."""
 
@@ -75,19 +75,19 @@ class Extract:
 
     @cached_property
     def markdown(self) -> str:
-        """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
+        """The main content as Markdown: CommonMark with GitHub's tables and strike-through."""
         from windrow.content.markdown import html_to_markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
 
         return html_to_markdown(self.markup, self.base)
 
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
-        """The links of the main content to web addresses, in order, each address once."""
+        """The links in the main content to web addresses, in order, each address once."""
         return tuple(ContentLink(url, text) for url, text in self._unique_addresses("a[href]", "href"))
 
     @cached_property
     def images(self) -> tuple[ContentImage, ...]:
-        """The pictures of the main content in order, each address once."""
+        """The pictures in the main content in order, each address once."""
         return tuple(ContentImage(url, text) for url, text in self._unique_addresses("img[src]", "src"))
 
     def _unique_addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
@@ -144,7 +144,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 
 def _spell_date(date: str) -> str:
-    """Return a date in ISO 8601, without the time if that is midnight without a zone, or "" if it is not a date."""
+    """Return a date in ISO 8601, without the time if it is midnight and has no zone, or "" if it is not a date."""
     time = read_page_time(date)
     if time is None:
         return ""

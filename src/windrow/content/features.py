@@ -1,4 +1,4 @@
-"""Compute the features of a page and its blocks for the forests, as grades of one byte, mostly by `measures.grade`.
+"""Compute the features of a page and its blocks for the forests, as grades of one byte, mostly with `measures.grade`.
 
 A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). In parameters, `steps` is the
 number of boxes from a block's own box up, `offset` is the number of blocks to a neighbour, and `share` is one of
@@ -79,7 +79,7 @@ def _words_so_far(page: PageMeasures) -> bytes:
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return for each block its distance in blocks from a start block (negative before that), as a grade.
+    """Return for each block its distance in blocks from a start block (negative before it), as a grade.
 
     The start block is the first block in an h1 (`start_kind` "h1"), or the first or the last block of prose ("first",
     "last"). All grades are 0 if the page has no such block.
@@ -183,7 +183,7 @@ def _prose_share(page: PageMeasures, steps: int) -> bytes:
 
 
 def _depth_below(page: PageMeasures, boxes: Iterable[int]) -> bytes:
-    """Return for each block the number of levels from a box around it, which is in `boxes`, down to its own box."""
+    """Return for each block the number of levels from a box around it, given in `boxes`, down to its own box."""
     depth = page.outline.boxes.depth
     return bytes(map(sub, page.pick_above[0](depth), map(depth.__getitem__, boxes)))
 
@@ -237,7 +237,7 @@ def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
 
 
 def _least_density(page: PageMeasures) -> bytes:
-    """Return for each block the smallest share of linked words of its box and the boxes around it, as a grade."""
+    """Return for each block the smallest share of linked words among its box and the boxes around it, as a grade."""
     least_by_box = list(page.sums.link_density)
     for box, parent in enumerate(page.outline.boxes.parent[1:], 1):
         least_by_box[box] = min(least_by_box[box], least_by_box[parent])
@@ -329,7 +329,7 @@ SECOND_FEATURE_NAMES = tuple(LIKELIHOOD_FEATURES)
 
 
 class Features:
-    """The features of one page as grades, each computed when it is first used. It is a `forest.FeatureSource`."""
+    """The features of one page as grades, each computed when it is first used; a `forest.FeatureSource`."""
 
     __slots__ = ("_bits", "_block_grades", "_likelihoods", "_page", "_page_grades", "count")
 

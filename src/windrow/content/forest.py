@@ -28,7 +28,7 @@ class Forest(NamedTuple):
 
     features: tuple[str, ...]
     bounds: tuple[tuple[int, ...], ...]
-    """For each feature, the bounds with which its grade is compared, ascending."""
+    """For each feature, the bounds with which its grade is compared, in ascending order."""
     questions: tuple[tuple[int, int], ...]
     """All pairs of a feature's number and a bound; the position of a pair is the question's number."""
     trees: tuple[tuple[Node, ...], ...]
@@ -42,7 +42,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """An object that returns the features of a page and its blocks, given their names."""
+    """An object that returns the features of a page and its blocks by name."""
 
     count: int
     """The number of blocks."""
@@ -130,7 +130,7 @@ def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
 def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
-    The first line has scale and offset. Then there are a line for each feature, with its name, a colon and its bounds;
+    The first line has the scale and offset. Then come a line for each feature, with its name, a colon and its bounds;
     an empty line; and a line for each tree in prefix order. A question is written as `feature.bound`, the feature's
     number and the bound's position, before the subtrees for yes and for no. A leaf is written as its value.
 
@@ -181,11 +181,11 @@ def _read_tree(
 WEIGHTS_DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
 """The SHA-256 of `weights.txt`, in hexadecimal."""
 FOREST_SEPARATOR = "\n\n----\n\n"
-"""The separator of the two forests in `weights.txt`."""
+"""The separator between the two forests in `weights.txt`."""
 
 
 def read_weights() -> bytes:
-    """Return the bytes of `weights.txt`, a file of the package."""
+    """Return the bytes of `weights.txt`, a file in this package."""
     return get_data("windrow.content", "weights.txt") or b""
 
 

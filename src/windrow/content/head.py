@@ -157,7 +157,7 @@ def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[st
 
 
 DATE_SELECTOR = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
-"""A selector of elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
+"""A selector for elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
 _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
@@ -216,7 +216,7 @@ _JSON_LD_TYPE = "application/ld+json"
 HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
-"""The relations of `link` elements to other pages."""
+"""The relations of `link` elements that lead to other pages."""
 _ICON_RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
 _MAX_CHARACTERS = 10_000  # of one value; the remainder is cut off
 _PUBLISHED_NAMES = (
@@ -282,7 +282,7 @@ class PageHead(NamedTuple):
     title: str = ""
     description: str = ""
     language: str = ""
-    """The `lang` of the root, as written."""
+    """The `lang` attribute of the root element, as written."""
     canonical: str = ""
     """The first of `canonicals`."""
     canonicals: tuple[str, ...] = ()
@@ -293,7 +293,7 @@ class PageHead(NamedTuple):
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` outside `open_graph` whose content matches `HIDING_DIRECTIVE`."""
     published: str = ""
-    """A date as written that `read_page_time` can read. `modified` is in the same form."""
+    """A date that `read_page_time` can read, as written. `modified` is in the same form."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""
@@ -303,7 +303,7 @@ class PageHead(NamedTuple):
     linked: StructuredData = StructuredData()
     """The properties in the page's JSON-LD."""
     open_graph: tuple[tuple[str, str], ...] = ()
-    """The lower-case name and the content of each `meta` of `og:`, `article:` and `twitter:`, in order."""
+    """The lower-case name and the content of each `meta` named `og:...`, `article:...` or `twitter:...`, in order."""
     feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
     """Addresses of the site's icons."""
@@ -324,7 +324,7 @@ class PageHead(NamedTuple):
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """Keywords, tags and sections, each once without regard to case."""
+        """Keywords, tags and sections, each once, ignoring case."""
         pairs = [*self.open_graph, *self.metas]
         words = [word.strip() for key, value in pairs if key in _KEYWORD_NAMES for word in value.split(",")]
         first_spelling: dict[str, str] = {}
@@ -348,7 +348,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     scripts: list[str] = []
     refresh_links: list[Related] = []
     dated_elements: list[LexborNode] = []
-    for node in select_once(tree, _READ_SELECTOR):  # one search, which is the cheapest
+    for node in select_once(tree, _READ_SELECTOR):  # one search is cheaper than several
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
             _add_meta(attributes, metas, repeated_metas, open_graph, author_metas)
@@ -430,7 +430,7 @@ def _add_meta(
     if key.startswith(("og:", "article:", "twitter:")):
         open_graph.append((key, content))
     elif key:
-        # of `robots` all contents are joined, of others only the first is in `metas`
+        # for `robots`, all contents are joined; for others, only the first is in `metas`
         earlier = metas.get(key)
         if earlier is None or key == "robots":
             metas[key] = content if earlier is None else f"{earlier},{content}"

@@ -239,7 +239,7 @@ class _Writer:
         self._wrap_inline(inline)
 
     def _wrap_inline(self, inline: _OpenInline) -> None:
-        """Replace the text of an inline element, which is at the line's end, by its Markdown."""
+        """Replace the text of an inline element, which is at the line's end, with its Markdown."""
         line, start = self._line, inline.start
         markup_inside = "".join(line[start:])
         del line[start:]

@@ -24,7 +24,7 @@ class TableRow(NamedTuple):
 
 
 def write_table(rows: Sequence[TableRow]) -> list[str]:
-    """Return a table as one block, or the blocks of its cells if the table is unfit for Markdown or has no text."""
+    """Return a table as one block, the blocks of its cells if it is unfit for Markdown, or [] if it has no text."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
     cells = [cell for row in rows for cell in row.cells]

@@ -1,6 +1,6 @@
 """Build a page's outline in one pass over its serialised markup; copy the markup of chosen blocks.
 
-Visiting a tree node by node takes longer than what is done with the nodes. So the tree is serialised by one call: its
+Visiting a tree node by node takes longer than processing the nodes. So the tree is serialised with one call: its
 markup is well-formed, and `<` and `>` only delimit tags, except in comments and rare attribute names. Split at these
 characters, it is a list of alternating texts and tags. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
 """
@@ -49,14 +49,14 @@ _START_ACTIONS: dict[str, Action] = {
     "source": OutlineBuilder.add_source,
     "br": OutlineBuilder.end_line,
 }  # fmt: skip
-"""The action at an element's start tag. Elements that are not here are boxes or unknown."""
+"""A dict from elements to the actions at their start tags. All other elements are boxes or unknown."""
 _END_ACTIONS: dict[Action, Action] = {
     _NOTHING: _NOTHING,
     OutlineBuilder.open_spaced: OutlineBuilder.close_spaced,
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""A dict from actions at start tags to those at the end tags. For other elements, these are `separate_words`."""
+"""A dict from actions at start tags to those at end tags. For all other start tags, `_SEPARATE` is used."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -64,7 +64,7 @@ _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
-"""Elements that browsers lay out as boxes. Unknown elements are inline, custom elements mostly boxes."""
+"""Elements that browsers lay out as boxes. Unknown elements are inline; custom elements are mostly boxes."""
 _INLINE_MEANINGS: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START_ACTIONS.items()},
     **{f"/{name}".encode(): (_END_ACTIONS.get(act, _SEPARATE), BODY) for name, act in _START_ACTIONS.items()},
@@ -146,7 +146,7 @@ def _work_out_meaning(tag: bytes) -> Meaning:
 
 
 def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
-    """Cache a tag's meaning, unless the tag is long, and return the meaning. A full cache is first emptied."""
+    """Cache a tag's meaning, unless the tag is long, and return the meaning. A full cache is emptied first."""
     if len(tag) <= _MAX_CACHED_TAG_BYTES:
         if len(_known_meanings) >= _MAX_CACHED_TAGS:
             _known_meanings.clear()

@@ -1,4 +1,4 @@
-"""Compute the measures of a page from which the forests' features are made, such as sums of the text in each box.
+"""Compute the measures of a page on which the forests' features are based, such as sums of the text in each box.
 
 Many measures are grades. Most grades are the number of bounds in a scale that are smaller than a value.
 """
@@ -22,7 +22,7 @@ COUNT_SCALE: Scale = (
     0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110, 140, 180, 240, 320, 420, 560, 750,
     1_000, 1_400, 2_000, 3_000, 4_500, 7_000, 12_000,
 )  # fmt: skip
-"""Bounds for counts of words, blocks, links."""
+"""Bounds for counts of words, blocks and links."""
 SHARE_SCALE: Scale = (
     0, 0.003, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.17, 0.21, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65,
     0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99, 0.998,
@@ -30,7 +30,7 @@ SHARE_SCALE: Scale = (
 """Bounds for shares of a whole."""
 LETTER_SCALE: Scale = (2, 2.5, 3, 3.5, 4, 4.3, 4.6, 4.8, 5, 5.2, 5.4, 5.6, 5.8, 6, 6.3, 6.6, 7, 7.5, 8, 9, 10, 12, 15,
                        20)  # fmt: skip
-"""Bounds for the mean number of characters of a word."""
+"""Bounds for the mean number of characters in a word."""
 DISTANCE_SCALE: Scale = (
     -1_000, -300, -200, -140, -100, -70, -50, -35, -25, -20, -15, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4,
     5, 6, 8, 10, 12, 15, 20, 25, 35, 50, 70, 100, 140, 200, 300,
@@ -108,10 +108,10 @@ class BoxSums(NamedTuple):
 
 
 class BoxSurroundings(NamedTuple):
-    """Measures over each box and the boxes around it; each column has one number for each box."""
+    """Measures of each box and the boxes around it; each column has one number for each box."""
 
     densest: list[int]
-    """The greatest share of linked words of the box and the boxes around it, as a grade."""
+    """The greatest share of linked words among the box and the boxes around it, as a grade."""
     repeated_box: list[int]
     """Of the box and the boxes around it, the one with the most siblings of its kind, or 0 if none has two siblings."""
     repetitions: list[int]
@@ -123,7 +123,7 @@ class BoxSurroundings(NamedTuple):
 
 
 def sum_boxes(outline: Outline) -> BoxSums:
-    """Return the sums and shares of the text of each box."""
+    """Return the sums and shares of the text in each box."""
     boxes, blocks = outline.boxes, outline.blocks
     pick_first, pick_stop = make_picker(boxes.first), make_picker(boxes.stop)
     prose = [
@@ -148,7 +148,7 @@ def sum_boxes(outline: Outline) -> BoxSums:
 
 
 def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundings:
-    """Return measures over each box and the boxes around it; `link_density` has a grade for each box."""
+    """Return measures of each box and the boxes around it; `link_density` has a grade for each box."""
     boxes = outline.boxes
     parents, name_groups = boxes.parent, boxes.name_groups
     # siblings of the same kind also have the same path; numbers are counted faster than pairs
@@ -176,7 +176,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
     """Return, for each share and block, the innermost box around the block with at least this share of the body's sum.
 
-    `shares` are ascending. `sums` has the sum of each box, the body first. If the body has 0, it is returned.
+    `shares` are ascending. `sums` has the sum of each box, the body first. If the body's sum is 0, return the body.
     """
     boxes, total = outline.boxes, sums[0] or 1
     large_boxes: Iterable[int] = range(len(sums))
@@ -219,10 +219,9 @@ class PageMeasures(NamedTuple):
     path_sums: tuple[list[int], list[int], list[int]]
     """For each number in `Boxes.path`, the number of blocks, words and linked words directly in its boxes."""
     word_boxes: dict[float, Sequence[int]]
-    """For each of `WORD_SHARES`, the innermost box around each judged block with this share of the words or more."""
+    """For each of `WORD_SHARES`, the innermost box around each judged block with at least this share of the words."""
     prose_boxes: dict[float, Sequence[int]]
-    """For each of `PROSE_SHARES`, the innermost box around each judged block with at least this share of the page's
-    prose."""
+    """For each of `PROSE_SHARES`, the innermost box around each judged block with at least this share of the prose."""
     since_headline: list[tuple[int, int, int]]
     """For each block: the level of the last headline before it (0: none), and the number of blocks and of words since
     that headline, or since the start of the page."""
@@ -262,7 +261,7 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the numbers of blocks outside navigation, footers and choices, or of all blocks if these have few words.
+    """Return the numbers of blocks outside navigation, footers and choices, or of all blocks if those have few words.
 
     Blocks that `find_excluded_blocks` returns are left out.
     """

@@ -89,7 +89,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Return whether a style hides its element: its last `display` is `none`.
+    """Return whether the last `display` in a style is `none`, which hides the element.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -174,7 +174,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the box number of the table row around a box, or -1 outside of cells or in a cell with several blocks."""
+    """Return the box number of the table row around a box, or -1 outside cells or in a cell with several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1

@@ -21,19 +21,19 @@ _GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019
 _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Matches text in scripts without spaces, in which a word has about two ideographs or five letters."""
-_FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, words of these scripts have two signs; before, five letters
+_FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, a word has about two characters; before, five
 _PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _BoxRow = tuple[str, int, int, int, int, int, str, int, bytes]
 """A box: its values for the columns of `Boxes`, in their order, except `stop`."""
-# The positions of some columns in such a row, which is a plain tuple since there are many.
+# The positions of some columns in a row, which is a plain tuple since there are many rows.
 _TAG_NAME: Final = 0
 _LOCATIONS: Final = 3
 _PATH: Final = 5
 _FIRST_BLOCK: Final = 7
 _BlockRow = tuple[str, int, int, int, int, int]
-"""A block: its values for the columns of `Blocks`, except `code` and `quote`, and with the tags left after its end."""
+"""A block: its values for the columns of `Blocks`, up to `end_tag`, here the number of tags after the block."""
 
 
 class OpenInline:
@@ -95,7 +95,7 @@ class OutlineBuilder:
         self._linked_words = self._link_count = 0
 
     def finish(self) -> Outline:
-        """End the open block and boxes, and return the outline; its `blocks.end_tag` counts the tags that are left."""
+        """End the open block and boxes, and return the outline. `blocks.end_tag` counts the tags after each block."""
         self.end_block()
         while len(self._open_boxes) > 1:
             self.close()
@@ -238,7 +238,7 @@ class OutlineBuilder:
             self._open_link = OpenInline(len(self.parts), tag, len(self._anchors), self._open_locations())
 
     def close_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the open link, if there is one, and add it to the anchors; remove its text if `_is_headline_link`."""
+        """Close the open link, if there is one, and add it to the anchors; if `_is_headline_link`, remove its text."""
         link = self._open_link
         if link is not None:
             tag, start = link.tag, link.start
@@ -359,14 +359,14 @@ def _join_lone_letter(match: re.Match[str]) -> str:
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link is in a headline or term, has no letters or digits, and leads to a place in its page."""
+    """Return whether a link is in a headline or term, has no letters or digits, and leads to a place on its page."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))
 
 
 def _count_words(words: list[str]) -> int:
-    """Return the number of words; in scripts without spaces it is estimated from the number of letters."""
+    """Return the number of words; in scripts without spaces, estimate it from the number of letters."""
     total = len(words)
     for unspaced in _UNSPACED.findall("".join(words)):
         total += len(unspaced) // (2 if unspaced >= _FIRST_SYLLABIC else 5)

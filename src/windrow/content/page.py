@@ -32,7 +32,7 @@ class Page(NamedTuple):
 def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
     """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
 
-    The text in the body of elements that the CSS selectors `ignored` match is left out of the outline.
+    The outline leaves out the text of elements in the body that match one of the CSS selectors in `ignored`.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
@@ -55,7 +55,7 @@ _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation
 _MIN_PROSE_WORDS = 12  # the fewest words of a block of prose
 _MIN_COPIED_WORDS = 8  # the fewest words of a block that is a copy; shorter ones are repeated by chance
 _MIN_CERTAIN_LIKELIHOOD = 0.5  # of a block of prose that is certainly main content
-_MIN_CERTAIN_WORDS = 100  # the fewest words of certain prose by which the box of the text is found
+_MIN_CERTAIN_WORDS = 100  # the fewest words of certain prose from which the box of the text is found
 _MOSTLY_PROSE_SHARE, _TEXT_BOX_SHARE, _LIST_BOX_SHARE = 0.85, 0.6, 0.9
 _MAX_BRIEF_WORDS = 100  # of a short `main` or article, which is taken as a whole
 _NOT_CONTENT = HIDDEN | int(

@@ -18,7 +18,7 @@ from windrow.content.outline import LEVELS, Outline, PageLocation
 from windrow.content.traits import GROUP_BITS, PageTraits
 
 BlockRange = tuple[int, int]
-"""The number of the first block, and the number after the last block."""
+"""The number of the first block, and one more than the number of the last block."""
 
 _HEADLINE = int(PageLocation.HEADLINE)
 _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
@@ -208,9 +208,9 @@ def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the ranges from the first to the last of sibling boxes of one kind that each have one linked headline.
+    """Yield, for each group of sibling boxes of one kind with one linked headline each, the range of its blocks.
 
-    At least two boxes make a range. A headline is linked if at least 90 % of its words are in links to other pages.
+    A group has at least two boxes. A headline is linked if at least 90 % of its words are in links to other pages.
     """
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}

@@ -13,14 +13,14 @@ from typing import NamedTuple
 TYPE_PATTERNS = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
          "faqpage|question", "person|profile", "breadcrumb", "website|webpage", "collectionpage",
          "organization|business")  # fmt: skip
-"""A regular expression for each family of types of schema.org."""
+"""A regular expression for each family of schema.org types."""
 ADDRESS_PATTERNS = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|comments|board",
              r"/products?/|/p/|/dp/|/item|/itm|-p-|/shop/|sku",
              r"/collections?/|/category|/categories|/c/|/tag|/shop|/browse|/list|/search|/best",
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
              r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
              r"\?")  # fmt: skip
-"""Regular expressions for addresses of forums, products, collections, documentation, articles, and with a query."""
+"""Regular expressions for addresses: of forums, products, collections, documentation or articles, or with a query."""
 
 _TYPE_REGEXES = [re.compile(pattern) for pattern in TYPE_PATTERNS]
 _ADDRESS_REGEXES = [re.compile(pattern) for pattern in ADDRESS_PATTERNS]
@@ -32,9 +32,9 @@ class PageTraits(NamedTuple):
     """Traits that indicate a page's kind; a missing trait is 0."""
 
     kind: int = 0
-    """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 another."""
+    """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 other."""
     types: int = 0
-    """A bit for each of `TYPE_PATTERNS`: whether it matches a type of schema.org in the JSON-LD."""
+    """A bit for each of `TYPE_PATTERNS`: whether it matches a schema.org type in the JSON-LD."""
     steps: int = 0
     """The number of segments of the address's path."""
     digits: int = 0

@@ -21,7 +21,7 @@ _SILENT_ELEMENTS = frozenset((
     "script", "style", "template", "svg", "canvas", "datalist", "iframe", "noembed", "noframes", "xmp", "plaintext",
     "rt", "rp", "annotation", "annotation-xml",
 ))  # fmt: skip
-"""Elements whose text is not shown, and those of `_SHOWN_ELEMENTS`."""
+"""Elements whose text is not shown, and those in `_SHOWN_ELEMENTS`."""
 _EDIT_LINK_CLASS = "mw-editsection"  # of MediaWiki's links to edit a section
 _INLINE_ELEMENTS = frozenset(
     ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")
@@ -42,7 +42,7 @@ _CHOICES = frozenset({b"option", b"optgroup"})
 _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
-_MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses its attributes
+_MAX_TAG_WORDS = 400  # a tag with this many words, mostly attributes, loses its attributes
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 
@@ -59,10 +59,10 @@ _MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each wi
 def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
-    The parser takes time quadratic in the depth of elements, the options, and the attributes of one element. It also
-    reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So on large pages, tags
-    that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and formats that would be
-    reopened too often are removed. A tag with hundreds of attributes loses its attributes.
+    The parser takes time quadratic in the depth of elements, in the number of options, and in the number of attributes
+    of one element. It also reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3).
+    So on large pages, tags that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and
+    formats that would be reopened too often are removed. A tag with hundreds of attributes loses its attributes.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")
@@ -143,7 +143,7 @@ def _remove_text(node: LexborNode) -> None:
 
 
 def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
-    """Remove the text in all elements that one of the CSS `selectors` matches; links in them remain without text."""
+    """Remove the text in all elements that match one of the CSS `selectors`; links in them remain without text."""
     for selector in selectors:
         for node in tree.css(selector):
             _remove_text(node)
@@ -166,7 +166,7 @@ def _limit_depth(raw: bytes) -> bytes:
     open_by_name: Counter[bytes] = Counter()
     depth = option_count = 0
     cuts: list[tuple[int, int]] = []
-    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # a tag after it is not complete
+    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # a tag after the last ">" is incomplete
         name = tag_match[2].lower()
         if name in _CHOICES and not tag_match[1]:
             option_count += 1
@@ -188,7 +188,7 @@ def _limit_depth(raw: bytes) -> bytes:
 
 
 def _limit_formats(raw: bytes, max_open: int) -> bytes:
-    """Return markup without start tags of formats where `max_open` formats are open already."""
+    """Return markup without start tags of formats that would be opened while `max_open` formats are open."""
     open_by_name: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):
@@ -252,7 +252,7 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
     """Return the numbers of the hidden blocks that cannot be main content.
 
     Some pages put their text into a hidden box that a script shows: panels of tabs, streamed text, a whole forum in
-    `noscript`. So the blocks of a hidden box with much prose may be main content, except those that are also visible.
+    `noscript`. So the blocks of a hidden box with much prose may be main content, unless their text is also visible.
     """
     hidden = find_unseen_blocks(outline)
     if not hidden:

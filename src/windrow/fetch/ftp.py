@@ -205,9 +205,9 @@ class FtpConnection(Connection):
         """List a folder, or return None if it does not exist.
 
         The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
-        unknown format, NLST follows: some servers send an empty list when their program for lists fails. MLSD returns
-        times. After LIST and NLST, the times are requested by MDTM, if the server has it. `site.listing_timeout` limits
-        the time of these commands together.
+        unknown format, NLST follows: some servers send an empty list when their listing program fails. MLSD returns
+        times. After LIST and NLST, the times are requested with MDTM, if the server has it. `site.listing_timeout`
+        limits the total time of these commands.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -233,7 +233,7 @@ class FtpConnection(Connection):
             return _add_times(session, full_path, entries)
 
     def _list_any_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries by NLST, or [] for the replies 450 and 5yz: some servers send them for no files."""
+        """Return a folder's entries with NLST, or [] for the reply 450 or 5yz, which some servers send for no files."""
         try:
             return self._list_names(session, folder)
         except Refused:
@@ -244,7 +244,7 @@ class FtpConnection(Connection):
             return []
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries by NLST. A name is a file if SIZE returns a size, or if the server lacks SIZE."""
+        """Return a folder's entries with NLST. A name is a file if SIZE returns a size, or if the server lacks SIZE."""
         entries = []
         for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
             size = session.size(name) if _SAFE_NAME.fullmatch(name) else None

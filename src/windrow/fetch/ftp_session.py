@@ -78,7 +78,7 @@ class FtpSession(ftplib.FTP):
         self.voidcmd("PROT P")
 
     def _login(self, password: str) -> None:
-        """Log in. An error's message does not contain the password."""
+        """Log in. Error messages do not contain the password."""
         try:
             self.login(self.site.username, password)
         except (Refused, Delayed, Broken) as error:
@@ -157,7 +157,7 @@ class FtpSession(ftplib.FTP):
             self.sock = None
 
     def open_data(self, command: str) -> tuple[socket.socket, str]:
-        """Send a command that needs a data connection. Return this connection and the reply that precedes the data."""
+        """Send a command that needs a data connection. Return the connection and the reply that precedes the data."""
         return self.accept_data(self.request_data(command))
 
     def request_data(self, command: str) -> socket.socket:

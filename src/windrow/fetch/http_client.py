@@ -1,4 +1,4 @@
-"""The HTTP client of crawls and of `windrow try`, for which a response of any status is a result and not an error.
+"""The HTTP client for crawls and `windrow try`, for which a response of any status is a result and not an error.
 
 The module also has functions that make and read the header fields of requests and responses.
 """
@@ -36,9 +36,9 @@ GET = HttpRequest()
 
 
 class ResponseLimits(NamedTuple):
-    """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
+    """The limits on one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
 
-    If `cuts_body`, a longer body is cut, otherwise it is refused as soon as its size is known. `silence` is the longest
+    If `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the longest
     time without data, in seconds, or 0 for the site's timeout.
     """
 
@@ -68,7 +68,7 @@ class ClientResponse(NamedTuple):
 
 
 class HttpClient:
-    """A client of one origin, with one connection at a time."""
+    """A client for one origin, with one connection at a time."""
 
     def __init__(self, site: Site) -> None:
         """Prepare for a site; the first request opens the connection. Raises what `request_fields` raises."""
@@ -100,7 +100,7 @@ class HttpClient:
 
         A request other than GET is sent over a new connection, so that it is sent only once. A `body` replaces the body
         in `request` and is not written into the sink. The `secrets` are not written either, and are overwritten in the
-        response. `headers` are added to the headers of the site. Raises a TransportError or an error of the sink.
+        response. `headers` are added to the headers for the site. Raises a TransportError or an error of the sink.
         """
         address = printable(url, 1000)
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body. Beyond the limit, raise StopReading if it may be cut, or else TerminalFailure."""
+        """Write a block of the body. Beyond the limit, raise StopReading if `cuts_body`, or else TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:
@@ -262,7 +262,7 @@ def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
 
 
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the offsets of the first and the last byte of a Content-Range, or (None, None) if it has no such offsets.
+    """Return the offsets of the first and the last byte of a Content-Range, or (None, None) if it does not state them.
 
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))

@@ -61,8 +61,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._reader: ResponseReader | None = None
         self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        # Times of the event loop: when a request without more data fails or an idle connection is closed, and when the
-        # whole response must be complete; and the longest time without data, in seconds.
+        # `_deadline`: when a request without more data fails, or an idle connection is closed. `_last_deadline`: when
+        # the whole response must be complete. Both are times of the event loop. `_silence`: the longest time without
+        # data, in seconds.
         self._deadline = self._last_deadline = self._silence = 0.0
         self._buffer_freed: asyncio.Future[None] | None = None  # is set while the send buffer is full
         self.is_fresh = True  # whether no request has been completed since it was opened
@@ -111,7 +112,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        """End the open request after the connection was lost by `error`, or closed by the server if that is None."""
+        """End the open request after the connection failed with `error` or, if it is None, was closed by the server."""
         self.is_usable = False
         self.resume_writing()
         reader = self._reader
@@ -148,7 +149,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
         Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent,
-        StaleConnection if the server had closed the idle connection, OSError if it breaks, and what `reader` raises.
+        StaleConnection if the server had closed the idle connection, OSError if the connection breaks, and what
+        `reader` raises.
         """
         assert self._transport is not None
         self._reader = reader
@@ -233,7 +235,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 async def connect_web(site: Site) -> HttpConnection:
-    """Connect to a web site, directly or through its proxy, with TLS to each of the two if its scheme is https.
+    """Connect to a web site, directly or through its proxy. TLS is used for each of them whose scheme is https.
 
     Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake may take as long.
     `ca_bundle` is used for the site and for its proxy. Raises a TransportError.
@@ -293,7 +295,7 @@ class HttpProxy(NamedTuple):
         authorization = ""
         if parts.username is not None:
             if parts.scheme != "https" and not is_loopback(parts.hostname):
-                message = f"{public_address(site)}: a password may only be sent over https, also to its proxy"
+                message = f"{public_address(site)}: a password may only be sent over https, even to its proxy"
                 raise TerminalFailure(message, Reason.POLICY_DENIED, hint="use a proxy whose address begins with https")
             user_and_password = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             authorization = f"Basic {base64.b64encode(user_and_password.encode()).decode()}"

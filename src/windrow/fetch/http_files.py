@@ -58,7 +58,7 @@ async def connect(site: Site) -> Connection:
 
 
 class HttpFiles(Connection):
-    """A session with one server. Each of several simultaneous calls of `get` has its own connection."""
+    """A session with one server. Simultaneous calls of `get` each have their own connection."""
 
     def __init__(self, site: Site) -> None:
         """Prepare a session, without a connection. Raises TerminalFailure if a secret of the site cannot be used."""
@@ -198,7 +198,7 @@ class HttpFiles(Connection):
         *,
         may_be_short: bool = False,
     ) -> int:
-        """Pass `length` bytes of a file of this server, from `start` on, to `write`. Return the number of bytes.
+        """Pass `length` bytes of a file on this server, from `start` on, to `write`. Return the number of bytes.
 
         A response with other bytes raises TerminalFailure before its body is read. If `may_be_short`, the file may end
         before the range does (RFC 9110, section 14). Raises a TransportError.
@@ -253,7 +253,7 @@ class HttpFiles(Connection):
         return await asyncio.to_thread(read_index_page, folder, self._url(path), page.content)
 
     async def close(self) -> None:
-        """Close the connections, also those in use."""
+        """Close the connections, including those in use."""
         for connection in (*self._idle, *self._busy):
             connection.close()
         self._idle.clear()
@@ -277,9 +277,9 @@ def _status_error(head: ResponseHead, fields: Mapping[str, str], address: str) -
 def _range_size(
     status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
 ) -> int:
-    """Return the number of bytes that a response to the request for a range has, according to its status and fields.
+    """Return the number of bytes in the response to a request for a range, according to its status and fields.
 
-    Raises TerminalFailure unless it has the `length` bytes from `start` on, or fewer of them if `may_be_short`. Errors
+    Raises TerminalFailure unless these are the `length` bytes from `start` on, or fewer if `may_be_short`. Errors
     name `address`.
     """
     if status == 416:
@@ -299,7 +299,7 @@ def _range_size(
 
 
 class _ListingSink:
-    """A sink for a listing, which it keeps in memory up to a limit. A compressed listing is refused."""
+    """A sink that keeps a listing in memory, up to a limit. A compressed listing is refused."""
 
     start = 0
     validator = ""

@@ -1,4 +1,4 @@
-"""A folder of this machine as a source. Symbolic links below it are not followed."""
+"""A folder on this machine as a source. Symbolic links below it are not followed."""
 
 from __future__ import annotations
 

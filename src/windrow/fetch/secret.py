@@ -69,13 +69,13 @@ def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
 
 
 MIN_HIDDEN_LENGTH = 6
-"""The minimum length of a secret that is hidden in responses. A shorter one may be a usual word."""
+"""The minimum length of a secret that is hidden in responses. A shorter one may be an ordinary word."""
 
 
 class SentSecrets:
     """The secrets that are sent to one origin. Only the process that sends the requests has them.
 
-    They are the credentials, and the site's password, which the transports send themselves.
+    They are the credentials and the site's password; the transports send the password themselves.
     """
 
     def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
@@ -116,7 +116,7 @@ class SentSecrets:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        """A pattern that matches all spellings of the secrets. It needs a secret, and takes 0.2 s to compile."""
+        """A pattern that matches all spellings of the secrets; there must be one. Compiling the pattern takes 0.2 s."""
         return re.compile("|".join(map(_pattern_of, self._longest_first)).encode())
 
     def __repr__(self) -> str:
@@ -129,13 +129,13 @@ class SentSecrets:
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
 
     def hide(self, text: bytes) -> bytes:
-        """Return a text in which each byte of a secret is replaced by an x. Secrets that are too short stay."""
+        """Return a text in which each byte of a secret is replaced by an x, unless the secret is too short."""
         if not self._may_contain_secret(text):
             return text
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text)
 
     def hide_text(self, text: str) -> str:
-        """Return a text in which the secrets are overwritten, as by `hide`."""
+        """Return a text with its secrets overwritten, as `hide` does for bytes."""
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
@@ -147,7 +147,7 @@ class SentSecrets:
         return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text. Return it in two parts: the second are the bytes that may begin a secret."""
+        """Overwrite the secrets in a text. Return it in two parts; the second has the bytes that may begin a secret."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
@@ -209,7 +209,7 @@ class HidingSink:
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
-        """Discard what was written of the response."""
+        """Discard the part of the response that has been written."""
         self._held = b""
         self._sink.restart()
 
@@ -227,7 +227,7 @@ class HidingSink:
 
 
 async def connect_hiding(connect: Callable[[Site], Awaitable[Connection]], site: Site) -> Connection:
-    """Open a connection with `connect`. The site's secret is overwritten in its errors and listings."""
+    """Open a connection with `connect`. The site's secret is overwritten in errors and listings."""
     secrets = SentSecrets(site)
     with _hide_in_errors(secrets):
         return HidingConnection(await connect(site), secrets)
@@ -242,7 +242,7 @@ class HidingConnection(Connection):
     async def list(self, folder: str) -> list[ListingEntry] | None:
         """List a folder, with secrets overwritten in names.
 
-        An entry with such a name cannot be requested any more. It gets the reason UNSAFE_NAME if it has no reason yet.
+        An entry whose name is overwritten cannot be requested. It gets the reason UNSAFE_NAME unless it has a reason.
         """
         with _hide_in_errors(self._secrets):
             entries = await self._connection.list(folder)

@@ -23,7 +23,7 @@ from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_large, refu
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-# These ciphers are preferred, as the fastest: AES with hardware, which authenticates in the same pass.
+# These ciphers are preferred because they are the fastest: AES in hardware, with authentication in the same pass.
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 # The kinds of host keys, in the order tried: a server may have a key of each kind, and not all are pinned.
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
@@ -190,7 +190,7 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
 
 
 READ_AHEAD_SIZE = 4 * 2**20
-"""The maximum number of bytes of a file that are requested and have not arrived."""
+"""The maximum number of bytes of a file that have been requested but have not arrived."""
 
 _FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection cannot be used any more
 
@@ -253,16 +253,17 @@ class SftpConnection(Connection):
         """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` if that is earlier.
 
         `deadline` is a time of the event loop. `timeout` is only changed if it would expire within the site's timeout,
-        since a change for every block is slow.
+        since changing it for every block is slow.
         """
         now = asyncio.get_running_loop().time()
         if (timeout.when() or 0.0) - now < self._site.timeout:
             timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, from `sink.start` on if it is unchanged. Raises a TransportError if that fails.
+        """Get one file, from `sink.start` on if it is unchanged.
 
-        If the server announces a size and another number of bytes arrives, that is a failure (SIZE_MISMATCH).
+        Raises a TransportError, such as TransientFailure (SIZE_MISMATCH) if the server announces a size and another
+        number of bytes arrives.
         """
         full_path = _encoded_path(self._site, path)
         channel = await self.open()
@@ -290,8 +291,8 @@ class SftpConnection(Connection):
         if sink.listed_size and sink.listed_size < block_size and not sink.start:
             content = sftp.read(await responses[0])
             if len(content) == sink.listed_size:
-                # More than the listed size was requested, and exactly this size came: the file is complete. Most small
-                # files are read in this way.
+                # More than the listed size was requested, and exactly this size arrived: the file is complete. Most
+                # small files are read in this way.
                 sink.open(sink.listed_size)
                 self._extend_timeout(read_timeout)
                 sink.write(content)

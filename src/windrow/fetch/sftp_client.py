@@ -1,7 +1,7 @@
 """SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: listing folders and reading files.
 
 asyncssh's own client can do more, but for small files it takes more CPU time than the encryption, and would limit the
-rate.
+transfer rate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
     6: asyncssh.SFTPNoConnection,
     7: asyncssh.SFTPConnectionLost,
     8: asyncssh.SFTPOpUnsupported,
-    # status codes of later versions of SFTP, which servers send nevertheless
+    # status codes of later versions of SFTP, which some servers send all the same
     10: asyncssh.SFTPNoSuchPath,
     19: asyncssh.SFTPNotADirectory,
     20: asyncssh.SFTPInvalidFilename,
@@ -112,7 +112,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:
-        """Note that the session has ended with an error. Every open request gets a response of kind `_LOST_KIND`."""
+        """End the session with an error: every open request gets a response of kind `_LOST_KIND`."""
         self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:
@@ -156,7 +156,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     async def begin(self) -> None:
         """Agree with the server on version 3 of SFTP. Raises SFTPBadMessage if the server uses another version.
 
-        If the server states how many bytes a read may have, adapt `block_size`.
+        If the server states how many bytes a read may return, adapt `block_size`.
         """
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)

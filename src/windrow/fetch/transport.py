@@ -35,8 +35,8 @@ class TransferEnd:
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
     """Return whether a file was replaced since an earlier transfer wrote a part of it into `sink`.
 
-    `modified` is the file's present time. If a time is unknown, the file counts as the same. Only whole seconds are
-    compared, since some protocols lack fractions.
+    `modified` is the file's present time. If a time is unknown, the file counts as unchanged. Only whole seconds are
+    compared, since some protocols send no fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False
@@ -46,20 +46,20 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
 class Sink(Protocol):
     """The object that receives a file. Its methods raise TransportError or DiskFull to refuse the file."""
 
-    start: int  # the number of bytes from earlier transfers: the file is sent from there on if it is the same version
+    start: int  # bytes from earlier transfers: the offset at which to continue if the version is the same
     validator: str  # the strong ETag or Last-Modified of that version, "" if unknown
     modified: datetime | None  # the listed time of that version
     listed_size: int | None  # in bytes, None if the listing does not state it
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a file of `size` bytes (None: unknown). `head` is the response's HTTP head, `request` is the request.
+        """Begin a file of `size` bytes (None: unknown). `head` is the response's HTTP head; `request` is the request.
 
         Both are as archived; they are empty for other protocols.
         """
         ...
 
     def restart(self) -> None:
-        """Discard what earlier transfers received, since the server will send the file from its beginning."""
+        """Discard the bytes from earlier transfers, since the server will send the file from its beginning."""
         ...
 
     def write(self, block: bytes | memoryview) -> None:
@@ -76,7 +76,7 @@ class Connection(Protocol):
     async def list(self, folder: str) -> list[ListingEntry] | None:
         """Return a folder's entries, or None if the folder does not exist. `folder` is a path below the site's base.
 
-        The entries of a manifest include files of subfolders; in other listings, subfolders are not entered.
+        The entries of a manifest include files in subfolders; in other listings, subfolders are not entered.
         """
         ...
 
@@ -87,13 +87,13 @@ class Connection(Protocol):
     def expect(self, path: str) -> None:
         """Announce the file for which `get` will be called next, with an empty sink.
 
-        A connection may request the file at once, while the present one is still being written. Errors of this request
-        are raised by `get`.
+        A connection may request the file while the present one is still being written. `get` raises the errors of this
+        request.
         """
         del path
 
     async def close(self) -> None:
-        """Close the connection. Log out first if the protocol has a quick way."""
+        """Close the connection. Log out first if the protocol can do so quickly."""
         ...
 
     async def __aenter__(self) -> Self:
@@ -121,7 +121,7 @@ def printable(text: str, max_length: int = 200) -> str:
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the server's full path for a path below the site's base. It is safe to send it in a command.
+    r"""Return the server's full path for a path below the site's base. This path is safe to send in a command.
 
     A control character could end the command and begin another one, and `..` would leave the base: both raise
     TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.
@@ -161,5 +161,5 @@ def request_target(origin: str, url: str) -> str:
 
 
 def public_address(site: Site, path: str = "") -> str:
-    """Return the URL of a path below the site's base in one printable line, without user and password."""
+    """Return the URL of a path below the site's base in one printable line, without user or password."""
     return printable(site.address(path), 1000)

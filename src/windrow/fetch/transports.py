@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """One way to reach sites: a module whose `connect` returns a connection. It is imported when it is first used."""
+    """One way to reach sites: a module, imported when it is first used, whose `connect` returns a connection."""
 
     module: str
     blocking: bool = False
@@ -55,7 +55,7 @@ TRANSPORTS = {
 
 
 def transport_for(scheme: str) -> Transport:
-    """Return the transport for a scheme of `TRANSPORTS`. Raises TerminalFailure for any other scheme.
+    """Return the transport for a scheme in `TRANSPORTS`. Raises TerminalFailure for any other scheme.
 
     >>> transport_for("ftps").blocking
     True

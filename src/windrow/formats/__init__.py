@@ -1,1 +1,1 @@
-"""Convert bytes to values and back, without files, sockets and clocks."""
+"""Convert bytes to values and back, without files, sockets or clocks."""

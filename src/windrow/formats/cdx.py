@@ -3,7 +3,7 @@
 Parsing a line never raises: the result is a capture, a legend, a fault with its reason, or None for a blank line or a
 comment. What a collection requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
 
-Keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the Wayback
+Keys are made by the Sort-friendly URI Reordering Transform (SURT), with the rules of pywb, cdxj-indexer and the Wayback
 Machine, so that indexes can be joined. The labels of the host name are in reverse order; `www`, default ports and
 session ids are left out. Letters are in lower case, and nested percent escapes are undone. In the path, `.` and `..`
 are resolved; empty segments and a slash at the end are removed. The fields of the query are sorted.
@@ -89,7 +89,7 @@ def _surt_of_bytes(address: bytes) -> str:
 
 
 def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
-    """Return the host name and port of an authority, without credentials and the brackets of an IPv6 address.
+    """Return the host name and port of an authority, without credentials or the brackets of an IPv6 address.
 
     The host name is in ASCII. The port is empty if it is missing, 0 or not a number.
     """
@@ -109,7 +109,7 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
 
 
 def _reverse_labels(host_name: bytes) -> bytes:
-    """Return a host name's labels in reverse order with commas, without `www`; a number is read as an IPv4 address."""
+    """Return a host name's labels, reversed and joined by commas, without `www`; read a number as an IPv4 address."""
     host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
     if host_name.isdigit() and len(host_name) < 20:
         number = int(host_name)
@@ -201,7 +201,7 @@ CDX_11 = Layout(11, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, lengt
 """The fields of the legend `CDX N b a m s k r M S V g`."""
 
 CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=-1, offset=7, warc=8)
-"""The fields of the legend `CDX N b a m s k r V g`, which does not have the length."""
+"""The fields of the legend `CDX N b a m s k r V g`, which lacks the length."""
 
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
 _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
@@ -226,7 +226,7 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """
     if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
-    # Fields are separated by ASCII white space; of the further kinds of `str.split`, only U+001C to U+001F are ASCII.
+    # Fields are separated by ASCII white space; of the others that `str.split` knows, only U+001C to U+001F are ASCII.
     fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
     field_count = len(fields)
     if field_count > 2 and fields[2][0] == "{":
@@ -306,9 +306,9 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to this number, lines are parsed one by one and 
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns if all are valid CDX lines; otherwise do this for each half of them.
+    """Yield the lines as columns if all are valid CDX lines; otherwise do the same with each half.
 
-    A few lines are parsed one by one.
+    Up to `_MAX_LINES_ONE_BY_ONE` lines are parsed one by one.
     """
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
@@ -335,7 +335,7 @@ def _parse_block(
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
     """Return lines as columns, or None if a line is not, or may not be, a valid CDX line.
 
-    The lines are joined with a separator field between them, and split at once. If a separator follows every
+    The lines are joined with a separator field between them, and split together. If a separator follows every
     `layout.fields` fields, each line has the right number of fields.
     """
     layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)
@@ -346,7 +346,7 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
     fields_per_line, end = layout.fields + 1, len(fields) - 1
     if end != fields_per_line * len(lines) or {*fields[::fields_per_line]} != {_SEPARATOR.decode().strip()}:
         return None
-    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # legends and comments begin so
+    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # these begin legends and comments
         return None
     dashes = ["-"] * len(lines)
     columns = CaptureColumns(
@@ -438,7 +438,7 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
         return None
     if line.startswith(b"CDX "):
-        return CdxFault(Reason.BAD_LINE, "the line begins as a legend, but does not name its fields by single letters")
+        return CdxFault(Reason.BAD_LINE, "the line begins like a legend, but does not name fields by single letters")
     return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have at least {layout.fields}")
 
 

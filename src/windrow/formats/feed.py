@@ -156,7 +156,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first child with one of `names`, in their order, as HTML (RFC 4287, 3.1 and 4.1.3), or ""."""
+    """Return as HTML the first child with the first of `names` that occurs (RFC 4287, 3.1 and 4.1.3), or ""."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()

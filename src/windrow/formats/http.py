@@ -1,4 +1,4 @@
-"""Read the head of archived HTTP responses and its fields, and decode the body.
+"""Read the heads of archived HTTP responses and their fields, and decode the bodies.
 
 A body may be an attack, so it is inflated piece by piece, and only up to a size and a ratio. Its bytes decide whether
 it is really gzip or chunked, because some servers announce codings that they did not apply.
@@ -183,7 +183,7 @@ FREE_BYTES = 1 << 20
 """The size up to which a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The maximum number of codings of a body that are decoded, besides a last `chunked`."""
+"""The maximum number of codings of a body that are decoded, besides a final `chunked`."""
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
@@ -207,7 +207,7 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
     r"""Decode a body; `fields` are those of its response, as `join_fields` returns them, and name the codings.
 
     An inflated body may have at most `most` bytes and, beyond `FREE_BYTES`, at most `ratio` times the coded bytes that
-    were consumed (of br and zstd: all coded bytes). If the body ends too early, the decoded part is returned. Raise
+    were consumed (for br and zstd: all coded bytes). If the body ends too early, the decoded part is returned. Raise
     StepError: BOMB_RATIO or BOMB_TOTAL beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body
     ends before its first decoded byte, UNSUPPORTED for an unknown coding or too many codings, TOO_LARGE for too many
     members of gzip.

@@ -129,7 +129,7 @@ class ResponseReader:
         )
 
     def _read_heads(self, block: memoryview) -> memoryview | None:
-        """Read heads, and pass the final one on; return the bytes after that, or None if it is not complete yet."""
+        """Read heads, and pass the final one on; return the bytes after it, or None if it is not complete yet."""
         buffer = self._head
         assert buffer is not None
         start = len(buffer)  # where the block begins in the buffer
@@ -290,7 +290,7 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
     unfolded, has_odd_fold = text, False
     if b"\n " in text or b"\n\t" in text:
         unfolded = _FOLD.sub(b" ", text)
-        has_odd_fold = text[status_line.end()] in _BLANKS  # the first line after the status continues no field
+        has_odd_fold = text[status_line.end()] in _BLANKS  # the line after the status line cannot continue a field
     framing: dict[bytes, bytes] = {}
     for name, value in _FRAMING.findall(unfolded):
         field_name = name.lower()
@@ -303,7 +303,7 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
         and not _is_ambiguous(unfolded)
     )
     if status in {204, 304} or status < 200:
-        # If the server sends a body nevertheless, it would be read as the next response on the connection.
+        # If the server sent a body anyway, it would be read as the next response on the connection.
         has_body = b"transfer-encoding" in framing or framing.get(b"content-length", b"0").strip(b"0") != b""
         return ResponseHead(status, text, 0, chunked=False, stays=is_reusable and not has_body)
     length = framing.get(b"content-length")

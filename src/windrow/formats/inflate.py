@@ -1,4 +1,4 @@
-"""Read a member of a zip archive as a file. It is inflated block by block, at most to the size in its record."""
+"""Read a member of a zip archive as a file. It is inflated block by block, up to the size in its record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class InflatedMember(io.RawIOBase):
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
-        """Read `packed` bytes at `start`, which inflate by `method` to `size` bytes with the CRC-32 `crc`."""
+        """Read `packed` bytes at `start`; `method` inflates them to `size` bytes, whose CRC-32 is `crc`."""
         super().__init__()
         self._view = view
         self._start = start

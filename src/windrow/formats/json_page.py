@@ -31,7 +31,7 @@ def load_json(content: bytes | str, *, strict: bool = False) -> Any:
     def read_number(text: str) -> float | None:
         number = float(text)
         if strict and not isfinite(number):
-            raise StepError(f"{text[:40]} is not a number of JSON, or is too large", Reason.NOT_WELL_FORMED)
+            raise StepError(f"{text[:40]} is not a number in JSON, or is too large", Reason.NOT_WELL_FORMED)
         return number if isfinite(number) else None
 
     return json.loads(content, parse_constant=read_number, parse_float=read_number)
@@ -54,7 +54,7 @@ def find_error(document: Any) -> str:
 
 
 def find_total(document: Any) -> int:
-    """Return the number that an object states for the entries of its whole list, or 0 if it states no number.
+    """Return the number of entries that an object states for its whole list, or 0 if it states no number.
 
     >>> find_total({"items": [], "total": 40}), find_total({"total": "about 40"}), find_total([])
     (40, 0, 0)

@@ -1,4 +1,4 @@
-"""Read listings of folders: lines of FTP, index pages of web servers, manifests and checksum files.
+"""Read listings of folders: lines from FTP servers, index pages of web servers, manifests and checksum files.
 
 A listing may have at most `MAX_ENTRIES` entries, `MAX_LINE_BYTES` bytes in a line, and `MAX_BYTES` bytes in total.
 """
@@ -68,7 +68,7 @@ _MAX_CELLS = 8  # cells of a row that are searched, after the one with the link
 
 
 def read_time(text: str) -> datetime | None:
-    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); return None if it is not valid.
+    """Read a time from MLSD or MDTM (RFC 3659, section 2.3); return None if it is not valid.
 
     >>> read_time("20261121113500.25")
     datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
@@ -218,7 +218,7 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
             name = unquote(child.rstrip("/"), errors="surrogateescape")
             entries[child] = ListingEntry(folder, name, size, modified, is_file)
         refuse_too_many(len(entries), address)
-    if not has_links and not _INDEX_TITLE.search(page):  # an empty folder links to the one above, on most servers
+    if not has_links and not _INDEX_TITLE.search(page):  # on most servers, an empty folder links to its parent
         hint = "if this server does not show its folders, set `manifest` for the source"
         raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
     if _PAGE_START.search(page) and not _PAGE_END.search(page, max(0, len(page) - _PIECE_BYTES)):
@@ -351,7 +351,7 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
 
 
 DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
-"""A dict from the algorithms of checksums to their numbers of hexadecimal digits."""
+"""A dict from the algorithms of checksums to the number of hexadecimal digits in a checksum."""
 
 
 def read_checksum(content: bytes, path: str) -> str:

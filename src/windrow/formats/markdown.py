@@ -20,7 +20,7 @@ _FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"
 
 
 class Markdown(NamedTuple):
-    """A document: its body as HTML, and a dict from names in its front matter (lower case) to values of one line."""
+    """A document: its body as HTML, and a dict from names in its front matter (lower case) to their one-line values."""
 
     html: str
     front: Mapping[str, str]

@@ -94,7 +94,7 @@ def _read_iso(text: str) -> datetime | None:
 
 
 def _read_mail_date(text: str) -> datetime | None:
-    # A mail's clock has 24 hours: its parser reads 9:05 pm as 9:05.
+    # Mail uses a 24-hour clock: the parser for mail reads 9:05 pm as 9:05.
     if not text.isascii() or text.isdigit() or _AM_OR_PM.search(text):
         return None
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 it imports sockets, and most pages use ISO 8601

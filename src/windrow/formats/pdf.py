@@ -304,7 +304,7 @@ class _Piece(NamedTuple):
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:
-        """Return whether both pieces are in the same line of the page."""
+        """Return whether both pieces are on the same line of the page."""
         distance = abs(self.bottom + self.top - other.bottom - other.top) / 2
         return distance < max(self.top - self.bottom, other.top - other.bottom) / 2
 
@@ -347,7 +347,7 @@ def _find_links(
 
 
 def _read_contents(document: PdfDocument) -> tuple[list[tuple[int, str]], int]:
-    """Return level and title of the entries of the table of contents, and the number of entries that are too deep.
+    """Return the level and title of each entry in the table of contents, and the number of entries that are too deep.
 
     At most twice `_MAX_BOOKMARKS` entries are read. Of the levels that are too deep, only the first one is counted.
     """
@@ -371,7 +371,7 @@ def _read_metadata(document: PdfDocument, key: bytes) -> str:
 
 
 def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
-    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself fails at lone surrogates."""
+    """Return a text from PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself fails on lone surrogates."""
     byte_count = pdfium_function(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(byte_count)
     pdfium_function(*arguments, buffer, byte_count)

@@ -187,7 +187,7 @@ class Robots:
     def decide(self, target: str) -> RobotsVerdict:
         r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; if two are equally long, the one that allows decides. /robots.txt is always
+        The longest matching rule decides; if two are equally long, an allow line decides. /robots.txt is always
         allowed; if `refusal` is set, nothing else is allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
@@ -233,7 +233,7 @@ def parse(content: bytes, agent: str) -> Robots:
     """
     own_agent = product_token(agent)
     groups: dict[str, _Group] = {}
-    current_groups: dict[str, _Group] = {}  # by agent, those that the current lines belong to
+    current_groups: dict[str, _Group] = {}  # by agent, the groups to which the current lines belong
     in_agent_lines = False  # the previous rule or agent line names an agent: another agent joins its group
     sitemaps: dict[str, None] = {}
     bad_sitemaps = 0

@@ -178,7 +178,7 @@ def normalise_tag(tag: str) -> str | None:
 def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
     """Return the preferred subtag of each registered language, the registered scripts, and the registered regions.
 
-    The registry is a file of the package, which `tools/languages.py` writes.
+    The registry is a file in this package, which `tools/languages.py` writes.
     """
     registry = (get_data("windrow.formats", "languages.txt") or b"").decode()
     languages, scripts, regions = map(str.split, registry.splitlines())

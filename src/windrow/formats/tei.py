@@ -35,12 +35,12 @@ def read_tei(content: bytes, limits: Limits) -> etree._Element:
 
 
 def read_md5(root: etree._Element) -> str:
-    """Return the MD5 of the processed document in hexadecimal, or "" if the TEI does not name it."""
+    """Return the MD5 of the processed document in hexadecimal, or "" if the TEI does not state it."""
     return (_text_at(root, './/sourceDesc//idno[@type="MD5"]') or "").strip().lower()
 
 
 def drop_full_text(document: Mapping[str, Any]) -> Json:
-    """Return a document in either shape without body and annex; abstract and acknowledgement remain."""
+    """Return a document in either shape without its body and annex; its abstract and acknowledgement remain."""
     return {key: value for key, value in document.items() if key not in _FULL_TEXT_KEYS}
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # controls: line ends, escapes, and their forms of one character
+    "[\x00-\x1f\x7f-\x9f"  # control characters, such as line ends and escapes
     "\u2028\u2029"  # line and paragraph separators
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of direction
     "\u206a-\u206f\ufff9-\ufffb"  # deprecated format controls, annotations
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which are invisible; lone surrogates
 )
 
-_MAX_KINDS_NAMED = 8  # by `join_counts`
+_MAX_KINDS_NAMED = 8  # in the result of `join_counts`
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -189,8 +189,8 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 def show(value: object) -> str:
     """Return a value as text in one line for people.
 
-    A time is shown to the second, and an integer is shown with commas. None and an empty text become a dash; a truth
-    value becomes yes or no.
+    A time is shown to the second, and an integer is shown with commas. None and an empty text become a dash; a boolean
+    becomes yes or no.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')

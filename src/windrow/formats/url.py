@@ -3,7 +3,7 @@
 `ada-url` parses and resolves as browsers do. In addition, so that each page has one address, credentials, an empty
 query and a dot at the end of a host name are removed. Escapes are in upper case; escapes of letters, digits, `-`, `.`,
 `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2). A `%` that does not begin an escape becomes `%25`.
-Characters that browsers leave though the RFC forbids them are escaped: brackets, braces, backslash, caret, grave and
+Characters that browsers keep but the RFC forbids are escaped: brackets, braces, backslash, caret, grave and
 bar. The order of a query's parameters and a slash at the end of a path are kept, because servers distinguish them.
 Queries are encoded as UTF-8, whatever the encoding of the page.
 
@@ -34,7 +34,7 @@ _HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8 cannot encode it
 _ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _ESCAPED_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
-_LEFT_UNESCAPED = {ord(char): f"%{ord(char):02X}" for char in "\\^`{|}[]"}  # browsers leave them, RFC 3986 forbids them
+_LEFT_UNESCAPED = {ord(char): f"%{ord(char):02X}" for char in "\\^`{|}[]"}  # browsers keep them, RFC 3986 forbids them
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _SPELLING_BY_ESCAPE = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:02X}" for n in range(256)}
 
@@ -83,7 +83,7 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def describe_bad_address(text: str) -> str:
-    """Return a message which says that a text is not a web address; a long text is cut.
+    """Return a message that a text is not a web address; a long text is cut.
 
     >>> describe_bad_address("example.org")
     "'example.org' is not a web address"
@@ -94,7 +94,7 @@ def describe_bad_address(text: str) -> str:
 def _apply_own_rules(address: str) -> str:
     """Apply this module's own rules to an address that `ada_url` normalised; return "" if they refuse it.
 
-    The address does not have its fragment any more.
+    The address's fragment has already been removed.
     """
     scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
@@ -185,7 +185,7 @@ _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
 def normalise_other_scheme(href: str) -> Resolved:
-    """Normalise, as browsers do, an address that `normalise` refused for its scheme, and remove its credentials.
+    """Normalise, as browsers do, an address that `normalise` refused because of its scheme, and remove its credentials.
 
     The result has the reason ADDRESS_TOO_LONG if `href` has too many characters, and BAD_ADDRESS if it is not valid or
     has too many characters once it is normalised.
@@ -210,7 +210,7 @@ def normalise_other_scheme(href: str) -> Resolved:
 
 
 def remove_parameters(url: str, names: Iterable[str]) -> str:
-    """Remove the query parameters with these names, in upper or lower case, from an address.
+    """Remove the query parameters with these names, ignoring case, from an address.
 
     >>> [remove_parameters(url, ["api_key"]) for url in ("/terms?page=2&api_key=xxxx", "/terms?api_key=xxxx#a")]
     ['/terms?page=2', '/terms#a']
@@ -245,7 +245,7 @@ _SAFE_PARTS = re.compile(rf"({_SITE})(/{_COLON_PATH})({_SAFE_QUERY})")
 
 
 def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link of safe characters against `base`, a normalised address whose origin is `origin`.
+    """Resolve a link with only safe characters against `base`, a normalised address whose origin is `origin`.
 
     Return None for a link that only `normalise` can resolve, and for a target with too many characters.
 

@@ -66,7 +66,7 @@ class UrlHints:
 
 
 def read_sitemap_entry(element: etree._Element) -> _Row:
-    """Return address, time and an empty base of a `url` or `sitemap` element."""
+    """Return the address and time of a `url` or `sitemap` element, and an empty base."""
     return first_child_text(element, "loc"), first_child_text(element, "lastmod"), ""
 
 
@@ -86,7 +86,7 @@ JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/vers
 
 
 def read_rss_item(element: etree._Element) -> _Row:
-    """Return address, time and base of an RSS item; without a link, a `guid` is the address if it is a permalink."""
+    """Return the address, time and base of an RSS item; without a link, its address is a `guid` that is a permalink."""
     address = first_child_text(element, "link") or _alternate_link(element) or element.get(_ABOUT, "")
     if not address:
         for guid in element.iterchildren("guid"):
@@ -96,13 +96,13 @@ def read_rss_item(element: etree._Element) -> _Row:
 
 
 def read_atom_entry(element: etree._Element) -> _Row:
-    """Return address, time and base of an Atom entry."""
+    """Return the address, time and base of an Atom entry."""
     time = first_child_text(element, "updated", "modified", "published", "issued")
     return _alternate_link(element), time, _address_for_links(element)
 
 
 def read_json_feed_items(content: bytes) -> Iterator[_Row]:
-    """Yield a row with an empty base for each item of a JSON Feed; raise StepError for other or too large documents."""
+    """Yield a row with an empty base for each item of a JSON Feed; raise StepError if it is not one, or too large."""
     if len(content) > _MAX_JSON_BYTES:
         raise StepError(f"the JSON has {len(content)} bytes; the limit is {_MAX_JSON_BYTES}", Reason.TOO_LARGE)
     try:
@@ -139,7 +139,7 @@ def _address_for_links(element: etree._Element) -> str:
 
 _GZIP = b"\x1f\x8b"
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
-_MAX_GZIP_MEMBERS = 1_000  # a gzip file with so many members is refused
+_MAX_GZIP_MEMBERS = 1_000  # a gzip file with this many members is refused
 _BLANKS = b" \t\r\n"
 _LIMITS = Limits(member_size=MAX_BYTES, elements=1_000_000)
 _KIND_BY_ROOT = {
@@ -152,7 +152,7 @@ _KIND_BY_ROOT = {
 _TEXT_LINE = re.compile(r"[^\r\n]++")
 _MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read; those beyond `MAX_ENTRIES` are only counted
 
-# the reasons with which the hints of a JSON Feed are used nevertheless; None: all could be read
+# reasons that do not prevent the use of a JSON Feed's hints; None: all could be read
 _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))
 
 
@@ -195,7 +195,7 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 
 
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
-    """Yield what `read_entry` returns for each element with the local name `tag`, also of XML that is not well-formed.
+    """Yield what `read_entry` returns for each element with the local name `tag`, even in XML that is not well-formed.
 
     Each element is freed before the next one is read. An element with lone surrogates gives an empty row; so does, at
     the end, each element that the parser skipped because the document is malformed. Raise StepError for a document type

@@ -20,7 +20,7 @@ from windrow.formats.http import unfold
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED_PREFIX = "urn:not-modified:"
-"""The prefix of the address of a metadata record for a response 304."""
+"""The prefix of the address of a metadata record for a 304 response."""
 END = b"\r\n\r\n"  # of a header, and of a record
 HTTP_START = b"HTTP/"
 """The first bytes of a block with an HTTP response."""
@@ -54,7 +54,7 @@ def is_compressed(head: bytes) -> bool:
 
 def new_record_id() -> str:
     """Return a new WARC-Record-ID: a random UUID as a URN."""
-    digits = os.urandom(16).hex()  # as `uuid.uuid4`, in a third of the time
+    digits = os.urandom(16).hex()  # like `uuid.uuid4`, in a third of the time
     variant = _VARIANT_DIGIT[digits[16]]
     return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}>"
 
@@ -85,7 +85,7 @@ def format_warcinfo(name: str, fields: list[tuple[str, str]], created: datetime)
 
 
 def format_open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
-    """Return a header with blanks in place of length and payload digest, which `fill_open_header` fills in."""
+    """Return a header with blanks in place of the length and payload digest, which `fill_open_header` fills in."""
     blank_digest = ("WARC-Payload-Digest", " " * _DIGEST_LENGTH)
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, blank_digest))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_DIGITS}\r\n\r\n").encode()

@@ -1,7 +1,7 @@
-"""Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
+"""Parse untrusted XML without DTDs, entities or network access, with limits that are checked before a tree is built.
 
 Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding. Faults
-are `StepError`s with a reason and, if the parser knows them, line and column.
+are `StepError`s with a reason and, if the parser knows them, a line and column.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
     """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    With `recover`, the tree of a malformed document is built, too, as far as the parser can. A document type
-    declaration is always refused by StepError. `strip_blanks` removes white space between elements.
+    With `recover`, the tree of a malformed document is built as far as possible. A document type declaration is always
+    refused with a StepError. `strip_blanks` removes white space between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
@@ -140,7 +140,7 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
 
 
 def replace_surrogates(content: bytes) -> bytes:
-    """Replace references to surrogates by U+FFFD: a recovering parser accepts them, but Python cannot encode the text.
+    """Replace references to surrogates with U+FFFD: a recovering parser accepts them, but Python cannot encode them.
 
     >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
     '<a>\ufffd\ufffd&#x41;</a>'

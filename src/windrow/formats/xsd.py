@@ -1,11 +1,11 @@
-"""Validate documents by XML Schema 1.0, and find the lines and columns of elements.
+"""Validate documents against XML Schema 1.0, and find the lines and columns of elements.
 
 A schema is compiled once. A valid document is validated while it is parsed, without a tree, in the time and memory of
 parsing alone. An invalid document takes more, because libxml2 does not report the paths of elements while it streams.
 So the part of the document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths,
 and a last pass finds the lines and columns of these elements.
 
-The tree of lxml has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
+lxml's tree has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _PathStep:
-    """A step of the searched paths, with the next steps by name and number; `path` is set if a path ends here."""
+    """A step in the searched paths, with the next steps by name and number; `path` is set if a path ends here."""
 
     path: str = ""
     steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class _OpenElement:
 def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     r"""Return a dict from paths of elements to the line and the column, from 1, where their start tags begin.
 
-    `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
+    `paths` are as libxml2 spells them: `/*/*[2]` for elements in a default namespace, `/p:a/p:b[3]` for prefixed ones,
     `/a/b` for elements without a namespace. `content` is UTF-8. Columns count characters. A path to an attribute has
     the position of its element. A path that leads to no element is left out.
 
@@ -120,7 +120,7 @@ class _PositionSearch:
 
 MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings of a document that are reported one by one."""
-FINDING_KIND = "SchemaError"  # the class of a finding that the document is not valid by its schema
+FINDING_KIND = "SchemaError"  # the class of a finding that the document is not valid against its schema
 MAX_MESSAGE_CHARACTERS = 1000
 """The maximum number of characters of a message, which may quote a value of any length."""
 SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
@@ -171,7 +171,7 @@ class _Imports(etree.Resolver):
 
 @lru_cache(maxsize=16)
 def compile_schema(files: SchemaFiles) -> XmlSchema:
-    """Compile a schema; the sixteen schemas that were used last are cached.
+    """Compile a schema; the sixteen most recently used schemas are cached.
 
     An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raise StepError with NO_SCHEMA
     if the schema does not compile or an import is missing.
@@ -193,8 +193,8 @@ def compile_schema(files: SchemaFiles) -> XmlSchema:
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
     """Validate a document; return its findings, or [] if it is valid.
 
-    Findings are in the document's order, with line and column of their element. If there are more than `MAX_FINDINGS`,
-    a last finding has the number of the rest. Raise StepError if the document is refused or not well-formed.
+    Findings are in the document's order, with the line and column of their element. If there are more than
+    `MAX_FINDINGS`, a last finding has the number of the rest. Raise StepError if the document is refused or malformed.
     """
     return validate_admitted(xml.admit(content, limits), schema)
 
@@ -243,7 +243,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser that is used again: creating one takes a fifth of the time for a small document."""
+    """Return a cached parser: creating one takes a fifth of the time needed for a small document."""
     return _new_validator(schema)
 
 

@@ -79,7 +79,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
     positions = _record_offsets(directory_bytes, limits)
     records = [_read_record(directory_bytes, position, end.zip_start) for position in positions]
     if len(records) != end.announced_count:
-        raise StepError(f"the zip announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
+        raise StepError(f"the zip announces {end.announced_count} members but has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
@@ -120,7 +120,7 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open zip. It is read again only if the limits differ from the last read's limits."""
+    """Return the directory of an open zip. It is read again only if the limits differ from those of the last read."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
@@ -175,7 +175,7 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
             _, _, _, _, count, size, offset, comment = END_RECORD.unpack_from(slice_bytes, position)
             record_start = start + position
             end = record_start + END_RECORD.size + comment
-            # For the end record of a zip that is stored in this one, the condition is false.
+            # The condition is false for the end record of a zip that is stored in this one.
             if count and size + offset == record_start and read_exactly(view, offset, 4) == b"PK\x01\x02":
                 return max(0, int(file_size - end))
             position = slice_bytes.find(b"PK\x05\x06", position + 1)
@@ -186,7 +186,7 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
     """Return where the directory is, according to the end record at offset `position`.
 
     If a 64-bit end record precedes it, the numbers in the 64-bit record are used. Raises StepError if the directory is
-    not there, if the zip is a part of a split zip, or if another zip, whose members would be passed over, precedes it.
+    elsewhere, if the zip is a part of a split zip, or if another zip, whose members would be passed over, precedes it.
     """
     _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position

@@ -1,4 +1,4 @@
-"""Clauses, which are the conditions of a search as an index evaluates them, and how a query is turned into them."""
+"""Define clauses, the conditions of a search as an index evaluates them, and turn queries into clauses."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """The document has the mark `text` in `field`, perhaps with other text before it (`before`) or after (`after`)."""
+    """The document has the mark `text` in `field`, perhaps with other text before (`before`) or after it (`after`)."""
 
     field: str
     text: str
@@ -139,8 +139,8 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
     """Return the clause of `word_sequence` for `leaf`. If `leaf` is a word, the clause also finds its `word_forms`.
 
-    A form is searched in documents of its language, and in documents of an unknown language. Forms of phrases and
-    prefixes are not searched.
+    Forms are searched for in documents in their language, and in documents whose language is unknown. Forms of
+    phrases and prefixes are not searched for.
     """
     sequence = word_sequence(leaf, fields)
     if not isinstance(leaf, Word) or leaf.prefix or not word_forms.get(sequence.text):
@@ -177,7 +177,7 @@ def language_marks(tag: str) -> list[tuple[str, str]]:
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
-    `scopes` is a dict from each key whose filter searches for words to the index field. The other filters use the
+    `scopes` is a dict from the keys of filters that search for words to their index fields. The other filters use the
     fields `published`, `updated`, `lang`, `source`, `site`, `host`, `port` and `url`.
     """
     match leaf:
@@ -241,7 +241,7 @@ class FacetCounts(NamedTuple):
     """The number of `documents` that a query finds, and for each facet, how many of them have each value.
 
     Facets are `source`, `language`, `type` and `year`. If `relaxed` is true, no document has all words of the query,
-    and documents with a part of the words are counted.
+    and documents with some of the words are counted.
     """
 
     documents: int

@@ -1,4 +1,4 @@
-"""Read filters by the columns of a collection, make clauses of these filters, and index the columns of records.
+"""Read filters by the columns of a collection, turn these filters into clauses, and index the columns of records.
 
 An index has one or two fields for each column. They are named after the column and its type.
 """
@@ -87,7 +87,7 @@ def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
 
 
 def _read_text(types: frozenset[ColumnType], text: str) -> str | None:
-    """Return `text` if it is valid as the value of a filter by a column of one of `types`, otherwise None."""
+    """Return `text` if it is a valid filter value for a column of one of `types`, otherwise None."""
     return text if any(_read_value(type_, text) is not None for type_ in types) else None
 
 
@@ -135,7 +135,7 @@ def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
         case ColumnType.NUMBER, Bounds(low, high):
             return NumberRange(f"number_{column.name}", low, high)
         case ColumnType.DATE, Bounds(low, high):
-            # The record's period overlaps: it begins before this one ends, and ends after this one begins.
+            # The periods overlap: the record's begins before the filter's ends, and ends after the filter's begins.
             return And((NumberRange(f"first_{column.name}", high=high), NumberRange(f"last_{column.name}", low=low)))
     return NO_DOCUMENT
 
@@ -230,7 +230,7 @@ def _read_number(value: Any) -> int | None:
 
 
 def _read_name(value: Any) -> str | None:
-    """Return the mark that is indexed for a name: in small letters, and without the address of a DOI resolver.
+    """Return the mark that is indexed for a name: in lower case, and without the address of a DOI resolver.
 
     Return None for a value that is not a text or number, and for a name that is empty or too long.
     """
@@ -241,7 +241,7 @@ def _read_name(value: Any) -> str | None:
 
 
 def _read_words(value: Any) -> str | None:
-    """Return the words of a text or number for the index, or None if it has none and for any other value."""
+    """Return the words of a text or number for the index, or None if it has no words, or for any other value."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = str(value)

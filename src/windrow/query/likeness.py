@@ -1,6 +1,6 @@
 """Rank texts by their similarity to a query, cut snippets from texts that were found, and relax queries.
 
-A query is relaxed if no document has all of its words: a part of the words is then enough.
+A query is relaxed if no document has all of its words: some of the words are then enough.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RankingQuery(NamedTuple):
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
-    """Prepare a query for ranking. `frequency` is a dict from word to the number of pages with it (of `page_count`)."""
+    """Prepare a query for ranking. `frequency` has the number of pages with each word, out of `page_count`."""
     terms = list(searched_terms(query.root))
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
@@ -64,9 +64,9 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    Only the first PROXIMITY_LENGTH characters are read. It is 0 if fewer than two of the words occur there. Otherwise
-    it is computed from the shortest part of the text that contains all the words that occur: the square root of the
-    share of this part that these words fill, times their share of the query's total weight.
+    Only the first PROXIMITY_LENGTH characters are read. The result is 0 if they have fewer than two of the words.
+    Otherwise it is computed from the shortest part of the text that contains all the words that occur: the square root
+    of the share of this part that these words fill, times their share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0
@@ -225,7 +225,7 @@ def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ..
 
 
 def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded text) of the first `_MAX_HITS` hits in a text in form NFC."""
+    """Return (start, end, folded text) of the first `_MAX_HITS` hits in a text in NFC."""
     if hit_pattern is None:
         return []
     spans = []

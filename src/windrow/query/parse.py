@@ -2,18 +2,18 @@
 
 The language:
 
-- words, all of which must occur; `harv*` is any word that begins with `harv`. Signs in or around a word separate words
+- words, all of which must occur; `harv*` is any word that begins with `harv`. Punctuation and symbols separate words
   or are ignored; a token without a letter or digit is left out, and a query that has only such tokens finds nothing;
 - phrases in "...", »...« or «...»; a backslash escapes a closing quote or a backslash;
 - `a OR b` or `a | b`, which joins only its two neighbours (`x a OR b` is x, and a or b);
   `AND` between two words changes nothing; parentheses group;
 - filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; if the key is unknown or the
   value is not valid, the text is searched for as words;
-- a dash directly before a phrase, a filter or a parenthesis excludes it. It excludes a word if a letter and another
-  letter, a digit, `_`, `+`, `#` or `*` follow the dash, if something else is searched for, and if the query does not
-  look like a pasted command or error message (`looks_pasted`).
+- a dash directly before a phrase, a filter or a parenthesis excludes it. A dash directly before a word excludes the
+  word if its first character is a letter and its second one a letter, a digit, `_`, `+`, `#` or `*`, if something else
+  is searched for, and if the query does not look like a pasted command or error message (`looks_pasted`).
 
-`Query.notes` reports what was left out, and which texts were taken for words and not for filters or exclusions.
+`Query.notes` reports what was left out, and which texts were read as words and not as filters or exclusions.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Token(NamedTuple):
     is_negated: bool = False
     key: str = ""  # of a filter
     value: Value | None = None  # of a filter; None if it is not valid
-    note: str = ""  # says that what is typed is not a valid filter
+    note: str = ""  # says that the typed text is not a valid filter
 
 
 def tokens(text: str, columns: FilterReaders = NO_COLUMNS) -> list[Token]:
@@ -119,7 +119,7 @@ class _Scanner:
         return Token(TokenKind.CLOSE, ")")
 
     def _read_piece(self) -> Iterator[Token]:
-        """Yield a phrase, a filter or a word. What is written like a filter, but is not valid, is read as a word."""
+        """Yield a phrase, a filter or a word. A filter that is not valid is read as a word."""
         is_negated = self.text.startswith("-", self.offset)
         start = self.offset + is_negated
         note = ""
@@ -306,7 +306,7 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
 
 
 def _dashes_exclude(all_tokens: list[Token], columns: FilterReaders) -> bool:
-    """Return whether dashes exclude words: if something else is searched for and the query does not look pasted."""
+    """Return whether dashes exclude words: something else must be searched for, and the query must not look pasted."""
     has_other_terms = any(
         token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens

@@ -1,4 +1,4 @@
-"""Suggest other words for words of a query that are in none of the documents: "did you mean"."""
+"""Suggest other words for query words that occur in no document: "did you mean"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MIN_TWICE_LENGTH = 6
 class Suggestion(NamedTuple):
     """A word, or two words in place of one.
 
-    `documents` is the number of documents that have the word, or the rarer one of the two words.
+    `documents` is the number of documents that have the word, or the rarer of the two words.
     """
 
     text: str
@@ -28,7 +28,7 @@ class Suggestion(NamedTuple):
 def suggest_words(
     frequency: Mapping[str, int], count: Callable[[Iterable[str]], Mapping[str, int]]
 ) -> dict[str, Suggestion]:
-    """Return a dict from each word of a query that no document has to its suggestion.
+    """Return a dict from each query word that no document has to the suggestion for it.
 
     A suggestion is the most frequent word that is spelt nearly the same, or the two words that the word consists of.
     Words without a suggestion are left out, and so are words of fewer than MIN_LENGTH or more than MAX_LENGTH letters.

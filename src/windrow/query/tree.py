@@ -22,7 +22,7 @@ _DATE = re.compile(
 _OTHER_DATE = re.compile(
     r"(?P<digits>\d{8})|(?P<week>\d{4}-?W\d\d)(?:-?(?P<weekday>\d))?|(?P<year>\d{4})-(?P<day_of_year>\d{3})", re.ASCII
 )
-"""Matches the forms of ISO 8601 that are rarer: a day in digits, a week, a day of a week, and a day of a year."""
+"""Matches the rarer forms of ISO 8601: a day in digits, a week, a day of a week, and a day of a year."""
 
 _END_OF_TIME = 253_402_300_800  # the second after the year 9999
 
@@ -105,7 +105,7 @@ class HostFilter(NamedTuple):
 class LinkFilter(NamedTuple):
     """The value of `links-to:` or `url:`: a host name in `host`, or a URL without its scheme in `url`.
 
-    The other one of these two is None. In `links-to:`, a host name includes all hosts below it, and a port that is None
+    The other of the two is None. In `links-to:`, a host name includes all hosts below it, and a port that is None
     means any port.
     """
 
@@ -131,7 +131,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks | Source
 
 
 def read_host(text: str) -> HostFilter | None:
-    """Return the value of a `host:` filter, a host name or a part of one with an optional port; None if not valid.
+    """Return the value of a `host:` filter (a host name or a part of one, with an optional port), or None if not valid.
 
     `.org` means every host whose name ends in .org, and `www.` means every host whose name begins with www.
 
@@ -152,7 +152,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return the value of a `site:` filter, or None if it is not valid. The filter finds all hosts below its host too.
+    """Return the value of a `site:` filter, or None if it is not valid. The filter includes all hosts below this host.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)

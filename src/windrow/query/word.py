@@ -23,7 +23,7 @@ _UNSPACED_LETTER = re.compile(f"[{_UNSPACED_SCRIPTS}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _BYTE_TABLE = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128))
 _BYTE_TABLE += bytes(range(128, 256))
-"""Translates bytes: ASCII letters to lower case and ASCII punctuation to spaces; other bytes stay."""
+"""Translates bytes: ASCII letters to lower case and ASCII punctuation to spaces; other bytes are unchanged."""
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
 )
@@ -87,7 +87,7 @@ class _IndexLetters(dict[int, str]):
 class _TableLetters(dict[int, str]):
     """A cache by code point: a character as it is written into the full-text table.
 
-    It is folded as by `words`, or unchanged if SQLite derives the same word from it.
+    It is folded as in `words`, or unchanged if SQLite derives the same word from it.
     """
 
     def __missing__(self, code: int) -> str:
@@ -116,7 +116,7 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def fold(text: str) -> str:
-    """Return `text`, which must have the form NFC, in lower case and without accents. Its length stays the same.
+    """Return `text`, which must be in NFC, in lower case and without accents. Its length stays the same.
 
     >>> fold("Café ØRSTED"), len(fold("İstanbul"))
     ('cafe orsted', 8)

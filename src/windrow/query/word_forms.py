@@ -13,11 +13,11 @@ STEMMERS: Mapping[str, str] = {
     "nn": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish",
 }  # fmt: skip
-"""A dict from a language (BCP 47) to the name of Tantivy's stemmer."""
+"""A dict from languages (BCP 47) to the names of Tantivy's stemmers."""
 MIN_LENGTH = 4
-"""The minimum length of a word whose forms are searched. The stem of a shorter word begins too many words."""
+"""The minimum length of a word whose forms are searched for. Too many words begin with the stem of a shorter one."""
 MAX_FORMS = WORD_FORMS.number
-"""The maximum number of forms of a word in one language that are searched. The most frequent ones are used."""
+"""The maximum number of forms of a word in one language that are searched for. The most frequent ones are used."""
 _MIN_PREFIX = 3
 _MAX_ENDING = 8  # characters by which a form may be longer than the word
 
@@ -31,7 +31,7 @@ def find_word_forms(
     complete: Callable[[str], Sequence[tuple[str, int]]],
     stem: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> WordForms:
-    """Return the other forms of folded `words` that occur in documents. The forms in the most documents are first.
+    """Return the other forms of folded `words` that occur in documents. The forms in the most documents come first.
 
     `languages` are the languages of the documents. `complete` returns the indexed words with a prefix, each with the
     number of documents that have it. `stem` returns the stems of words in a language.

@@ -87,7 +87,7 @@ def test_answers_that_are_no_list_of_posts_are_refused_for_a_reason(body, reason
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
 def test_a_file_with_a_number_that_json_does_not_have_is_not_valid(number):
     problems = list(standard.check_file("a.example", "a.json", f'{{"word_count": {number}}}'.encode()))
-    assert problems == [("", f"is not JSON: {number} is not a number of JSON, or is too large")]
+    assert problems == [("", f"is not JSON: {number} is not a number in JSON, or is too large")]
 
 
 def test_dates_that_lie_are_told_and_never_guessed():

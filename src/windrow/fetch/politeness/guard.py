@@ -23,7 +23,7 @@ _SPECIAL_IPV4 = tuple(map(IPv4Network, (
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
     "224.0.0.0/3",  # multicast, reserved, broadcast
 )))  # fmt: skip
-"""Blocks of IANA's registry of special-purpose IPv4 addresses. The few public addresses in them have no documents."""
+"""Blocks in IANA's registry of special-purpose IPv4 addresses. The few public addresses in them have no documents."""
 
 _ASSIGNED_IPV6 = IPv6Network("2000::/3")
 """The block from which IANA assigns public addresses. All others have a special purpose or are not assigned."""

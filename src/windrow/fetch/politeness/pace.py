@@ -4,11 +4,11 @@ The wait lasts from the end of a response to the beginning of the next request. 
 
 - the minimum delay: the Crawl-delay in robots.txt (180 seconds at most), or the configured delay if it has none;
 - the duration of the last request times 2 to the power p. p is 2 at first, and each response with a status below 400
-  lowers it by a tenth, to 0 at least. A 429 raises p by 1; after that, p is not lowered in the run;
-- after a 429, the longest of these two waits since then;
+  lowers it by a tenth, to 0 at least. A 429 raises p by 1; after that, p is not lowered in this run;
+- after a 429, the longest wait that these two rules have given since then;
 - the Retry-After of the last response, a day at most.
 
-An origin gets no more requests in the run after three 503, eight 429, or ten requests without a response in a row.
+An origin gets no more requests in the run after three 503s, eight 429s, or ten requests without a response in a row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIN_RECORDED_PAUSE_SECONDS = 1.0
 """The shortest pause that is recorded for the next run, in seconds. A shorter one ends before that run begins."""
 
 MAX_UNAVAILABLE, MAX_LIMITED, MAX_FAILED = 3, 8, 10
-"""An origin gets no more requests after so many 503, so many 429, or so many requests without a response in a row."""
+"""An origin gets no more requests after this many 503s, 429s, or requests without a response in a row."""
 
 UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
 """Reasons why a request got no response but may get one later."""
@@ -53,12 +53,12 @@ class Pace(NamedTuple):
     """
 
     tenths: int = _INITIAL_TENTHS  # the exponent p, in tenths
-    is_held: bool = False  # whether p does not fall any more, after a 429
+    is_held: bool = False  # whether p is no longer lowered, after a 429
     floor: float = 0.0  # the shortest wait after a 429, in seconds
     seconds: float = 0.0  # the duration of the last request
     retry_after: float = 0.0  # of the last response, in seconds from its end
-    unavailable: int = 0  # the number of 503 in a row
-    limited: int = 0  # the number of 429 in a row
+    unavailable: int = 0  # the number of 503s in a row
+    limited: int = 0  # the number of 429s in a row
     failed: int = 0  # the number of requests in a row without a response
 
     @property

@@ -34,7 +34,7 @@ class RobotsState:
 
     robots: Robots
     due: float
-    read: float | None = None  # when the response came that decided `robots`, None if no response decided it
+    read: float | None = None  # when the response that decided `robots` arrived; None if no response did
     failures: int = 0  # the number of failed attempts in a row
 
 
@@ -43,7 +43,7 @@ NEW_STATE = RobotsState(DENY_ALL, 0.0)
 
 
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
-    """Return the state after an attempt to fetch robots.txt that ended at `now`. `before` is the state until then.
+    """Return the state after an attempt to fetch robots.txt that ended at `now`. `before` is the previous state.
 
     `status` is None if there was no response, and 3xx for a redirect that is not followed. `agent` is our user agent.
 
@@ -65,7 +65,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     """Return the normal form of the URL to which a redirect of robots.txt leads, or "" if it is not followed.
 
-    `location` is its Location, `base` is the URL that was requested, `hops` is how many redirects were followed before.
+    `location` is its Location, `base` is the requested URL, and `hops` is the number of redirects already followed.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'
