@@ -139,6 +139,8 @@ def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> 
     assert windrow("retry", "--reason", "robots_denied").out == "", "no run requests what an undeclared source had"
     output = windrow("retry", "--source", "two")
     assert (output.code, "source two is not declared" in output.err) == (2, True)
+    output = windrow("retry", f"{small.origin(1)}/")
+    assert (output.code, "source two is not declared" in output.err) == (2, True)
 
 
 def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
