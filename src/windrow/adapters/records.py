@@ -50,7 +50,7 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.text import counted, show
-from windrow.formats.url import describe_bad_address, normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, normalise_typed, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
@@ -314,7 +314,7 @@ class RecordAdapter(CountsUnrepaired):
         )
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
-        url = normalise(name).url if name.startswith(("http://", "https://")) else ""
+        url = normalise_typed(name)
         return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
