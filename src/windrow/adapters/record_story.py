@@ -121,17 +121,17 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
 
 def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
-    piped: Path, is_known: bool,
+    archive: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
     """Explain why sources did not take captures of a web address so far; return None if there are no such captures.
 
-    If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
+    If the address `is_known`, only the captures that rules leave out are explained. `archive` is as in `explain_all`.
     """
     url = normalise_typed(name)
     descriptions = [
         describe_capture(source.name, capture)
         for source in (sources if url else ())
-        for capture in explain_all(ledger, collection, source, options, url=url, piped=piped)
+        for capture in explain_all(ledger, collection, source, options, url=url, archive=archive)
         if capture.left_out or not is_known
     ]
     if not descriptions:

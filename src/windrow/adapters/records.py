@@ -308,9 +308,9 @@ class RecordAdapter(CountsUnrepaired):
         self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
     ) -> Explanation | None:
         sources, options = workspace.of(self._collection.name), self._options(workspace)
-        piped = workspace.archive.folder / "indexes"
+        archive = workspace.archive.folder
         return record_story.explain_not_taken(
-            ledger, self._collection, sources, options, name, piped=piped, is_known=is_known
+            ledger, self._collection, sources, options, name, archive=archive, is_known=is_known
         )
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
