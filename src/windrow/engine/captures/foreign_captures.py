@@ -72,6 +72,8 @@ BATCH_BYTES = 256 * 2**20
 
 _ASSUMED_LENGTH = BATCH_BYTES // 64  # the bytes of a record whose index line has no length
 
+_TRUNCATED = "the record has only a part of the body"
+
 PARALLEL_FILES = 8
 """The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
 
@@ -352,6 +354,8 @@ class ForeignCapturing:
                     writer, TakenCapture(attempt, record.key, index.id, line=line), self._tally
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
+                if outcomes[record].imported.is_truncated:
+                    self._tally.faults.add(Reason.TRUNCATED, _TRUNCATED, 1, attempt.url)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
 
