@@ -236,6 +236,8 @@ def test_a_ledger_of_a_newer_windrow_is_left_alone(tmp_path):
 
 def test_every_query_is_sound(ledger):
     for name, text in queries().items():
+    assert ledger.sessions.get(1).last == later - 1, "a session that has no end ends before the next one"
+    assert ledger.sessions.get(later).last == end
         try:
             ledger.database.connection.execute(
                 f"EXPLAIN {text.replace('{marks}', '?')}", [None] * text.count("?") or ()
