@@ -193,10 +193,12 @@ class TypedMirrors(LedgerQueries):
         """Yield what listings showed of a collection's files between two facts, in order."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
-    def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return mirrors of fetched files at other sources that must still be compared, ordered by source.
+    def uncompared(self, collection: str, sources: Sequence[str], limit: int) -> list[UncomparedMirror]:
+        """Return mirrors of fetched files at others of these sources that must still be compared, ordered by source.
 
         They list the size of the fetched file, or none, and were not compared since the file was fetched and since the
         last other event of the mirror.
         """
-        return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)
+        return self._database.rows(
+            _make_uncompared_mirror, "mirrors.uncompared", collection, json.dumps([*sources]), limit
+        )
