@@ -2,6 +2,7 @@
 
 import gzip as gz
 import os
+from contextlib import closing
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -98,6 +99,17 @@ def test_captures_of_a_warc_file_are_chosen_by_rules_copied_and_read_once(tmp_pa
         assert rules["it is no HTML"] == rules["the record is left out: warcinfo"] == 1
     warc.path.unlink()  # it is no longer needed: the wanted records were copied
     capture_counts(workspace)
+
+
+def test_a_capture_with_a_part_of_a_body_is_taken_and_counted(tmp_path):
+    record = response_record(f"{ORIGIN}/said/1.html", quotes_page("one"), truncated="disconnect")
+    (tmp_path / "press.warc").write_bytes(record)
+    workspace = configure(tmp_path, warc=[tmp_path / "press.warc"])
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "one"}
+    with closing(Ledger(workspace.ledger)) as ledger:
+        (count,) = [count for _, count in ledger.sessions.rule_counts("press")]
+    assert (count.reason, count.rule, count.addresses) == ("truncated", "the record has only a part of the body", 1)
 
 
 def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):

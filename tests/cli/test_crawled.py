@@ -123,7 +123,7 @@ def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> 
     mark = small.mark()
     assert windrow("run", "pages").code == 0
     assert small.asked(mark) == []
-    assert windrow("retry", f"{a}#part").out.splitlines() == [a]
+    assert windrow("retry", f"{a.replace('http', 'HTTP')}#part").out.splitlines() == [a]
     assert windrow("retry", "--source", "one").out.splitlines() == sorted([gone, f"{small.origin(0)}/missing.html"])
     assert windrow("retry", "--reason", "robots_denied").out.splitlines() == [f"{small.origin(1)}/"]
     assert windrow("cancel", gone).code == 0
@@ -138,6 +138,8 @@ def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> 
     (crawled / "windrow.toml").write_text(text.replace("[source.two]", "[source.renamed]"))
     assert windrow("retry", "--reason", "robots_denied").out == "", "no run requests what an undeclared source had"
     output = windrow("retry", "--source", "two")
+    assert (output.code, "source two is not declared" in output.err) == (2, True)
+    output = windrow("retry", f"{small.origin(1)}/")
     assert (output.code, "source two is not declared" in output.err) == (2, True)
 
 

@@ -280,6 +280,15 @@ def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:
     assert "asks not to be indexed" in output.out
 
 
+def test_try_reads_a_file_within_the_limits_of_pages(root, windrow) -> None:
+    (root / "windrow.toml").write_text((root / "windrow.toml").read_text() + "[pages.limits]\nlinks = 1\n")
+    (root / "page.html").write_text(page("kept", "b.html", "c.html", "d.html"))
+    output = windrow("try", str(root / "page.html"), "--collection", "pages", "--json")
+    assert len([record for record in output.of("record") if record["table"] == "link_summary"]) == 1
+    (finding,) = output.of("finding")
+    assert (finding["kind"], finding["message"]) == ("Capped", "more than 1 links of a page: 2 left out")
+
+
 def test_try_reads_a_file_that_is_named_by_a_url(tmp_path, windrow) -> None:
     path = tmp_path / "a page.html"
     path.write_text(page("kept"))

@@ -53,7 +53,11 @@ def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
         ("H.2026-01-12.1.impc.zip", b"not a zip", "refused at unzip: the bytes are not a zip archive"),
         ("H.2026-02-30.1.impc.zip", drop("H", "2026-01-12", 1)[1], "its name would be refused: the date is not a day"),
         ("H.2026-01-12.1.specimen.impc.xml", b"<a>", "refused at xsd: the document is not well-formed XML or JSON"),
-        ("H.2026-01-12.1.specimen.impc.xml", experiments("H", 1), "refused at xsd: the document is not of the expected kind"),
+        (
+            "H.2026-01-12.1.specimen.impc.xml",
+            experiments("H", 1),
+            "refused at xsd: the document is not of the expected kind",
+        ),
         ("H.2026-01-12.1.specimen.impc.xml", b"", "refused at xsd"),
         (
             "H.2026-01-12.1.specimen.impc.xml",

@@ -84,16 +84,22 @@ def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
         response_record("http://a.example/1", b"no time", date="yesterday"),
         response_record("http://a.example/2", b"no head", b""),
         response_record("http://a.example/3", b"good"),
-        response_record("http://a.example/4", b"cut")[:-8],
+        response_record("http://a.example/4", b"part", truncated="length"),
+        response_record("http://a.example/5", b"part", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
+        response_record("http://a.example/6", b"cut")[:-8],
         pack=False,
     )
     assert take_warcs(tmp_path, warc) == 0
-    assert [row[0] for row in query_ledger(tmp_path, ATTEMPTS)] == ["http://a.example/3"]
+    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["3", "4", "5"]
+    assert query_ledger(tmp_path, "SELECT message FROM attempt WHERE message != ''") == [
+        ("it has only a part of the body (WARC-Truncated: length)",),
+        ("it has 4 of the 9 bytes of the body that its Content-Length states",),
+    ]
     findings = query_ledger(tmp_path, "SELECT kind, level FROM finding ORDER BY seq")
     assert findings == [
-        (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", "Truncated")
+        (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", *("Truncated",) * 3)
     ]
-    assert "5 records with faults" in task_comments(tmp_path)[0]
+    assert "7 records with faults: truncated 3," in task_comments(tmp_path)[0]
 
 
 def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):

@@ -12,7 +12,7 @@ from windrow.ledger import Lease, Ledger, database
 from windrow.ledger.database import migrations, queries
 from windrow.ledger.facts import batches, facts
 from windrow.ledger_facts import AttemptClosed, AttemptOpened, FileFound, SessionOpened
-from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Reading, Status
+from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Offer, Reading, Status
 from windrow.reasons import Reason
 
 
@@ -81,6 +81,22 @@ def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
         writer.items.arrive(items[0], "unzip", 1, 1)
     (fault,) = check_steps(ledger)
     assert fault.problem == "is recorded as waiting for unzip; by its facts, it should be done"
+    with ledger.writing() as writer:
+        writer.items.end(1, items[0], Reason.CANCELLED)
+        writer.items.arrive(items[0], "unzip", 1, 1)
+    (fault,) = check_steps(ledger)
+    assert fault.problem.endswith("by its facts, it should be cancelled when no step was left")
+
+
+def test_mirrors_at_sources_that_are_down_take_no_place_of_others(ledger):
+    write_attempts(ledger)
+    with ledger.writing() as writer:
+        session = writer.sessions.open("me", "run")
+        for fact in [fact for fact in facts(ledger) if isinstance(fact, FileFound)]:
+            for source in ("a", "b", "h"):
+                writer.mirrors.add(session, source, fact.seq, Offer(fact.key, fact.key, 10), "listed")
+    uncompared = ledger.mirrors.uncompared("drops", ["b", "h"], 2)
+    assert [(mirror.source, mirror.held_from) for mirror in uncompared] == [("b", "h")] * 2
 
 
 MIGRATION = """
@@ -220,6 +236,8 @@ def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger
         later = writer.sessions.open("me", "run")
         end = writer.attempts.record_attempt(later, host, transferred(kept, 12), begun=attempt)
     assert ledger.attempts.open() == []
+    assert ledger.sessions.get(1).last == later - 1, "a session that has no end ends before the next one"
+    assert ledger.sessions.get(later).last == end
     assert [capture.warc for capture in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
     attempt_facts = [fact for fact in facts(ledger) if isinstance(fact, AttemptOpened | AttemptClosed)]
     assert [(fact.seq, fact.source) for fact in attempt_facts] == [(attempt, "centre"), (end, "centre")]

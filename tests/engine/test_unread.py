@@ -23,7 +23,10 @@ from tests.engine.unsteady_steps import (
     summarise_unsteadily,
 )
 from tests.requests.workshop import AnswerFunction, Server, Workshop, collection, documents, send_form
+from windrow.adapters.adapter import NEW
 from windrow.clock import now, spell
+from windrow.collections.pages.adapter.changes import find_page_changes
+from windrow.collections.pages.database.page_versions import read_timelines
 from windrow.contract import Collection, Settle
 from windrow.engine.frontier import RETRY, frontier_of, write_decision
 from windrow.engine.steps.unread import UnreadCount, count_unread
@@ -31,6 +34,7 @@ from windrow.errors import ReaderFailed
 from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.reasons import Reason
+from windrow.stores.sqlite import SqliteReader
 
 LIMITS = Limits(cpu_time=0.5)
 
@@ -63,6 +67,13 @@ def unread(root: Path) -> list[UnreadCount]:
 def times(root: Path) -> list[tuple[object, ...]]:
     """Return the reason and number of failed readings of each unread page."""
     return query_ledger(root, "SELECT reason, times FROM unread ORDER BY attempt")
+
+
+def new_pages(root: Path, session: int) -> list[str]:
+    """Return the addresses of the pages that a session reports as new."""
+    with closing(SqliteReader(root / "summary.sqlite")) as summary:
+        timelines = read_timelines(summary, sessions=(session, session))
+        return [timeline.url for timeline in timelines for change in find_page_changes(timeline) if change.kind == NEW]
 
 
 @pytest.fixture
@@ -109,6 +120,9 @@ def test_a_page_that_was_not_read_is_read_by_the_next_run(tmp_path: Path, cause:
     assert reasons(tmp_path) == [(A, ""), (A + "b", "")]
     assert [row[1] for row in generations(tmp_path)] == [f"({word} while {cause})", "other"]
     assert unread(tmp_path) == []
+    assert settle(tmp_path) == 0
+    sessions = [session for (session,) in query_ledger(tmp_path, "SELECT seq FROM session ORDER BY seq")]
+    assert [new_pages(tmp_path, session) for session in sessions] == [[], [A + "b"], [A], []]
 
 
 def test_a_page_that_is_not_read_again_and_again_is_left_alone_for_longer_each_time(

@@ -1,5 +1,7 @@
 """A dry run of a source of requests: it shows the first requests, and sends none."""
 
+from dataclasses import replace
+
 from tests.requests.glossary import COLLECTION, configure, run
 from windrow.app.run import phase_span, preview
 from windrow.app.summary import summarise
@@ -8,9 +10,10 @@ from windrow.engine.frontier import FetchBounds
 from windrow.ledger import Ledger
 
 
-def previewed_requests(workspace):
+def previewed_requests(workspace, *, active=True):
     ledger = Ledger(workspace.ledger)
-    shown = preview(ledger, COLLECTION, workspace.sources, phase_span(COLLECTION), FetchBounds())
+    sources = [replace(source, active=active) for source in workspace.sources]
+    shown = preview(ledger, COLLECTION, sources, phase_span(COLLECTION), FetchBounds())
     ledger.close()
     return [request.key for request in shown.waiting], [source.waiting for source in shown.sources]
 
@@ -18,6 +21,7 @@ def previewed_requests(workspace):
 def test_a_dry_run_shows_the_first_requests_of_a_source_and_after_a_limited_run_the_next_ones(tmp_path, server):
     workspace = configure(tmp_path, server, every="1h")
     assert previewed_requests(workspace) == ([f"{server.url}terms?page=1"], [1])
+    assert previewed_requests(workspace, active=False) == ([], [0])
     assert server.asked == []
     run(workspace, limit=1)
     assert previewed_requests(workspace)[0] == [f"{server.url}terms?page=2"]

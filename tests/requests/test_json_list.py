@@ -263,7 +263,8 @@ def test_a_number_that_is_not_found_ends_no_list_that_stated_more_items(total, i
         view = io.BytesIO(json.dumps(document).encode())
         result = discovery.follow(source, learned, Answer(request, status, {}, view, datetime(2026, 1, 1, tzinfo=UTC)))
         learned |= result.learned
-    assert result.ends_listing == is_whole
+    messages = [] if is_whole else ["the list states 3 items, but its pages have 2"]
+    assert (result.ends_listing, [finding.message for finding in result.findings]) == (is_whole, messages)
 
 
 @pytest.mark.parametrize("requests_of_a_run", [0, 1])

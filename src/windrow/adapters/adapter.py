@@ -140,9 +140,10 @@ class Export(NamedTuple):
     """One export of `windrow export`: its name, the names of its formats (`forms`), and the function that writes it.
 
     `write` writes everything in one of the formats, and returns the number of units, such as rows. `write_selected`
-    writes a selection of records, and returns the numbers of units that are written and that are not selected; it is
-    None if the records have no times by which they could be selected. `count_left_out` returns how many records are
-    left out of a format because they are not valid; it is None if there are none.
+    writes a selection of records, or all of them, and returns the numbers of units that are written, that are selected
+    but not valid, and that are not selected. It is None if the records have no times by which they could be selected.
+    `count_left_out` returns how many records `write` leaves out in a format, because they are not valid; it is None if
+    none are. `invalid_help` tells the user what is not valid, or which command names it.
     """
 
     name: str
@@ -150,8 +151,9 @@ class Export(NamedTuple):
     help: str
     write: Callable[[Workspace, str, TextIO], int]  # to a UTF-8 stream; bytes go to its `buffer`
     unit: str = "rows"
-    write_selected: Callable[[Workspace, str, TextIO, ExportSelection], tuple[int, int]] | None = None
+    write_selected: Callable[[Workspace, str, TextIO, ExportSelection], tuple[int, int, int]] | None = None
     count_left_out: Callable[[Workspace, str], int] | None = None
+    invalid_help: str = "windrow check names them"
 
 
 class SourceChange(NamedTuple):

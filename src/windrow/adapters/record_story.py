@@ -20,7 +20,7 @@ from windrow.contract.registry import columns
 from windrow.engine.captures.index_lines import IndexedCapture, explain_all, unindexed_rules
 from windrow.engine.captures.rules import ExplainedCapture
 from windrow.formats.text import counted, json_text, show
-from windrow.formats.url import normalise
+from windrow.formats.url import normalise_typed
 from windrow.ledger import Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
@@ -121,17 +121,17 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
 
 def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
-    piped: Path, is_known: bool,
+    archive: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
     """Explain why sources have not taken captures of a web address; return None if there are no such captures.
 
-    If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
+    If the address `is_known`, only the captures that rules leave out are explained. `archive` is as in `explain_all`.
     """
-    url = normalise(name).url if name.startswith(("http://", "https://")) else ""
+    url = normalise_typed(name)
     descriptions = [
         describe_capture(source.name, capture)
         for source in (sources if url else ())
-        for capture in explain_all(ledger, collection, source, options, url=url, piped=piped)
+        for capture in explain_all(ledger, collection, source, options, url=url, archive=archive)
         if capture.left_out or not is_known
     ]
     if not descriptions:
@@ -157,7 +157,7 @@ def explain_unindexed(workspace: Workspace, ledger: Ledger, collection: Collecti
 
     Return None if nothing was left out, or `name` is not a web address.
     """
-    url = normalise(name).url if name.startswith(("http://", "https://")) else ""
+    url = normalise_typed(name)
     lines, messages = [f"{url}: it is not in {collection.name}"], []
     for source in workspace.of(collection.name) if url else ():
         for rule in unindexed_rules(ledger, collection, source):

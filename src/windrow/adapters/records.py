@@ -50,7 +50,7 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.text import counted, show
-from windrow.formats.url import describe_bad_address, normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, normalise_typed, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
@@ -307,13 +307,13 @@ class RecordAdapter(CountsUnrepaired):
         self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
     ) -> Explanation | None:
         sources, options = workspace.of(self._collection.name), self._options(workspace)
-        piped = workspace.archive.folder / "indexes"
+        archive = workspace.archive.folder
         return record_story.explain_not_taken(
-            ledger, self._collection, sources, options, name, piped=piped, is_known=is_known
+            ledger, self._collection, sources, options, name, archive=archive, is_known=is_known
         )
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
-        url = normalise(name).url if name.startswith(("http://", "https://")) else ""
+        url = normalise_typed(name)
         return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:

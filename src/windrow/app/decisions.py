@@ -47,7 +47,7 @@ def decide(
     them; for `cancel`, waiting items. An empty `source` or `reason` selects all. Items that are cancelled already are
     not cancelled again. With `dry_run` nothing is written. Raise UsageError for an unknown name, reason or source, for
     names together with a source or reason, if none of the three is given, for an undeclared source from which nothing
-    can be retried, and if a finished item would be cancelled.
+    can be retried, for a name of an item that only undeclared sources have, and if a finished item would be cancelled.
     """
     reason = current_name(REASONS, reason)
     known_sources = _known_sources(workspace, ledger)
@@ -59,8 +59,9 @@ def decide(
         for collection, frontier in frontiers.items()
     }
     if source in undeclared and not any(chosen_by_collection.values()):
-        problem = f"source {source} is not declared, so no run requests what failed there"
-        raise UsageError(problem, hint=f"declare the source again, in windrow.toml or in sources/{source}.toml")
+        raise _undeclared_source(source, "what failed there")
+    if names and undeclared:
+        _refuse_undeclared(ledger, chosen_by_collection, {*undeclared})
     keys = {item.key for items in chosen_by_collection.values() for item in items}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
@@ -136,6 +137,26 @@ def _refuse_wrong_selection(
         matches = get_close_matches(source, known_sources, 1)
         suggestion = f"; did you mean {matches[0]}?" if matches else ""
         raise UsageError(f"there is no source {source!r}{suggestion}", hint="windrow status")
+
+
+def _refuse_undeclared(
+    ledger: Ledger, chosen_by_collection: Mapping[str, Sequence[Chosen]], undeclared: AbstractSet[str]
+) -> None:
+    """Raise UsageError for an item that only undeclared sources have, unless it has unread attempts of an address."""
+    for name, items in chosen_by_collection.items():
+        for item in items:
+            addresses = ledger.addresses.of_sources(name, item.number)
+            sources = {row.source for row in addresses or ledger.mirrors.of_files([item.number])}
+            has_unread_attempts = bool(addresses and item.children)
+            if sources and sources <= undeclared and not has_unread_attempts:
+                raise _undeclared_source(min(sources), item.key)
+
+
+def _undeclared_source(source: str, requested: str) -> UsageError:
+    return UsageError(
+        f"source {source} is not declared, so no run requests {requested}",
+        hint=f"declare the source again, in windrow.toml or in sources/{source}.toml",
+    )
 
 
 def _known_sources(workspace: Workspace, ledger: Ledger) -> set[str]:

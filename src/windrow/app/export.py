@@ -43,7 +43,7 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     return count
 
 
-Written = TypeVar("Written", int, tuple[int, int])
+Written = TypeVar("Written", int, tuple[int, int, int])
 
 
 def write_csv(
@@ -121,14 +121,14 @@ _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)
 class ExportCounts(NamedTuple):
     """How many units an export wrote, left out because they are not valid, and left out because of the selection.
 
-    `unit` is the name of the unit in the plural, such as "rows". With a selection, units that are not valid are not
-    counted.
+    `unit` is the name of the unit in the plural, such as "rows". `invalid_help` is that of the export.
     """
 
     unit: str
     written: int
     invalid: int = 0
     unselected: int = 0
+    invalid_help: str = ""
 
 
 def write_export(
@@ -147,9 +147,10 @@ def write_export(
     export = exports[name]
     if form not in export.forms:
         raise UsageError(f"{name} cannot be written as {form!r}; its forms are {', '.join(export.forms)}")
-    if selection == EVERYTHING:
+    if selection == EVERYTHING and export.write_selected is None:
         count = export.write(workspace, form, stream)
-        return ExportCounts(export.unit, count, export.count_left_out(workspace, form) if export.count_left_out else 0)
+        invalid = export.count_left_out(workspace, form) if export.count_left_out else 0
+        return ExportCounts(export.unit, count, invalid, invalid_help=export.invalid_help)
     for option, text in (("--start", selection.start), ("--end", selection.end)):
         if text and not (_TIME.fullmatch(text) and read_time_span(text[:10])):
             raise UsageError(
@@ -157,5 +158,5 @@ def write_export(
             )
     if export.write_selected is None:
         raise UsageError(f"{name} is exported whole", hint="leave out --start, --end and --only")
-    count, unselected = export.write_selected(workspace, form, stream, selection)
-    return ExportCounts(export.unit, count, unselected=unselected)
+    counts = export.write_selected(workspace, form, stream, selection)
+    return ExportCounts(export.unit, *counts, export.invalid_help)

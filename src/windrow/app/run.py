@@ -307,7 +307,7 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
 
 def is_address(name: str) -> bool:
     """Return whether a name, given in place of a source, begins like the address of a page."""
-    return name.startswith(("http://", "https://"))
+    return name[:8].lower().startswith(("http://", "https://"))
 
 
 def refuse_other_lines(lines: Mapping[int, str]) -> None:

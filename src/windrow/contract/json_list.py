@@ -93,8 +93,9 @@ class JsonList:
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
-            is_whole = not learned.get(INCOMPLETE) and learned.get(LISTED, 0) >= learned.get(TOTAL, 0)
-            return FollowResult(end="the last page", ends_listing=is_whole)
+            missing_items = _find_missing_items(int(learned.get(LISTED, 0)), int(learned.get(TOTAL, 0)))
+            is_whole = not learned.get(INCOMPLETE) and not missing_items
+            return FollowResult(end="the last page", findings=missing_items, ends_listing=is_whole)
         if page is None:
             return FollowResult(skip=Reason.PROTOCOL_ERROR)
         findings = [Finding(Reason.INCOMPLETE_RECORD.class_name, fault) for fault in page.faults]
@@ -109,17 +110,16 @@ class JsonList:
         listed = int(before.get(LISTED, 0)) + len(page.items) + len(page.faults)
         if page.error:
             findings.append(Finding(Reason.PROTOCOL_ERROR.class_name, f"the page states an error: {page.error}"))
-        is_short = not url and listed < page.total and (is_first or LISTED in before)
-        if is_short:
-            message = f"the list states {page.total} items, but its pages have {listed}"
-            findings.append(Finding(Reason.PROTOCOL_ERROR.class_name, message))
+        is_counted = not url and (is_first or LISTED in before)
+        missing_items = _find_missing_items(listed, page.total) if is_counted else ()
+        findings += missing_items
         is_incomplete = bool(page.error or before.get(INCOMPLETE))
         remembered: dict[str, Any] = {}
         if page.total or is_incomplete or learned:
             remembered = {LISTED: listed, TOTAL: page.total, INCOMPLETE: is_incomplete}
         return FollowResult(
             requests, offers, remembered, end="" if url else "the last page", findings=tuple(findings),
-            begins_listing=is_first, ends_listing=not url and not is_incomplete and not is_short,
+            begins_listing=is_first, ends_listing=not url and not is_incomplete and not missing_items,
         )  # fmt: skip
 
     def _ends_at(self, answer: Answer) -> bool:
@@ -192,6 +192,14 @@ class JsonList:
         number = dict(parse_qsl(urlsplit(url).query)).get(self.parameter, "")
         next_number = (int(number) if number.isdecimal() else 0) + self.step
         return _with_parameter(url, self.parameter, str(next_number))
+
+
+def _find_missing_items(listed: int, total: int) -> tuple[Finding, ...]:
+    """Return a finding if the pages of a list have fewer items than the list states, otherwise nothing."""
+    if listed >= total:
+        return ()
+    message = f"the list states {total} items, but its pages have {listed}"
+    return (Finding(Reason.PROTOCOL_ERROR.class_name, message),)
 
 
 def _at_path(value: Any, path: str) -> Any:

@@ -197,6 +197,8 @@ def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[in
 def _describe_state(state: PendingState) -> str:
     if state is None:
         return "done"
+    if state == ("", Status.CANCELLED):
+        return "cancelled when no step was left"
     words = {Status.PENDING: "waiting for", Status.FAILED: "failed at", Status.CANCELLED: "cancelled before"}
     return f"{words.get(state[1], state[1].name.lower())} {state[0] or 'the check of its name'}"
 

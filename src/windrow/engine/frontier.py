@@ -351,8 +351,9 @@ class AddressFrontier:
         shown = MAX_PREVIEWED if bounds.limit is None else min(bounds.limit, MAX_PREVIEWED)
         planned, waiting = [], []
         for source in sources:
-            origin_counts = dict(due_counts.get(source.name, {}))
-            new_seeds = [address for address in self._seeds(source) if not self._is_known(source, address)]
+            due, seeds = (due_counts.get(source.name, {}), self._seeds(source)) if source.active else ({}, ())
+            origin_counts = dict(due)
+            new_seeds = [address for address in seeds if not self._is_known(source, address)]
             for address in new_seeds:
                 origin_counts[address.origin] = origin_counts.get(address.origin, 0) + 1
             limits = (bounds.limit, source.most or None, sum(origin_counts.values()))

@@ -91,6 +91,15 @@ def describe_bad_address(text: str) -> str:
     return f"{text[:200]!r} is not a web address"
 
 
+def normalise_typed(text: str) -> str:
+    """Return a web address that a user typed in its normal form, or "" if the text is not a whole web address.
+
+    >>> normalise_typed("HTTPS://Example.org"), normalise_typed("example.org")
+    ('https://example.org/', '')
+    """
+    return normalise(text).url if text[:8].lower().startswith(("http://", "https://")) else ""
+
+
 def _apply_own_rules(address: str) -> str:
     """Apply this module's own rules to an address that `ada_url` normalised; return "" if they refuse it.
 

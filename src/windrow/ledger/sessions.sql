@@ -33,8 +33,10 @@ DELETE FROM lease WHERE name = 'workspace' AND token = ?;
 
 -- def get(session: int) -> SessionRow | None
 -- Return the session that began with the fact `session`, or None.
+-- The last fact of a session that has not ended is the last one before the next session.
 SELECT s.seq, s.number, s.at AS began, s.holder, s.command, e.at AS ended, e.outcome,
-       coalesce(e.seq, (SELECT value FROM counter WHERE name = 'seq')) AS "last: int"
+       coalesce(e.seq, (SELECT min(n.seq) - 1 FROM session n WHERE n.seq > s.seq),
+           (SELECT value FROM counter WHERE name = 'seq')) AS "last: int"
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :session;
 
 -- def numbered(number: int) -> int | None

@@ -117,14 +117,19 @@ def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tre
 def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], Clause]) -> Clause:
     """Return a clause that requires at least `count` of the words and phrases that `searched_terms` yields for a query.
 
-    The clause also requires each part of the query without such words and phrases, such as a filter. It does not
-    require a filter that OR joins with a word. `leaf_clause` returns the clause for a leaf.
+    It also requires each part of the query that has a filter or excludes something, such as a word or filter joined by
+    OR. `leaf_clause` returns the clause for a leaf.
     """
     terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    other_parts = [part for part in parts if part is not None and not list(searched_terms(part))]
-    filters: list[Clause] = [replace_leaves(part, leaf_clause) for part in other_parts]
-    return And((Or(terms, count), *filters))
+    required_parts = [part for part in parts if part is not None and not _has_terms_only(part)]
+    required: list[Clause] = [replace_leaves(part, leaf_clause) for part in required_parts]
+    return And((Or(terms, count), *required))
+
+
+def _has_terms_only(node: Node) -> bool:
+    """Return whether a part of a query consists of words and phrases that are not excluded."""
+    return isinstance(node, Word | Phrase) or (isinstance(node, And | Or) and all(map(_has_terms_only, node.parts)))
 
 
 def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:

@@ -170,9 +170,13 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
     ]
     judicial = document(7, datetime="2026-12-07T12:00:00Z", branch="Judicial", status="cancelled", source="court")
     with open_databases(workspace) as held:
-        held.store.write(held.events, [*months, judicial])
+        held.store.write(
+            held.events, [*months, judicial, {"_id": "w"}, {"_id": "x", "datetime": "soon", "status": "?"}]
+        )
 
     messages = io.StringIO()
+    invalid = "left out, because they are not valid: "
+    why = "their datetime is missing or not as the standard of VotersDaily defines it"
 
     def export(name, form, *options):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(messages):
@@ -183,9 +187,11 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
         return 0, [row["uid"] for row in csv.DictReader(io.StringIO(out.getvalue()))]
 
     assert export("events", "csv") == (0, ["p/0", "p/1", "p/2", "p/7"])
-    assert messages.getvalue() == "4 events written\n"
+    assert messages.getvalue() == f"4 events written\n{invalid}2 events; {why}\n"
     assert export("events", "csv", "--start", "2026-11", "--end", "2026-12-06") == (0, ["p/1", "p/2"])
-    assert messages.getvalue().endswith("2 events written\nleft out by --start, --end or --only: 2 events\n")
+    assert messages.getvalue().endswith("2 events written\nleft out by --start, --end or --only: 4 events\n")
+    assert export("events", "csv", "--only", "status=?") == (0, [])
+    assert messages.getvalue().endswith(f"--only: 5 events\n{invalid}1 event; {why}\n")
     assert export("events", "csv", "--start", "2026-12", "--only", "branch=Judicial") == (0, ["p/7"])
     assert export("events", "csv", "--only", "status=cancelled", "--only", "source=court") == (0, ["p/7"])
     assert export("events", "csv", "--only", "status=cancelled", "--only", "source=council") == (0, [])

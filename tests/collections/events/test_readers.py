@@ -12,7 +12,7 @@ from windrow.collections.events.discover import select
 from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import LISTED_TWICE, lists_all_events, source_document
+from windrow.collections.events.reading import LISTED_TWICE, MAX_UID_CHARACTERS, lists_all_events, source_document
 from windrow.errors import StepError
 from windrow.model import CdxLine
 from windrow.reasons import Reason
@@ -361,6 +361,13 @@ def test_equal_entries_are_one_event_and_each_repetition_is_counted(entries, mes
     assert (len(read_events), len({read_event.uid for read_event in read_events})) == (2 + len(others),) * 2
     assert len(keys) == len(read_events)
     assert [part.message for part in unread] == messages
+
+
+def test_no_uid_is_longer_than_the_cap_also_if_two_events_have_a_long_id_in_common():
+    ids = ["x" * 600, "x" * 600, *map(str, range(10))]
+    rows = [{"id": id_, "title": "T", "start": f"2026-09-15 {hour}:00"} for hour, id_ in enumerate(ids, 10)]
+    uids = {read_event.uid for read_event in read(json.dumps(rows), "json", fields={name: name for name in rows[0]})[0]}
+    assert (len(uids), max(map(len, uids))) == (len(rows), MAX_UID_CHARACTERS)
 
 
 def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tmp_path):

@@ -254,6 +254,7 @@ def test_a_blox_site_from_which_rows_go_while_it_is_paged_hides_no_other_one(tmp
         if "/search/" not in path:
             return 404, {}, b""
         offset = int(path.partition("&o=")[2])
+        rows[offset]["title"] += " (edited)" if offset else ""  # the last row of the response before
         listing = {"total": len(rows), "rows": rows[offset : offset + 20]}
         del rows[0]  # the newest is withdrawn
         return 200, {"Content-Type": "application/json"}, json.dumps(listing).encode()
@@ -261,6 +262,7 @@ def test_a_blox_site_from_which_rows_go_while_it_is_paged_hides_no_other_one(tmp
     monkeypatch.setattr(press, "_answer", answer)
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
     assert len(articles(tmp_path)) == 60
+    assert summaries(tmp_path)[0]["details"]["rows_changed_in_run"] == 3
 
 
 def test_a_blox_search_that_ends_before_its_total_is_continued_by_day(tmp_path, press, monkeypatch):

@@ -221,6 +221,15 @@ def test_the_entries_of_an_index_beyond_the_sitemaps_of_a_walk_are_not_even_judg
     assert len(judged) == 3
 
 
+def test_a_sitemap_that_moved_stays_a_sitemap():
+    guide = make(max_sitemaps=2)
+    targets = ("/no/new.xml.gz", "https://h.example/b", "http://[/", "/c.xml", "/d.xml")
+    moved = [guide.follow(f"{HOME}map.xml", target, 2) for target in targets]
+    assert moved[0] == (hash64(HOME + "no/new.xml.gz"), "https://example.org", HOME + "no/new.xml.gz", 0, 2, None, None)
+    assert [bool(sitemap) for sitemap in moved] == [True, False, False, True, False]
+    assert [entry.reason for entry in guide.left_out()] == [Reason.OUT_OF_SCOPE, Reason.BAD_ADDRESS, Reason.CAPPED]
+
+
 def test_a_header_can_forbid_to_follow():
     guide = make()
     page = b"/a /b"

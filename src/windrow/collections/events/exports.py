@@ -326,10 +326,22 @@ EventWriter = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
 
 class EventForm(NamedTuple):
-    """An export format: its media type, and the function that writes events as text."""
+    """An export format: its media type, the function that writes events as text, and which documents it can write.
+
+    If `any_document` is false, a document of another program is written only if it can be completed.
+    """
 
     media: str  # the value of a Content-Type header
-    write: EventWriter
+    write_events: EventWriter
+    any_document: bool = False
+
+    def complete(self, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+        """Return the documents that are written, completed; without those that have no valid start."""
+        return documents if self.any_document else filter(None, map(complete_document, documents))
+
+    def write(self, documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield the text of all documents that can be written."""
+        return self.write_events(self.complete(documents))
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -356,18 +368,13 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "</table>\n"
 
 
-def _form_of_completed(media: str, write: EventWriter) -> EventForm:
-    """Return a format that completes documents of other programs, and leaves out those that have no valid start."""
-    return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
-
-
 FORMS = {
-    "json": EventForm("application/json", legacy_json),
-    "ical": _form_of_completed("text/calendar; charset=utf-8", icalendar),
-    "html": _form_of_completed("text/html; charset=utf-8", html),
-    "atom": _form_of_completed("application/atom+xml", atom),
-    "jsonfeed": _form_of_completed("application/feed+json", json_feed),
-    "csv": _form_of_completed("text/csv; charset=utf-8", csv_lines),
-    "city-scrapers": _form_of_completed("application/jsonl; charset=utf-8", city_scrapers),
-    "ocd": _form_of_completed("application/json", ocd_events),
+    "json": EventForm("application/json", legacy_json, any_document=True),
+    "ical": EventForm("text/calendar; charset=utf-8", icalendar),
+    "html": EventForm("text/html; charset=utf-8", html),
+    "atom": EventForm("application/atom+xml", atom),
+    "jsonfeed": EventForm("application/feed+json", json_feed),
+    "csv": EventForm("text/csv; charset=utf-8", csv_lines),
+    "city-scrapers": EventForm("application/jsonl; charset=utf-8", city_scrapers),
+    "ocd": EventForm("application/json", ocd_events),
 }

@@ -96,7 +96,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
         uid, value = read_event.uid, read_event.value
         if uid in values_by_uid and values_by_uid[uid] != value:
             # The same id with other content: if the start differs, it is another event.
-            uid = f"{uid} {value['datetime']}"
+            uid = _shorten_uid(f"{uid} {value['datetime']}")
         if uid in values_by_uid:
             message = LISTED_TWICE if values_by_uid[uid] == value else f"{LISTED_TWICE}, with different content"
             yield SkippedPart(Reason.DUPLICATE_RECORD, message, uid)
@@ -212,7 +212,10 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    uid = f"{parser.source or parser.name}/{identity}"
+    return _shorten_uid(f"{parser.source or parser.name}/{identity}")
+
+
+def _shorten_uid(uid: str) -> str:
     if len(uid) <= MAX_UID_CHARACTERS:
         return uid
     return f"{uid[: MAX_UID_CHARACTERS - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"

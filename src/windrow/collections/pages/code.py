@@ -90,8 +90,6 @@ _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
-_MAX_PARAMETER_LENGTH = 2_000  # the maximum number of characters of parameters that are read
-
 READABLE_TYPES = frozenset(
     (
         "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown", "application/pdf",
@@ -146,7 +144,7 @@ def _parse_short_mime(text: str) -> Mime | None:
     if not plus_sign or not subtype or not suffix:
         subtype, suffix = match[2].lower(), ""
     parameters: dict[str, str] = {}
-    for name, value in _PARAMETER.findall((match[3] or "")[:_MAX_PARAMETER_LENGTH]):
+    for name, value in _PARAMETER.findall(match[3] or ""):
         unquoted = re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
         parameters.setdefault(name.lower(), unquoted)
     return Mime(match[1].lower(), subtype, suffix or None, tuple(parameters.items()))

@@ -20,7 +20,7 @@ from windrow.collections.pages.scope import clean_address, make_scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
 from windrow.contract import ContentCheck
 from windrow.digest import hash64
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import normalise, normalise_typed, parts
 from windrow.model import Attempt, FoundUrl, Source
 from windrow.reasons import Reason
 
@@ -126,11 +126,7 @@ def name_exit_code(status: int | None, reason: Reason | None, media_type: str) -
 def normalise_web_address(text: str) -> str:
     """Return a web address as a crawl spells it, normalised and cleaned, or "" if it is not a valid web address.
 
-    An address must begin with `http://` or `https://` in lower case.
-
-    >>> [normalise_web_address(text) for text in ("https://Example.org/a?utm_source=x#top", "H.2026-01-12.1.impc.zip")]
+    >>> [normalise_web_address(text) for text in ("HTTPS://Example.org/a?utm_source=x#top", "H.2026-01-12.1.impc.zip")]
     ['https://example.org/a', '']
     """
-    if not text.startswith(("http://", "https://")):
-        return ""
-    return clean_address(url) if (url := normalise(text).url) else ""
+    return clean_address(url) if (url := normalise_typed(text)) else ""

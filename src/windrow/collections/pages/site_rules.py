@@ -51,6 +51,7 @@ FEEDS = frozenset((
 _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: there may be thousands of origins
 _BAD_SITEMAP = "robots.txt names a sitemap without a complete web address"
 _FOREIGN_SITEMAP = "a sitemap is on a host that does not belong to this source (its setting hosts)"
+_BAD_MOVE = "a sitemap redirects to something that is not a web address"
 _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
@@ -301,12 +302,14 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
-        """Resolve a reference against the address `base`; return its target: a page or, for the kind `ASSET`, an asset.
+        """Resolve a reference against the address `base`; return its target: a page or, for their kinds, another file.
 
-        Return None if the target is not a web address, if a rule forbids it, or if it is an asset and the maximum
-        number of assets of a run has been reached. For a target on another origin, the rules of that origin check
-        robots.txt.
+        Return None if the target is not a web address, if a rule forbids it, or if it is an asset or sitemap and the
+        maximum number of these of a run has been reached. For a target on another origin, the rules of that origin
+        check robots.txt.
         """
+        if kind == SITEMAP:
+            return self._follow_sitemap(base, normalise(reference, base).url)
         if kind == ASSET:
             target = normalise(reference, base).url
             if target and not self._assets_left:
@@ -322,6 +325,12 @@ class SiteRules:
             self._followed.clear()
         page = self._followed[url] = self._judge_page(scope.clean_address(url)) if url else None
         return page
+
+    def _follow_sitemap(self, base: str, target: str) -> FoundUrl | None:
+        if not target:
+            self._note_lost(_BAD_MOVE, base, Reason.BAD_ADDRESS, base, 1)
+            return None
+        return next(iter(self._offer_sitemaps(base, 0, iter([UrlHint(target)]))), None)
 
     def left_out(self) -> list[LeftOut]:
         """Return what was left out since the last call.

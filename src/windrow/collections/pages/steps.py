@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from windrow.caps import PAGE_BYTES, PAGE_LINKS
+from windrow.caps import PAGE_BYTES, PAGE_LINKS, Excess
 from windrow.collections.pages import crawl_log
 from windrow.collections.pages.code import DAY, CrawlType, ExitCode, InformationSource, Mime, parse_mime
 from windrow.collections.pages.crawl_log import classify_attempt
@@ -75,7 +75,7 @@ def summarise(task: Task) -> TextSummary:
     except StepError as error:
         return _summarise_file(media_type, None, task.item.digest, error.reason)
     ignored = find_ignored(task.source) if task.source else NOTHING_IGNORED
-    page = read(raw, task.item.key, fields, _find_scope(task.source), task.limits, ignored=ignored)
+    page = read(raw, task.item.key, fields, find_scope(task.source), task.limits, ignored=ignored)
     summary = _summarise_page(page, task, len(raw))
     return summary._replace(depends_on_header=_has_hiding_directive(fields) or summary.until is not None)
 
@@ -97,7 +97,7 @@ def find_expiry(summary: TextSummary) -> int | None:
     return summary.until
 
 
-def _find_scope(source: Source | None) -> Scope | None:
+def find_scope(source: Source | None) -> Scope | None:
     """Return a source's scope without the host `*` (all links would be internal); None without a source or seeds."""
     if source is None or "seeds" not in source.options:
         return None
@@ -132,15 +132,20 @@ def _read_body(task: Task) -> bytes:
     return content
 
 
+def find_excess(page: PageDocument, max_links: int) -> tuple[Excess, ...]:
+    """Return what the caps leave out of a document, of which at most `max_links` links are stored."""
+    if len(page.links) <= max_links:
+        return page.left_out
+    return page.left_out + PAGE_LINKS._replace(number=max_links).find_excess(len(page.links))
+
+
 def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     """Summarise a document of `size` decompressed bytes; leave its text out if robots directives ask for that."""
     fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[: task.limits.links]))
-    excess = page.left_out
-    if len(page.links) > task.limits.links:
-        excess += PAGE_LINKS._replace(number=task.limits.links).find_excess(len(page.links))
-    left_out = tuple(map(skip_excess, excess)) if excess else ()
+    has_excess = page.left_out or len(page.links) > task.limits.links
+    left_out = tuple(map(skip_excess, find_excess(page, task.limits.links))) if has_excess else ()
     summary = TextSummary(
         b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
         size=size, mime=page.mime,

@@ -18,7 +18,7 @@ from typing import Any, cast
 from windrow.archive import ArchiveWriter, read_blocks
 from windrow.archive.warc_reader import WARC_SUFFIXES
 from windrow.contract import CAPTURED, Inputs
-from windrow.digest import Hasher, hash64
+from windrow.digest import hash64
 from windrow.engine.captures.capture_ledger import (
     END_OF_FILE,
     CaptureLedger,
@@ -36,6 +36,7 @@ from windrow.engine.captures.foreign_records import (
     VerifiedRecord,
     checked_fields,
 )
+from windrow.engine.captures.piped_indexes import piped_folder, store_piped
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
 from windrow.engine.captures.warc_names import WarcNames, describe_unread, files_below, with_utf_8_names
@@ -70,6 +71,8 @@ BATCH_BYTES = 256 * 2**20
 """The maximum number of bytes in a batch, by the lengths in index lines. A larger record is a batch of its own."""
 
 _ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes of a record whose index line has no length
+
+_TRUNCATED = "the record has only a part of the body"
 
 PARALLEL_FILES = 8
 """The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
@@ -161,24 +164,19 @@ class ForeignCapturing:
             self._tally.errors.append(message)
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Copy pipes, such as /dev/stdin, into index files.
+        """Store pipes for all sources of this run that read them; return the indexes that were piped for this source.
 
-        Return all index files that were piped into this run or earlier runs of this workspace, for any source.
+        Those of earlier runs are returned, too.
         """
-        assert self._run.archive_settings is not None
-        folder = self._run.archive_settings.folder / "indexes"
-        folder.mkdir(parents=True, exist_ok=True)
-        for pipe in pipes:
-            part = folder / ".part"
-            with pipe.open("rb") as source, part.open("wb") as target:
-                hasher = Hasher()
-                while block := source.read(1 << 20):
-                    hasher.update(block)
-                    target.write(block)
-                    self._run.tick()
-            if hasher.size:
-                part.replace(folder / f"{hasher.digest().partition(':')[2]}.cdx")
-        return sorted(folder.glob("*.cdx"))
+        run, inputs = self._run, self._capture_ledger.captures.inputs
+        assert run.archive_settings is not None
+        archive = run.archive_settings.folder
+        unread_pipes = {*pipes} - self._capture_ledger.stored_pipes  # each can be read only once
+        self._capture_ledger.stored_pipes |= unread_pipes
+        for pipe in unread_pipes:
+            names = [source.name for source in run.harvest.sources if source.active and pipe in inputs(source).cdx]
+            store_piped(pipe, archive, names, run.tick)
+        return sorted(piped_folder(archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
         stat = path.stat()
@@ -351,6 +349,8 @@ class ForeignCapturing:
                     writer, TakenCapture(attempt, record.key, index.id, line=line), self._tally
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
+                if outcomes[record].imported.is_truncated:
+                    self._tally.faults.add(Reason.TRUNCATED, _TRUNCATED, 1, attempt.url)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
 

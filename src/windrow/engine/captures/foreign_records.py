@@ -33,9 +33,10 @@ class ImportedRecord(NamedTuple):
     """A record as windrow interprets it: `interpret_record` sets exactly one of `attempt`, `skipped` and `wrong`.
 
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
-    be imported; `finding` explains it. `WarcImporter` also sets these two beside an `attempt` if its bytes do not have
-    their stated digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the
-    record states them. `refers` is true for a revisit whose bytes are in another record.
+    be imported; `finding` explains it. An import sets both for an attempt too, if its bytes do not have their stated
+    digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record states
+    them. `refers` is true for a revisit whose bytes are in another record. A record with a part of a body is imported
+    with a finding, which is the message of the attempt, too.
     """
 
     attempt: Attempt | None = None
@@ -45,6 +46,11 @@ class ImportedRecord(NamedTuple):
     payload: str = ""
     refers: bool = False
     url: str = ""
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the record has only a part of a body."""
+        return self.attempt is not None and self.finding is not None and self.wrong is None
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
@@ -134,16 +140,33 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
     fields = head.fields
     response: KeptResponse | None = None
     refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
+    message = record.message
+    finding = None
     if record.kind in {"response", "resource"} and record.reason is None:
         mime = read_media_type(fields if record.head else record.fields)
         response = KeptResponse(
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=captured_at, mime=mime
         )
+        if message := _why_truncated(record, fields):
+            finding = _report_fault(record, Reason.TRUNCATED, message).finding
     attempt = Attempt(
-        hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, record.message,
+        hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
-    return ImportedRecord(attempt, payload=stated_digest(record.fields), refers=refers)
+    return ImportedRecord(attempt, finding=finding, payload=stated_digest(record.fields), refers=refers)
+
+
+def _why_truncated(record: WarcRecord, fields: Mapping[str, str]) -> str:
+    """Return why a record has only a part of a body, or "". `fields` are those of its HTTP head.
+
+    The program that wrote the record says so (ISO 28500, section 5.13), or the body is shorter than its Content-Length.
+    """
+    if cause := record.fields.get("warc-truncated", "").strip():
+        return f"it has only a part of the body (WARC-Truncated: {cause[:40]})"
+    length = "" if "transfer-encoding" in fields else fields.get("content-length", "")
+    if length.isascii() and length.isdecimal() and len(length) < 16 and record.size < int(length):
+        return f"it has {record.size:,} of the {int(length):,} bytes of the body that its Content-Length states"
+    return ""
 
 
 def _parse_date(text: str) -> datetime | None:

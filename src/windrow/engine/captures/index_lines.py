@@ -11,6 +11,7 @@ from windrow.archive.indexed import read_blocks
 from windrow.contract import Collection
 from windrow.digest import hash64
 from windrow.engine.captures.foreign_captures import CDX_NAMES
+from windrow.engine.captures.piped_indexes import piped_folder
 from windrow.engine.captures.rules import ExplainedCapture, LeftOutLines, SelectJob, explain_captures, select_lines
 from windrow.engine.captures.warc_names import files_below
 from windrow.formats.cdx import parse_line, surt
@@ -32,20 +33,21 @@ class IndexedCapture(NamedTuple):
 
 
 def explain_all(
-    ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], *, url: str, piped: Path
+    ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], *, url: str, archive: Path
 ) -> list[ExplainedCapture | IndexedCapture]:
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
-    The rules are run on the captures of this ledger that are in the source's inputs, and on the first _MAX_LINES lines
-    about the address in its indexes. `piped` is the folder of the indexes that were piped into earlier runs. Indexes
-    are read until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
+    They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
+    the address in its indexes. Those that were piped into earlier runs are in the folder `archive`. Indexes are read
+    until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
         *explain_captures(ledger, collection, source, options, hash64(url))
     ]
     if (captures := collection.captures) is None or not (cdx_paths := captures.inputs(source).cdx):
         return explained
-    lines = ((path, line) for path in _index_files((*cdx_paths, piped)) for line in _lines_of(path, url))
+    paths = (*cdx_paths, piped_folder(archive, source.name))
+    lines = ((path, line) for path in _index_files(paths) for line in _lines_of(path, url))
     for path, line in islice(lines, _MAX_LINES):
         selection = select_lines(SelectJob(captures, source, options, (line,)))
         explained.append(IndexedCapture(path, line, next(iter(selection.left_out), None)))

@@ -230,7 +230,7 @@ class WarcImporter:
             imported = self._verify_payload(file, record, interpret_record(record, file.warc, self._page, method))
             if imported.finding:
                 findings.append(imported.finding)
-                tally.faults[str(imported.wrong)] += 1
+                tally.faults[str(Reason.TRUNCATED if imported.is_truncated else imported.wrong)] += 1
             if imported.skipped:
                 tally.skipped[imported.skipped] += 1
             elif imported.attempt and self._add_record(writer, file, record, imported, batch_payloads):

@@ -25,7 +25,7 @@ from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MAX_COMPARED = COMPARED_FILES.number
-"""The maximum number of mirrors that one run considers for a comparison. Later runs compare further mirrors."""
+"""The maximum number of mirrors that one run compares. Later runs compare further mirrors."""
 BATCH_SIZE = 64
 """The maximum number of mirrors in a batch, which is compared over one connection."""
 
@@ -53,8 +53,7 @@ def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}
     compared_sources: dict[str, _ComparedSource] = {}
-    uncompared = run.ledger.mirrors.uncompared(run.collection.name, MAX_COMPARED)
-    mirrors = [mirror for mirror in uncompared if mirror.source in sources]
+    mirrors = run.ledger.mirrors.uncompared(run.collection.name, [*sources], MAX_COMPARED)
     for mirror in mirrors:
         if mirror.source not in compared_sources:
             task = run.open_task(run.collection.fetch_phase, mirror.source)

@@ -8,7 +8,7 @@ from typing import Any
 
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
 from windrow.fetch.politeness import pace, robots_state
-from windrow.formats.url import normalise
+from windrow.formats.url import normalise_typed
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut, Source
 from windrow.reasons import TOO_LARGE_REASONS, Reason
 from windrow.settings.configuration import Service
@@ -215,11 +215,6 @@ def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # n
     return []
 
 
-def normal(address: str) -> str:
-    """Return a web address in its normalised form, or "" if it is not a web address."""
-    return normalise(address).url if address.startswith(("http://", "https://")) else ""
-
-
 def why_no_answer(source: Source, attempt: Attempt) -> str:
     """Return why a request did not get a response that the discovery can judge, or "" if it did."""
     if attempt.reason is None and (attempt.status is None or attempt.status < 500):
@@ -230,7 +225,7 @@ def why_no_answer(source: Source, attempt: Attempt) -> str:
 
 
 REQUEST_CRAWL = Crawl(
-    no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
+    no_seeds, rules, retry_at, outcome, normalise_typed, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
     why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
 """How addresses are requested for a `Requests` discovery and for services, by the same fetchers as pages."""

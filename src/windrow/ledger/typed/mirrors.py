@@ -196,10 +196,12 @@ class TypedMirrors(LedgerQueries):
         """Yield, in order, the events of a collection's files at sources between two facts, except comparisons."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
-    def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return the mirrors at other sources that must still be compared with the fetched file, ordered by source.
+    def uncompared(self, collection: str, sources: Sequence[str], limit: int) -> list[UncomparedMirror]:
+        """Return mirrors of fetched files at others of these sources that must still be compared, ordered by source.
 
-        These mirrors list the size of the fetched file, or no size. No comparison has followed both the fetch of the
-        file and the last other event of the mirror.
+        They list the size of the fetched file, or none, and were not compared since the file was fetched and since the
+        last other event of the mirror.
         """
-        return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)
+        return self._database.rows(
+            _make_uncompared_mirror, "mirrors.uncompared", collection, json.dumps([*sources]), limit
+        )

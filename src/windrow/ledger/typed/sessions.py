@@ -162,7 +162,10 @@ class TypedSessions(LedgerQueries):
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
-        """Return the session that began with the fact `session`, or None."""
+        """Return the session that began with the fact `session`, or None.
+
+        The last fact of a session that has not ended is the last one before the next session.
+        """
         return self._database.first(_make_session_row, "sessions.get", session)
 
     def numbered(self, number: int) -> int | None:

@@ -39,10 +39,10 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         yield opened
 
 
-def find_ids(search: Search, text: str) -> list[int]:
+def find_ids(search: Search, text: str, share: float = 1.0) -> list[int]:
     query = at_query_time(parse(text))
     among = {leaf: search._find_matches(leaf) for leaf in unindexed_filters(query)}
-    return sorted(hit.id for hit in search._index.search(make_clause(query, among), 50))
+    return sorted(hit.id for hit in search._index.search(make_clause(query, among, share=share), 50))
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,20 @@ def find_ids(search: Search, text: str) -> list[int]:
 )
 def test_found(search: Search, text: str, ids: list[int]) -> None:
     assert find_ids(search, text) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("red missing", [1, 2]),
+        ("red (missing OR absent)", [1, 2]),
+        ("red (missing OR site:b.a.example)", [2]),
+        ('red (missing OR -"green")', [2]),
+        ("red missing site:b.a.example", [2]),
+    ],
+)
+def test_some_words_are_enough_but_every_filter_is_required(search: Search, text: str, ids: list[int]) -> None:
+    assert find_ids(search, text, share=0.3) == ids
 
 
 @settings(max_examples=300)

@@ -55,21 +55,32 @@ class EventAdapter(RecordAdapter):
         super().__init__(collection)
         forms, help_text = ("jsonl", *FORMS), "events, the earliest first; jsonl: all versions of each"
         self.EXPORTS = (
-            Export("events", forms, help_text, self._export_form, "events", self._export_selected),
+            Export(
+                "events",
+                forms,
+                help_text,
+                self._export_form,
+                "events",
+                self._export_selected,
+                invalid_help="their datetime is missing or not as the standard of VotersDaily defines it",
+            ),
             Export("vd_events", ("jsonl",), "a line for each document of an event", self._export_events, unit="events"),
             Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, unit="attempts"),
         )
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write all events or, in jsonl, all versions of all events; return how many were written."""
-        if form == "jsonl":
-            return self._export(workspace, form, out)
         return self._export_selected(workspace, form, out, EVERYTHING)[0]
 
     def _export_selected(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection
-    ) -> tuple[int, int]:
-        """Write the selected events; return (number selected, number not selected). Raise UsageError for jsonl."""
+    ) -> tuple[int, int, int]:
+        """Write the selected events; return how many are written, not valid, and not selected.
+
+        Raise UsageError for a selection in jsonl.
+        """
+        if form == "jsonl" and selection == EVERYTHING:
+            return self._export(workspace, form, out), 0, 0
         if form == "jsonl":
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
@@ -82,8 +93,12 @@ class EventAdapter(RecordAdapter):
                 document for document in _all_documents(databases.store, databases.events, selection)
                 if all(document.get(name) == value for name, value in selection.fields)
             )  # fmt: skip
-            out.writelines(FORMS[form].write(selected))
-            return selected.count, databases.store.count(databases.events) - selected.count
+            written = _CountingIterable(FORMS[form].complete(selected))
+            out.writelines(FORMS[form].write_events(written))
+            unselected = databases.store.count(databases.events) - selected.count
+            if selection == EVERYTHING:  # the view does not have documents without a datetime
+                return written.count, selected.count - written.count + unselected, 0
+            return written.count, selected.count - written.count, unselected
 
     def _export_events(self, workspace: Workspace, form: str, out: TextIO) -> int:
         del form
@@ -266,11 +281,11 @@ def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
 
 
 class _CountingIterable:
-    def __init__(self, documents: Iterable[StoredDocument]) -> None:
+    def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
         self._documents = documents
         self.count = 0
 
-    def __iter__(self) -> Iterator[StoredDocument]:
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
         for document in self._documents:
             self.count += 1
             yield document

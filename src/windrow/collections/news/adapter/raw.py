@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from windrow.archive import open_response
 from windrow.archive.import_file import sync
 from windrow.collections.news.feed import parse_response
+from windrow.digest import digest
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
@@ -134,7 +135,10 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to its site's file if it is JSON. A single response is unchanged; several become one list."""
+        """Add a response to its site's file if it is JSON. One response is unchanged; several become a list of rows.
+
+        A row that an earlier response has is not added again; if its content differs, it is counted.
+        """
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -148,7 +152,13 @@ class RawRun:
         domain.json_responses += 1
         rows = content.get("rows") if isinstance(content, dict) else content
         rows = rows if isinstance(rows, list) else []
-        new_rows = [row for row in rows if self._is_first(f"{domain.path.name} {_row_name(row)}")]
+        new_rows = []
+        for row in rows:
+            has_new_content = self._is_first(f"{domain.path.name} {digest(json.dumps(row).encode())}")
+            if self._is_first(f"{domain.path.name} {_row_name(row)}"):
+                new_rows.append(row)
+            elif has_new_content:
+                self.details["rows_changed_in_run"] += 1
         domain.rows += len(new_rows)
         if isinstance(content, dict) and isinstance(content.get("total"), int):
             domain.total = content["total"]

@@ -27,7 +27,7 @@ from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.user_agent import user_agent
 from windrow.formats.http import decode_body
 from windrow.formats.robots import MAX_BYTES
-from windrow.formats.url import parts
+from windrow.formats.url import normalise_typed, parts
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.model import ArchivePlace, Source
@@ -162,7 +162,7 @@ def predict(workspace: Workspace, name: str) -> str:
 
     The result is empty if `name` is not a web address, or if the workspace has no sites.
     """
-    if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
+    if workspace.of(COLLECTION.name) and normalise_typed(name):
         return "; the address belongs to none of the sites of this workspace"
     return ""
 

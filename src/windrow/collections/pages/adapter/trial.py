@@ -19,7 +19,7 @@ from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, find_ignored
 from windrow.collections.pages.settings import LIMITS, Pages
-from windrow.collections.pages.steps import find_answer_time, read_directives
+from windrow.collections.pages.steps import find_answer_time, find_excess, find_scope, read_directives
 from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample_address
@@ -28,6 +28,7 @@ from windrow.fetch.politeness.guard import is_loopback, read_allowed
 from windrow.formats.http import decode_body
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Level, Limits, Site, Source
+from windrow.reasons import Reason
 
 FILE_BASE = "http://localhost/"
 """The address that is assumed for the folder of a local file, to resolve the file's relative links."""
@@ -60,14 +61,18 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     body = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
     source = _find_source(workspace, answer.url)
     ignored = find_ignored(source) if source else NOTHING_IGNORED
-    page = read(body, answer.url, answer.fields, ignored=ignored)
-    records = list(_list_records(answer.url, page))
+    page = read(body, answer.url, answer.fields, find_scope(source), limits, ignored=ignored)
+    excess_of_caps = find_excess(page, limits.links)
+    records = list(_list_records(answer.url, replace(page, links=page.links[: limits.links])))
     for directive in sorted(page.robots):
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Robots", f"the page has the directive {directive}")
     for finding in page.findings:
         yield DocumentFinding(
             answer.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message
         )
+    for excess in excess_of_caps:
+        message = f"{excess.cap.rule}: {excess.number:,} left out"
+        yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason.CAPPED.class_name, message)
     if page.canonical:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records

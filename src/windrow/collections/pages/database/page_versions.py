@@ -206,6 +206,14 @@ WHERE ({where}) AND NOT EXISTS (
 ORDER BY o.url_id
 """
 _HAS_SESSIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
+HAS_COMPLETED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_completed'"
+"""The query for 1 if a database has the table of attempts that sessions read later than they were written, or 0."""
+# Conditions for the attempts ?3 to ?4, which the sessions ?5 to ?6 wrote, in a database without and with that table.
+_WRITTEN = "o.attempt BETWEEN ?3 AND ?4 AND ?5 <= ?6"
+_WRITTEN_OR_COMPLETED = f"""
+{_WRITTEN} AND NOT EXISTS (SELECT 1 FROM windrow_completed c WHERE c.attempt = o.attempt AND c.session > ?6)
+OR o.attempt IN (SELECT attempt FROM windrow_completed WHERE session BETWEEN ?5 AND ?6)
+"""
 
 
 NO_NUMBERS = (1, 0)
@@ -232,17 +240,18 @@ def read_timelines(
 ) -> Iterator[Timeline]:
     """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
-    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first number,
-    last number), both included. For a database from another tool, nothing is yielded.
+    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
+    numbers, both included. An attempt that one session could not read, and a later one read, belongs to the later one.
+    For a database of another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
             return
         attempt_range = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
-        parameters = (*attempts, *attempt_range, *(() if since is None else (since,)))
-        condition = "o.attempt BETWEEN ? AND ? OR o.attempt BETWEEN ? AND ?" + (
-            "" if since is None else " OR o.at >= ?"
-        )
+        parameters = (*attempts, *attempt_range, *sessions, *(() if since is None else (since,)))
+        has_completed = connection.execute(HAS_COMPLETED).fetchone()[0]
+        condition = f"o.attempt BETWEEN ?1 AND ?2 OR {_WRITTEN_OR_COMPLETED if has_completed else _WRITTEN}"
+        condition += "" if since is None else " OR o.at >= ?7"
         groups = groupby(connection.execute(_SELECT_VISITS.format(where=condition), parameters), itemgetter(0))
         visits_by_url = ((url_id, [(url, at) for _, url, at in rows]) for url_id, rows in groups)
         while visits_of_chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):

@@ -8,6 +8,7 @@ from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from windrow.collections.pages.database.batch import OWN_FAULTS_JSON, SummaryBatch
 from windrow.collections.pages.database.entries import DEPENDS_ON_HEADER, SummaryEntry
@@ -19,6 +20,7 @@ from windrow.collections.pages.database.page_parts import (
     list_named_urls,
     prune_past_links,
 )
+from windrow.collections.pages.database.page_versions import HAS_COMPLETED
 from windrow.collections.pages.database.soft_404s import HAS_TABLE, update_suspects
 from windrow.collections.pages.database.writer import ATTEMPT, DatabaseWriter, statements
 from windrow.contract import ContentCheck
@@ -51,6 +53,11 @@ ORDER BY u.str_url, o.at, o.crawl_uuid
 """
 
 
+_SELECT_CONTENTS = """
+SELECT j.value, o.identity, o.said FROM json_each(?) j LEFT JOIN windrow_observation o ON o.attempt = j.value
+"""
+_NO_CONTENTS: frozenset[tuple[Any, ...]] = frozenset()
+_NOTE_COMPLETED = "INSERT OR IGNORE INTO windrow_completed VALUES (?, ?)"
 _SELECT_URL_IDS = "SELECT url_id FROM entity_generation WHERE entity_generation_id IN (SELECT value FROM json_each(?))"
 _REGROUP_DUPLICATES = """
 INSERT OR IGNORE INTO windrow_regroup
@@ -64,6 +71,8 @@ class SummaryStore(DatabaseWriter):
     def __init__(self, path: Path) -> None:
         super().__init__(path, ("base", "summary"), _PRAGMAS, page_bytes=_PAGE_BYTES)
         self._parts_writer = PartsWriter(self._connection, self._id_finder)
+        self._session = 0  # the session that wrote last
+        self._last_earlier_attempt = 0  # the last attempt that was written before this session
         with close_on_failure(self.close), self._writing():
             self._make_own_tables()
 
@@ -97,6 +106,9 @@ class SummaryStore(DatabaseWriter):
         """Copy the sessions of the replaced store at `path` into this store, which keeps only its own last session."""
         with store_errors(path), closing(open_database(path, read_only=True)) as old_connection, self._writing():
             copy_sessions(self._connection, old_connection)
+            if old_connection.execute(HAS_COMPLETED).fetchone()[0]:
+                rows = old_connection.execute("SELECT attempt, session FROM windrow_completed").fetchall()
+                self._connection.executemany(_NOTE_COMPLETED, rows)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
         """Write a batch of crawls. `checkpoint` is the number of its last attempt in the ledger.
@@ -106,10 +118,22 @@ class SummaryStore(DatabaseWriter):
         or on repeated batches.
         """
         with self._writing():
+            if session != self._session:
+                self._session, self._last_earlier_attempt = session, self.checkpoint() if session else 0
             if entries:
+                # All attempts of a batch are new, or all were written by earlier sessions, which could not read them.
+                is_late = entries[0].crawl.attempt <= self._last_earlier_attempt
+                earlier_contents = self._read_contents(entries) if is_late else _NO_CONTENTS
                 SummaryBatch(self._connection, self._id_finder, self._parts_writer).settle(entries)
+                if is_late:
+                    changed = self._read_contents(entries) - earlier_contents
+                    self._connection.executemany(_NOTE_COMPLETED, [(attempt, session) for attempt, *_ in changed])
             self._set_checkpoint(ATTEMPT, checkpoint)
             note_sessions(self._connection, {session: checkpoint})
+
+    def _read_contents(self, entries: Sequence[SummaryEntry]) -> set[tuple[Any, ...]]:
+        """Return the number of each attempt with the hashes of its content and wording, or None if it has none."""
+        return {*self._query(_SELECT_CONTENTS, json.dumps([entry.crawl.attempt for entry in entries]))}
 
     def same(self, url: str, payload: str) -> bool:
         """Return whether the body named `payload` (`steps.name_payload`) was read at the address `url` before.

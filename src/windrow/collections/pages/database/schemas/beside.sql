@@ -41,6 +41,15 @@ CREATE TABLE IF NOT EXISTS windrow_settled (
   upto INTEGER NOT NULL
 );
 
+-- Attempts that a session read which an earlier one had written without being able to read them, and that have another
+-- content now: their changes are counted for the last of these sessions.
+CREATE TABLE IF NOT EXISTS windrow_completed (
+  attempt INTEGER NOT NULL,
+  session INTEGER NOT NULL,
+  PRIMARY KEY (attempt, session)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS windrow_completed_by_session ON windrow_completed (session);
+
 -- The links of pages as read by earlier crawls, by the hash in `windrow_observation.linked`: only sets of links that
 -- differ from the links in `link_summary`.
 CREATE TABLE IF NOT EXISTS windrow_past_link (

@@ -1,0 +1,36 @@
+"""Indexes of captures that are piped into runs: each source keeps its own in a folder of the archive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from windrow.digest import Hasher
+
+
+def piped_folder(archive: Path, source: str) -> Path:
+    """Return the folder of the indexes that were piped into runs of a source."""
+    return archive / "indexes" / source
+
+
+def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callable[[], object]) -> None:
+    """Copy a pipe, such as /dev/stdin, into an index file of each of the sources that read it; an empty one is ignored.
+
+    `tick` is called after each block.
+    """
+    folder = archive / "indexes"
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / ".part"
+    with pipe.open("rb") as piped, part.open("wb") as target:
+        hasher = Hasher()
+        while block := piped.read(1 << 20):
+            hasher.update(block)
+            target.write(block)
+            tick()
+    for source in sources if hasher.size else ():
+        index = piped_folder(archive, source) / f"{hasher.digest().partition(':')[2]}.cdx"
+        index.parent.mkdir(exist_ok=True)
+        if not index.exists():
+            os.link(part, index)
+    part.unlink()

@@ -1,0 +1,33 @@
+"""Indexes that are piped into runs belong to the sources of those runs."""
+
+import os
+from contextlib import closing
+from threading import Thread
+
+from tests.captures.quotes import load_workspace, run_quotes
+from tests.captures.test_foreign import ForeignWarc, configure, quotes_page
+from windrow.ledger import Ledger
+
+
+def test_an_index_from_a_pipe_is_read_by_the_sources_of_its_run_only(tmp_path):
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.close()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    workspace = configure(tmp_path, cdx=[pipe], warc=[tmp_path])
+    head, _, section = (tmp_path / "windrow.toml").read_text().partition("[source.press]")
+    for names, lines, folders in (
+        (["other"], f"{warc.lines[0]}\n", ["other"]),
+        (["press"], "", ["other"]),
+        (["press", "other"], " CDX N b a m s k r M S V g\n", ["other", "other", "press"]),
+    ):
+        (tmp_path / "windrow.toml").write_text(head + "".join(f"[source.{name}]{section}" for name in names))
+        writing = Thread(target=pipe.write_text, args=(lines,))
+        writing.start()
+        run_quotes(load_workspace(tmp_path))
+        writing.join()
+        indexes = [*(workspace.archive.folder / "indexes").glob("*/*.cdx")]
+        assert sorted(index.parent.name for index in indexes) == folders
+        with closing(Ledger(workspace.ledger)) as ledger:
+            assert len(ledger.captures.indexes("quotes", "press")) == folders.count("press")
