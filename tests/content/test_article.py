@@ -53,6 +53,7 @@ def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
         ("<span itemprop=author itemscope><b itemprop=name>Ann Lee</b></span>", ("Ann Lee",)),
         ("<a rel=author href=/a>Ann Lee</a>, <a rel=author href=/b>Bo Ek</a><p><a rel=author href=/c>Cy</a>",
          ("Ann Lee", "Bo Ek")),
+        ("<h1>Tea</h1><div class=by-line>Ann Lee</div>", ("Ann Lee",)),
         ("<meta name=author content='ann@site.example'><p class=author>by Ann Lee | 5 March 2024", ("Ann Lee",)),
         ("<h1>Tea</h1><p>By and by, tea grows cold in cups", ()),
         ("<meta name=citation_author content='Ann Lee'><meta name=citation_author content='Bo Ek'>", ("Ann Lee", "Bo Ek")),

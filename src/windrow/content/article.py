@@ -187,8 +187,8 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
     If `is_likely`, the less certain elements are searched instead of the certain elements.
     """
-    if "uthor" not in markup and "yline" not in markup:
-        return ()  # all selectors except `.by-line` need one of these
+    if "uthor" not in markup and "yline" not in markup and "y-line" not in markup:
+        return ()  # all selectors need one of these
     for selector in _LIKELY_AUTHOR_SELECTORS if is_likely else _AUTHOR_SELECTORS:
         if names := extract_names(list(_author_texts(tree, selector))):
             return names
