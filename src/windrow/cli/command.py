@@ -55,7 +55,7 @@ class Console:
     def open(self, flags: Mapping[str, Any] | None = None, needed: Sequence[str] = ()) -> Windrow:
         """Open the workspace of `--workspace`, by default that of the current folder; `flags` are settings by name.
 
-        If `needed` names sources and collections, wrong settings of other sources, except `from`, are ignored.
+        If `needed` names sources and collections, wrong settings of other sources are ignored.
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
         from windrow.private_files import private_files  # noqa: PLC0415 as above
