@@ -225,8 +225,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
     except etree.XMLSyntaxError:
         raise StepError("the XML is not well-formed", Reason.NOT_WELL_FORMED) from None
     if reader.error_log:
-        written_count = len(re.findall(rb"<(?:[\w.-]+:)?%b[\s/>]" % tag.encode(), content))
-        for _ in range(written_count - read_count):
+        for _ in range(xml.count_start_tags(content, tag) - read_count):
             yield "", "", ""
 
 
