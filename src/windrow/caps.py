@@ -148,6 +148,7 @@ REMEMBERED_ARTICLES = _cap(
     "REMEMBERED_ARTICLES", 20_000, "articles remembered for a site's lists", "memory: they are sent with each answer",
     "lists with the oldest articles are forgotten: if such a list changes, its newest articles are requested again",
 )  # fmt: skip
+ARTICLE_AUTHORS = _cap("ARTICLE_AUTHORS", 1_000, "authors of an article", "memory", LEFT_OUT)
 FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
 FEED_ENTRY_TEXT = _cap(
     "FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size",

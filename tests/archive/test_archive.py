@@ -348,6 +348,15 @@ def test_a_file_is_flushed_while_another_thread_opens_the_next_one(tmp_path, mon
     assert len(list(tmp_path.glob("a-*.warc"))) == 2
 
 
+def test_a_record_that_cannot_be_read_is_not_copied(tmp_path):
+    writer = WarcWriter(tmp_path, "a", gzip=False, rotate=1 << 20, info=[])
+    with pytest.raises(ArchiveError, match=r"gone\.warc cannot be read: No such file") as caught:
+        writer.copy(tmp_path / "gone.warc", 0, 9)
+    assert caught.value.reason is Reason.NOT_FOUND
+    assert writer.append(b"WARC/1.1\r\n\r\n").offset == next(tmp_path.glob("a-*.warc")).stat().st_size - 12
+    writer.close()
+
+
 @pytest.mark.parametrize(
     ("number", "error"), [(errno.ENOSPC, DiskFull), (errno.EDQUOT, DiskFull), (errno.EIO, ArchiveError)]
 )

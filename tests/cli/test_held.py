@@ -119,7 +119,8 @@ def test_a_name_of_any_bytes(root, held, windrow):
 
 
 def test_a_list_and_names(root, held, windrow):
-    (held / "all.txt").write_text("# what we have\none.warc.gz\nmore/two.warc\n\n")
+    (held / "more").rename(held / "more\u2028")
+    (held / "all.txt").write_text("# what we have\none.warc.gz\nmore\u2028/two.warc\n\n")
     plan = windrow("run", held / "all.txt", "--dry-run")
     assert plan.code == 0, plan.err
     assert "two.warc" in plan.out

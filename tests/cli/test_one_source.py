@@ -40,6 +40,15 @@ def test_a_broken_source_that_is_wanted_refuses_the_run(beside_broken: Path, win
     assert "sources/wrong.toml" in output.err
 
 
+def test_a_wrong_input_refuses_only_a_run_that_needs_it(harvested: Path, windrow) -> None:
+    assert windrow("config").err.endswith(f" in {harvested}\n")
+    add_toml(harvested, "astray", 'collection = "papers"\nfrom = ["pages:nowhere"]\n')
+    assert windrow("run", "harwell", "--dry-run").code == 0
+    output = windrow("run", "astray")
+    assert output.code == 4
+    assert "source.astray.from: 'pages:nowhere' does not exist" in output.err
+
+
 @pytest.mark.parametrize("text", ["collection = ", "\udc80"])
 def test_a_source_file_that_is_not_toml_costs_its_own_source(harvested: Path, windrow, text: str) -> None:
     (harvested / "sources" / "torn.toml").write_bytes(text.encode("utf-8", "surrogateescape"))

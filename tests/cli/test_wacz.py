@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -15,6 +17,8 @@ import pytest
 
 from windrow.app import Windrow as App
 from windrow.app.begin import prepare
+from windrow.archive.wacz import write_wacz
+from windrow.errors import ArchiveError
 
 CAPTURE = "org,a)/ 20240301120000 http://a.org/ text/html 200 AAAA - - 9 0 "
 
@@ -109,6 +113,24 @@ def test_wacz_goes_through_a_pipe(crawled: Path, tmp_path: Path) -> None:
         program.stdout.close()
         assert program.communicate()[1] == b""
         assert program.returncode == 0
+
+
+class ClosedPipe(io.BytesIO):
+    """A target that cannot be written."""
+
+    def write(self, _block: object) -> int:
+        raise BrokenPipeError
+
+
+def test_an_error_of_the_target_is_not_one_of_the_archive(tmp_path: Path) -> None:
+    fields = json.dumps({"url": "http://a.org/", "mime": "text/html", "status": "200", "filename": "a.warc"})
+    lines = [f"org,a)/ 20240301120000 {fields}"]
+    created = datetime(2026, 1, 2, tzinfo=UTC)
+    with pytest.raises(ArchiveError, match=r"a\.warc cannot be read: No such file"):
+        write_wacz(lines, tmp_path, io.BytesIO(), title="a", created=created)
+    (tmp_path / "a.warc").write_bytes(b"WARC/1.1")
+    with pytest.raises(BrokenPipeError):
+        write_wacz(lines, tmp_path, ClosedPipe(), title="a", created=created)
 
 
 def test_without_captures_there_is_no_wacz(tmp_path: Path, windrow, monkeypatch) -> None:

@@ -18,6 +18,8 @@ PAGE = f"""<html lang=de-AT><title>Tea is hot - The Site</title><link rel=canoni
 <figure><img src=/cup.jpg alt=Cup></figure><p>{TEXT} <b>Hot</b> <a href=/more>tea</a>.</p><ul><li>one<li>two</ul><p>{TEXT}
 </article></main><aside><h3>Related</h3><a href=/c><img src=/c.jpg>Coffee is cold</a></aside><footer>(c)</footer>"""
 
+MANY_NAMES = tuple(f"Anna{letter} Lee-Longfellow of Orange" for letter in "abcdefghijkl")
+
 
 def read(html: str, url: str = "https://site.example/tea") -> Article:
     return read_article(html.encode(), "text/html; charset=utf-8", url)
@@ -53,9 +55,11 @@ def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
         ("<span itemprop=author itemscope><b itemprop=name>Ann Lee</b></span>", ("Ann Lee",)),
         ("<a rel=author href=/a>Ann Lee</a>, <a rel=author href=/b>Bo Ek</a><p><a rel=author href=/c>Cy</a>",
          ("Ann Lee", "Bo Ek")),
+        ("<h1>Tea</h1><div class=by-line>Ann Lee</div>", ("Ann Lee",)),
         ("<meta name=author content='ann@site.example'><p class=author>by Ann Lee | 5 March 2024", ("Ann Lee",)),
         ("<h1>Tea</h1><p>By and by, tea grows cold in cups", ()),
         ("<meta name=citation_author content='Ann Lee'><meta name=citation_author content='Bo Ek'>", ("Ann Lee", "Bo Ek")),
+        (f"<meta name=author content='{', '.join(MANY_NAMES)}'>", MANY_NAMES),
         ("<meta property=og:site_name content=Tea><meta name=author content=Tea>", ("Tea",)),
         ("<meta property=og:site_name content=Tea><meta name=author content='Ann Lee, Tea'>", ("Ann Lee",)),
         ("<p class=author>Updated January 8, 2026", ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.content.features import Features
 from windrow.content.likelihoods import LIKELIHOOD_FEATURES, Likelihoods
-from windrow.content.measures import measure_page
+from windrow.content.measures import OUTSIDE_GRADE, measure_page
 from windrow.content.page import read_page
 from windrow.content.traits import PageTraits
 
@@ -47,3 +47,9 @@ def test_what_was_heard_is_added_to_the_traits() -> None:
     page.add_likelihoods(LIKELY)
     assert list(page.column("likely")) == [51, 1, 26]
     assert list(page.column("words")) == [3, 1, 1]
+
+
+def test_no_path_is_that_of_a_block_outside_the_page() -> None:
+    page = read_page("".join(f"<div class=c{number}><p>words</div>" for number in range(127)).encode()).outline
+    assert page.boxes.path[page.blocks.box[-1]] == OUTSIDE_GRADE
+    assert Features(measure_page(page, PageTraits())).of_block("same +1")[-1] == 0

@@ -49,6 +49,7 @@ def make_hostile_answers():
         "later": answer(b"", "503 Busy", more="Retry-After: Sat, 21 Nov 99999999999 12:00:00 +99999999\r\n"),
         "dates": answer_with_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
                            "Expires: 99999999999\r\n"),
+        "far": b"",  # it is made when the port is known
         "folds": b"HTTP/1.1 200 OK\r\nA: b" + b"\r\n " * 20_000 + b"\r\n\r\n",
         "bomb": gzip_answer(bytes(50 << 20), 6),
         "part": answer(b"<a href=/unseen>x</a>", "206 Partial Content", more="Content-Range: bytes 0-20/9999\r\n"),
@@ -61,7 +62,7 @@ RULES = b"User-agent: *\n" + b"Disallow" + b" " * 490_000 + b"x\nSitemap: /map.x
 MAP = b"<urlset>" + b"<url><loc>/ok</loc><lastmod>99999999999-01-01</lastmod></url>" * 100_000
 REASONS = {
     "status-spaces": "protocol_error", "paragraphs": "too_many_elements", "bomb": "bomb_ratio", "part": "protocol_error",
-    "coded": "unsupported",
+    "coded": "unsupported", "far": "protocol_error",
 }  # fmt: skip
 
 
@@ -75,6 +76,8 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
             RULES.replace(b"/map", server.origin(BAD).encode() + b"/map"), kind="text/plain"
         )
         answers[BAD, "/map.xml"] = gzip_answer(MAP)
+        location = f"Location: {server.origin(BAD)}/far-away?{'x' * 3_000}\r\n"
+        answers[BAD, "/far"] = answer(b"", "301 Moved", more=location)
         crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]))
     rows = query_ledger(
         tmp_path,
@@ -88,6 +91,7 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
     assert seen["bare"][3] == '"bare"'
     assert "found" in seen
     assert "unseen" not in seen
+    assert not [name for name in seen if name.startswith("far-away")]
     assert [
         row for row in query_ledger(tmp_path, "SELECT message FROM attempt WHERE kind = 2") if "Error" in str(row[0])
     ] == []

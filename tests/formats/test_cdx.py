@@ -44,6 +44,21 @@ def test_a_capture_is_read_from_cdx_and_cdxj(written):
     assert parse_line(written.encode()) == FOUND
 
 
+def test_a_space_before_the_first_field_means_nothing():
+    assert parse_line(f" {ELEVEN}".encode()) == FOUND
+    incomplete = parse_line(f" {ELEVEN.partition(' ')[2]}".encode())  # without its key
+    assert isinstance(incomplete, CdxFault)
+    assert incomplete.message == "the line has 10 fields; it must have at least 11"
+
+
+@pytest.mark.parametrize("control", "\x1c\x1d\x1e\x1f\x85\u2028")
+def test_only_white_space_separates_fields(control):
+    lines = [ELEVEN.replace("org/x", f"org/x{control}y").encode()] * 6
+    capture = FOUND._replace(url=f"{FOUND.url}{control}y")
+    assert parse_line(lines[0]) == capture
+    assert list(parse_lines(lines)) == [capture] * 6
+
+
 def test_nine_fields_have_no_length():
     written = f"org,example)/x 20180301120000 http://example.org/x application/pdf 200 {SHA} - 456 item/file.warc.gz"
     assert parse_line(written.encode()) == FOUND._replace(length=None)
@@ -66,7 +81,7 @@ def test_a_legend_says_where_the_fields_stand():
 
 
 @pytest.mark.parametrize(
-    "junk", [b"", b"  ", b"# comment", b"filedesc:x", b" something", b"!OpenWayback-CDXJ 1.0", b"\r\n"]
+    "junk", [b"", b"  ", b"# comment", b"filedesc:x", b" # comment", b"!OpenWayback-CDXJ 1.0", b"\r\n"]
 )
 def test_blank_lines_and_comments_are_nothing(junk):
     assert parse_line(junk) is None

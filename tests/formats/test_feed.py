@@ -38,6 +38,19 @@ def test_entries_that_a_malformed_element_hides_from_the_parser_are_counted():
     assert len(hints.entries) + hints.refused == 3
 
 
+@pytest.mark.parametrize(
+    ("raw", "read", "left_out"),
+    [
+        (atom(GOOD, "<entry><title>Not closed<br></title></entry>", GOOD), 2, 1),
+        (b"<rss><channel><item><title>A & B</title></item><item/></channel></rss>", 2, 0),
+        (b"<rss><channel><item><title>A</title></item><item><title>Cut", 2, 0),
+    ],
+)
+def test_entries_that_are_hidden_from_the_parser_are_left_out(raw, read, left_out):
+    entries = read_feed(raw)
+    assert (len(entries.entries), entries.left_out) == (read, left_out)
+
+
 @pytest.mark.parametrize("form", ["rss", "atom", "json"])
 def test_entries_after_the_last_that_is_read_are_counted(monkeypatch, form):
     monkeypatch.setattr(feed, "MAX_ENTRIES", 2)

@@ -124,7 +124,7 @@ def _read_list(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     try:
-        lines = content.decode().splitlines()
+        lines = [line.decode() for line in content.splitlines()]  # of a text, it would split at U+0085 and others too
     except UnicodeDecodeError:
         lines = []
     listed_paths = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]

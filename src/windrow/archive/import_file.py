@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, cast
 from isal import isal_zlib
 
 from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, detect_form, read_records
-from windrow.archive.warc_writer import map_write_errors
+from windrow.archive.warc_writer import map_read_errors, map_write_errors
 from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.warc import END, MAX_ARC_LINE_BYTES, escape_target, format_header, read_arc_line
@@ -65,7 +65,7 @@ def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits:
 
 
 def _read_magic(path: Path) -> bytes:
-    with map_write_errors(path), path.open("rb") as file:
+    with map_read_errors(path), path.open("rb") as file:
         return file.read(len(GZIP))
 
 
@@ -87,8 +87,11 @@ def _read_blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
 
 
 def convert_arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Convert a record of an ARC file to WARC, and yield it as the blocks of a gzip member."""
-    with path.open("rb") as file:
+    """Convert a record of an ARC file to WARC, and yield it as the blocks of a gzip member.
+
+    Raises ArchiveError if the file cannot be read.
+    """
+    with map_read_errors(path), path.open("rb") as file:
         is_gzip = file.read(len(GZIP)) == GZIP
         blocks = _read_blocks(file, offset, length)
         yield from _compress(arc_to_warc(_inflate(blocks) if is_gzip else blocks, f"{path.name}/{offset}"))

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
@@ -14,9 +13,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from windrow.archive.import_file import check_free_space
 from windrow.archive.warc_reader import PACKED_SUFFIXES, WARC_SUFFIXES
-from windrow.archive.warc_writer import map_write_errors
+from windrow.archive.warc_writer import map_read_errors, map_write_errors
 from windrow.caps import WACZ_LIST_BYTES
-from windrow.errors import ArchiveError, StepError
+from windrow.errors import StepError
 from windrow.formats.zip import ZipMember, read_blocks, read_directory, read_members
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -155,21 +154,18 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
     with TemporaryFile() as index, TemporaryFile() as pages, ZipFile(target, "w") as package:
         member_names, count = _write_lists(lines, index, pages)
         for name in sorted(member_names):
-            try:
-                with (folder / name).open("rb") as warc:
-                    resources.append(_add_member(package, f"{_FOLDER}{member_names[name]}", warc, ZIP_STORED))
-            except OSError as error:
-                raise ArchiveError(f"{folder / name} cannot be read: {error.strerror}") from error
+            warc = _read_file(folder / name)
+            resources.append(_add_member(package, f"{_FOLDER}{member_names[name]}", warc, ZIP_STORED))
         for path, content in (("indexes/index.cdx", index), ("pages/pages.jsonl", pages)):
             content.seek(0)
-            resources.append(_add_member(package, path, content, ZIP_DEFLATED))
+            resources.append(_add_member(package, path, _read_blocks(content), ZIP_DEFLATED))
         description = {
             "profile": "data-package", "wacz_version": "1.1.1", "title": title, "software": "windrow",
             "created": created.isoformat(timespec="seconds").replace("+00:00", "Z"), "resources": resources,
         }  # fmt: skip
-        member = _add_member(package, _LIST_NAME, BytesIO(json.dumps(description, indent=2).encode()), ZIP_STORED)
+        member = _add_member(package, _LIST_NAME, [json.dumps(description, indent=2).encode()], ZIP_STORED)
         digest = json.dumps({"path": member["path"], "hash": member["hash"]})
-        _add_member(package, "datapackage-digest.json", BytesIO(digest.encode()), ZIP_STORED)
+        _add_member(package, "datapackage-digest.json", [digest.encode()], ZIP_STORED)
     return count
 
 
@@ -190,12 +186,22 @@ def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tupl
     return member_names, count
 
 
-def _add_member(package: ZipFile, path: str, source: BinaryIO, method: int) -> dict[str, str | int]:
+def _read_file(path: Path) -> Iterator[bytes]:
+    with map_read_errors(path), path.open("rb") as file:
+        yield from _read_blocks(file)
+
+
+def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
+    while block := file.read(_BLOCK_SIZE):
+        yield block
+
+
+def _add_member(package: ZipFile, path: str, blocks: Iterable[bytes], method: int) -> dict[str, str | int]:
     information = ZipInfo(path)
     information.compress_type, information.external_attr = method, 0o644 << 16
     hasher, size = hashlib.sha256(), 0
     with package.open(information, "w", force_zip64=True) as member:
-        while block := source.read(_BLOCK_SIZE):
+        for block in blocks:
             hasher.update(block)
             size += len(block)
             member.write(block)

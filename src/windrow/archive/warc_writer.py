@@ -14,6 +14,7 @@ from isal import igzip_lib
 from windrow.errors import DISK_FULL_ERRNOS, ArchiveError, DiskFull
 from windrow.formats.warc import format_warcinfo
 from windrow.model import ArchivePlace
+from windrow.reasons import Reason
 
 ISAL_LEVEL = 2
 """The compression level of ISA-L. It compresses nearly as well as zlib's default level, and ten times as fast."""
@@ -28,6 +29,16 @@ def map_write_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise _write_error(error, path) from error
+
+
+@contextmanager
+def map_read_errors(path: Path) -> Iterator[None]:
+    """Raise `ArchiveError` for an OSError in the block. `path` is the file that is read."""
+    try:
+        yield
+    except OSError as error:
+        reason = Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=reason) from error
 
 
 def _write_error(error: OSError, path: Path) -> DiskFull | ArchiveError:
@@ -51,7 +62,7 @@ def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
 
 
 def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    with path.open("rb", buffering=0) as file:
+    with map_read_errors(path), path.open("rb", buffering=0) as file:
         file.seek(offset)
         while length:
             block = file.read(min(length, _BLOCK_SIZE))
@@ -64,7 +75,7 @@ def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
 class WarcWriter:
     """Appends records to files named `PREFIX-NNNNN.warc[.gz]`. Several threads may use it.
 
-    `append`, `copy` and `write` raise DiskFull or ArchiveError if a file cannot be written.
+    `append`, `copy` and `write` raise DiskFull or ArchiveError if a file cannot be written, or read to be copied.
     """
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:

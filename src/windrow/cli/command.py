@@ -56,7 +56,7 @@ class Console:
         """Open the workspace of `--workspace`, by default that of the current folder.
 
         `flags` is a dict from settings to their values. If `needed` names sources and collections, a wrong setting of
-        any other source, except `from`, only makes that source unusable.
+        any other source only makes that source unusable.
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
         from windrow.private_files import private_files  # noqa: PLC0415 as above

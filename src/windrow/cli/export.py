@@ -98,7 +98,8 @@ def config_command(ctx: click.Context) -> int:
     console.inform(f"workspace {config.name} in {config.root}")
     console.print(table(["setting", "value", "from"], rows))
     problems = [f"source {source.name}: {source.unusable}" for source in config.sources if source.unusable]
-    console.inform(problems)
+    if problems:
+        console.inform(problems)
     return ConfigError.exit_code if problems else 0
 
 

@@ -124,22 +124,35 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
         raise ConfigError(f"{file}: source.{source.name}.{error}", hint=f"edit {file}") from None
 
 
-def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
-    """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source.
+def check_inputs(
+    collections: Mapping[str, Collection], sources: Sequence[Source], needed: Container[str]
+) -> tuple[Source, ...]:
+    """Return the sources; one whose setting `from` is wrong becomes unusable or, if it is needed, raises ConfigError.
 
-    A source whose collection is not known may belong to any collection.
+    `from` is wrong if it names the source's own collection, or a collection or source that does not exist. A source
+    whose collection is not known may belong to any collection.
     """
     known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     known_inputs |= {f"{name}:{source.name}" for source in sources if not source.collection for name in collections}
-    for source in (source for source in sources if source.collection in collections and not source.unusable):
-        for name in collections[source.collection].inputs(source).kept:
+    checked: list[Source] = []
+    for source in sources:
+        is_usable = source.collection in collections and not source.unusable
+        problem = ""
+        for name in collections[source.collection].inputs(source).kept if is_usable else ():
             if name.partition(":")[0] == source.collection:
                 problem = f"{name!r} names the source's own collection; expected another collection, or a source of it"
             elif name not in known_inputs:
                 problem = f"{name!r} does not exist; expected a collection, or collection:source"
-            else:
-                continue
-            raise ConfigError(f"source.{source.name}.from: {problem}", hint="windrow config")
+        problem = problem and f"source.{source.name}.from: {problem}"
+        if problem and _is_needed(source.name, source.collection, needed):
+            raise ConfigError(problem, hint="windrow config")
+        checked.append(replace(source, active=False, unusable=problem) if problem else source)
+    return tuple(checked)
+
+
+def _is_needed(source: str, collection: object, needed: Container[str]) -> bool:
+    """Return whether the names in `needed` (empty: all) include a source or its collection."""
+    return not needed or source in needed or collection in needed
 
 
 def _find_collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
@@ -192,7 +205,7 @@ def load(
     on the command line (`{"drops.attempts": 5}`; None means not set). `collections` is a dict of the usable
     collections, by default all installed ones. `added` is a dict from the names of further sources to their tables.
     Raises ConfigError, naming the file and setting, for unknown settings, wrong values and contradictions. If `needed`
-    names sources and collections, a wrong setting of any other source, except `from`, only makes that source unusable.
+    names sources and collections, a wrong setting of any other source only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
@@ -221,7 +234,6 @@ def load(
         source, own_values = _build_if_needed(table, needed, build)
         sources.append(source)
         source_values += own_values
-    refuse_unknown_inputs(usable, sources)
     if any(location_of_setting(value) for value in source_values):
         refuse_overlaps(root, written_settings, values, source_values)
     row_values = [value for array in rows.values() for row in array for value in row.values()]
@@ -235,7 +247,7 @@ def load(
         limits=filled(Limits, values, "limits"),
         run=filled(RunSettings, values, "run"),
         sections=sections,
-        sources=tuple(sources),
+        sources=check_inputs(usable, sources, needed),
         values=(*values.values(), *row_values, *source_values),
     )
 
@@ -247,7 +259,7 @@ def _build_if_needed(
     try:
         return build()
     except ConfigError as error:
-        if not needed or table.name in needed or table.tree.get("collection") in needed:
+        if _is_needed(table.name, table.tree.get("collection"), needed):
             raise
         collection = table.tree.get("collection")
         collection_name = collection if isinstance(collection, str) else ""

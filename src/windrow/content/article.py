@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from selectolax.lexbor import SelectolaxError
 
+from windrow.caps import ARTICLE_AUTHORS, Excess
 from windrow.content.charset import decode
 from windrow.content.head import PageHead, first_date, read_page_head
 from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, split_markup
@@ -162,23 +163,23 @@ _AFTER_NAMES = re.compile(
 )
 _NOT_A_NAME = re.compile(r"://|@|\*|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
 _ROLES = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest", "authors"))
-_MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
+_MAX_NAME_CHARACTERS, _MAX_NAME_WORDS = 60, 5
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return up to 10 names of authors from texts such as bylines, each once, without "by", roles or addresses.
+    """Return the names of authors in texts such as bylines, each once, without "by", roles and addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
     """
     names: dict[str, str] = {}
     for text in texts:
-        line = _AFTER_NAMES.sub("", _BYLINE_START.sub("", " ".join(text.split())[:300]))
+        line = _AFTER_NAMES.sub("", _BYLINE_START.sub("", " ".join(text.split())))
         for name in _NAME_SEPARATOR.split(line):
             name = _BYLINE_START.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name
             if name and name.casefold() not in _ROLES and _is_name(name):
                 names.setdefault(name.casefold(), name)
-    return tuple(names.values())[:_MAX_NAMES]
+    return tuple(names.values())
 
 
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
@@ -186,8 +187,8 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
     If `is_likely` is set, the less certain selectors are used instead.
     """
-    if "uthor" not in markup and "yline" not in markup:
-        return ()  # all selectors except `.by-line` need one of these
+    if "uthor" not in markup and "yline" not in markup and "y-line" not in markup:
+        return ()  # all selectors need one of these
     for selector in _LIKELY_AUTHOR_SELECTORS if is_likely else _AUTHOR_SELECTORS:
         if names := extract_names(list(_author_texts(tree, selector))):
             return names
@@ -250,6 +251,8 @@ class Article(NamedTuple):
     markup: str
     """The main content as HTML, with the captions of pictures."""
     encoding: str
+    left_out: tuple[Excess, ...] = ()
+    """For each cap that the page exceeds, how much is left out."""
 
 
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
@@ -288,10 +291,11 @@ def read_article_and_choice(
     near_texts = _texts_near_headline(outline, chosen, headline)
     authors = authors or extract_names(_names_after_by(near_texts)) or likely_authors
     site = page_head.property("og:site_name") or next(iter(page_head.linked.sites), "")
+    authors = tuple(name for name in authors if name.casefold() != site.casefold()) or authors
     article = Article(
         title=find_title(page_head, headline),
         site=site,
-        authors=tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
+        authors=authors[: ARTICLE_AUTHORS.number],
         published=page_head.published
         or _day_in_address(url)
         or _day_in_address(page_head.canonical)
@@ -306,6 +310,7 @@ def read_article_and_choice(
         blocks=tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
+        left_out=ARTICLE_AUTHORS.find_excess(len(authors)),
     )
     return article, outline, choice
 

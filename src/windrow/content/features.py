@@ -40,12 +40,12 @@ _END_CHARACTERS = frozenset('.!?…:”"。')
 _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
-def _shift_column(column: Sequence[int], offset: int) -> Sequence[int]:
+def _shift_column(column: Sequence[int], offset: int, outside: int = OUTSIDE_GRADE) -> Sequence[int]:
     """Return a column in which each block has the value of the block `offset` blocks after it (if negative, before it).
 
-    If there is no such block, the value is `OUTSIDE_GRADE`.
+    If there is no such block, the value is `outside`.
     """
-    edge = [OUTSIDE_GRADE] * min(abs(offset), len(column))
+    edge = [outside] * min(abs(offset), len(column))
     return [*column[offset:], *edge] if offset > 0 else [*edge, *column[: len(column) + offset]]
 
 
@@ -69,7 +69,7 @@ def _tag_numbers(page: PageMeasures) -> bytes:
 
 def _has_path_of_neighbour(page: PageMeasures, offset: int) -> bytes:
     paths = list(map(page.outline.boxes.path.__getitem__, page.outline.blocks.box))
-    return bytes(page.pick(list(map(eq, paths, _shift_column(paths, offset)))))
+    return bytes(page.pick(list(map(eq, paths, _shift_column(paths, offset, outside=-1)))))
 
 
 def _words_so_far(page: PageMeasures) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from windrow.caps import ARTICLE_AUTHORS
 from windrow.content.tree import select_once
 from windrow.formats.moment import read_page_time
 from windrow.formats.text import replace_lone_surrogates
@@ -141,7 +142,7 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for person in (persons if isinstance(persons, list) else [persons])[:100]:
+    for person in (persons if isinstance(persons, list) else [persons])[: ARTICLE_AUTHORS.number + 1]:
         if isinstance(person, str):
             yield _clean(person)
         elif isinstance(person, dict):

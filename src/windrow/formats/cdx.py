@@ -211,9 +211,8 @@ _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "stat
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
     """Parse a line of an index.
 
-    Return a capture, a fault, the layout that a legend defines, or None for a blank line, a comment or another line
-    that begins with a space, `!` or `filedesc:`. `layout` is that of the last legend before the line, or None without a
-    legend.
+    Return a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is the
+    layout of the last legend before the line, or None if there was no legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -226,19 +225,25 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """
     if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
-    # Fields are separated by ASCII white space; of the others that `str.split` knows, only U+001C to U+001F are ASCII.
-    fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
+    # Fields are separated by ASCII white space. `str.split` also splits at U+001C to U+001F.
+    is_split_alike = line.isascii() and not _has_separator_controls(line)
+    fields = line.decode("ascii").split() if is_split_alike else [_decode_field(field) for field in line.split()]
     field_count = len(fields)
     if field_count > 2 and fields[2][0] == "{":
         return _parse_json_line(line)
     if layout is None:
         layout = _LAYOUT_BY_FIELD_COUNT.get(field_count, CDX_11)
-    if field_count < layout.fields or line[0] in b" #" or line[:4] == b"CDX ":
+    if field_count < layout.fields or fields[0] == "CDX" or fields[0][0] == "#":
         return _legend_or_fault(line, layout)
     if layout is CDX_11:
         key, timestamp, url, mime, status, digest, _, _, length, offset, warc = fields[:11]
         return _build_capture((key, timestamp, url, mime, status, digest, length, offset, warc))
     return _build_capture(tuple([fields[position] if position >= 0 else "-" for position in layout[1:]]))
+
+
+def _has_separator_controls(text: bytes) -> bool:
+    """Return whether a text has a character from U+001C to U+001F."""
+    return b"\x1c" in text or b"\x1d" in text or b"\x1e" in text or b"\x1f" in text
 
 
 def _decode_field(field: bytes) -> str:
@@ -340,7 +345,7 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
     """
     layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)
     text = _SEPARATOR.join((b"", *lines, b""))
-    if not text.isascii() or b"{" in text or len(max(lines, key=len)) > MAX_LINE_BYTES:
+    if not text.isascii() or b"{" in text or len(max(lines, key=len)) > MAX_LINE_BYTES or _has_separator_controls(text):
         return None
     fields = text.decode("ascii").split()
     fields_per_line, end = layout.fields + 1, len(fields) - 1
@@ -435,9 +440,10 @@ def _spell_json_value(value: object) -> str:
 def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
     if legend := _LEGEND.fullmatch(line.rstrip(b"\r\n")):
         return _read_legend(legend[1].decode().split())
-    if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
+    words = line.lstrip()
+    if not words or words.startswith((b"#", b"filedesc:", b"!")):
         return None
-    if line.startswith(b"CDX "):
+    if words.startswith(b"CDX "):
         return CdxFault(Reason.BAD_LINE, "the line begins like a legend, but does not name fields by single letters")
     return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have at least {layout.fields}")
 

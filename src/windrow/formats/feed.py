@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape, unescape
 from typing import Any, NamedTuple
 
@@ -77,9 +77,15 @@ def read_feed(raw: bytes) -> Feed | None:
         return None
     root = xml.build_tree(admitted.content, recover=True)
     try:
-        return _read_atom(root) if admitted.root == "feed" else _read_rss(root)
+        feed = _read_atom(root) if admitted.root == "feed" else _read_rss(root)
     except UnicodeDecodeError:
         raise StepError("the feed contains lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
+    if not root.getroottree().parser.error_log:
+        return feed
+    # Elements that are not closed may hide the entries after them from a parser that recovers.
+    hidden = xml.count_start_tags(admitted.content, "entry" if admitted.root == "feed" else "item")
+    hidden -= len(feed.entries) + feed.left_out
+    return replace(feed, left_out=feed.left_out + max(0, hidden))
 
 
 def _read_rss(root: etree._Element) -> Feed:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from isal import isal_zlib
 
-from windrow.caps import HTTP_CODINGS
+from windrow.caps import HTTP_CODINGS, URL_CHARACTERS
 from windrow.errors import StepError
 from windrow.formats.moment import read_utc_time
 from windrow.reasons import Reason
@@ -114,8 +114,9 @@ def redecode_as_utf_8(value: str) -> str:
 
 
 def read_location(fields: Mapping[str, str]) -> str:
-    """Return at most 2,048 characters of a response's Location, or "" if the field is missing."""
-    return redecode_as_utf_8(fields.get("location", ""))[:2048]
+    """Return a response's Location, or "" if the field is missing or too long for an address."""
+    location = redecode_as_utf_8(fields.get("location", ""))
+    return "" if location[URL_CHARACTERS.number :] else location
 
 
 def find_validator(fields: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from windrow.errors import StepError
@@ -47,7 +48,7 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     return JatsArticle(
         ": ".join(filter(None, map(_text, titles))), tuple(_authors(meta)), _text(meta.find("abstract")),
         _text(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
-        _text(meta.find("pub-date/year")), tuple(references), _paragraphs(article.find("body")),
+        _text(meta.find("pub-date/year")), tuple(references), _body_text(article.find("body")),
     )  # fmt: skip
 
 
@@ -75,7 +76,25 @@ def _text(element: Any) -> str:
     return "" if element is None else " ".join("".join(map(str, element.itertext())).split())
 
 
-def _paragraphs(body: Any) -> str:
-    if body is None:
-        return ""
-    return "\n".join(text for element in body.iter("title", "p") if (text := _text(element)))
+_LINES = frozenset((
+    "attrib", "caption", "code", "def", "disp-formula", "disp-quote", "label", "list-item", "p", "preformat", "speaker",
+    "td", "term", "th", "title", "verse-line",
+))  # fmt: skip
+"""The elements whose text is a line of its own."""
+_LINE_END = "\0"  # it does not occur in XML
+
+
+def _body_text(body: Any) -> str:
+    """Return the whole text of an article's body once, in lines."""
+    lines = (" ".join(line.split()) for line in "".join(_pieces(body)).split(_LINE_END)) if body is not None else ()
+    return "\n".join(filter(None, lines))
+
+
+def _pieces(element: Any) -> Iterator[str]:
+    """Yield the pieces of an element's text, with `_LINE_END` before and after each line."""
+    line_end = _LINE_END if element.tag in _LINES else ""
+    yield line_end + (element.text or "")
+    for child in element:
+        yield from _pieces(child)
+        yield child.tail or ""
+    yield line_end

@@ -28,6 +28,7 @@ from windrow.caps import (
     PDF_LINKS,
     PDF_PAGE_LINKS,
     PDF_PAGES,
+    URL_CHARACTERS,
     Cap,
     Excess,
 )
@@ -48,7 +49,7 @@ _MIN_TITLE_LETTERS = 4  # the fewest letters and digits of a title
 _MAX_PIECES = 40  # pieces of the first page that are searched for its title
 _MAX_BOOKMARKS = PDF_BOOKMARKS.number  # entries of the table of contents
 _MAX_BOOKMARK_LEVELS = PDF_BOOKMARK_LEVELS.number
-_MAX_TEXT_CHARACTERS = 2_048  # characters of one metadata field, title, link or line of the head
+_MAX_TEXT_CHARACTERS = 2_048  # characters of one metadata field, title, link's text or line of the head
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _ACTION_URI = 3  # PDFACTION_URI
@@ -83,6 +84,8 @@ class Pdf:
     links: list[PdfLink]
     left_out: tuple[Excess, ...]
     """For each cap that the document exceeds, how much is left out."""
+    unreadable: int
+    """The number of pages that cannot be read."""
 
 
 class PdfLine(NamedTuple):
@@ -197,10 +200,11 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
     def add_links(_index: int, page: PdfPage, text_page: PdfTextPage) -> None:
         links_left = _MAX_LINKS - len(links)
         page_links = list(_find_links(document, page, text_page, min(links_left, _MAX_PAGE_LINKS)))
-        links.extend(filter(None, page_links))
+        links.extend(link for link in page_links if isinstance(link, PdfLink))
         left_out[PDF_LINKS if links_left < _MAX_PAGE_LINKS else PDF_PAGE_LINKS] += page_links.count(None)
+        left_out[URL_CHARACTERS] += page_links.count(URL_CHARACTERS)
 
-    pages, _, excess = _read_texts(document, limits, add_links)
+    pages, unreadable, excess = _read_texts(document, limits, add_links)
     contents, left_out[PDF_BOOKMARK_LEVELS] = _read_contents(document)
     left_out[PDF_BOOKMARKS] = max(0, len(contents) - _MAX_BOOKMARKS)
     return Pdf(
@@ -213,6 +217,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
         contents=contents[:_MAX_BOOKMARKS],
         links=links,
         left_out=(*excess, *(Excess(cap, number) for cap, number in left_out.items() if number)),
+        unreadable=unreadable,
     )
 
 
@@ -316,11 +321,11 @@ class _Piece(NamedTuple):
 
 def _find_links(
     document: PdfDocument, page: PdfPage, text_page: PdfTextPage, max_links: int
-) -> Iterator[PdfLink | None]:
+) -> Iterator[PdfLink | Cap | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    Addresses of `_MAX_TEXT_CHARACTERS` bytes or more are left out. For each further link after the first `max_links`,
-    yield None: PDFium finds links fast, but their texts slowly.
+    Yield the cap URL_CHARACTERS for an address that exceeds it, in bytes. For each further link after the first
+    `max_links`, yield None: PDFium finds links fast, but their texts slowly.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -330,8 +335,11 @@ def _find_links(
         action = pdfium.FPDFLink_GetAction(link)
         if not action or pdfium.FPDFAction_GetType(action) != _ACTION_URI:
             continue
-        size = pdfium.FPDFAction_GetURIPath(document.raw, action, None, 0)
-        if not 1 < size <= _MAX_TEXT_CHARACTERS:
+        size = pdfium.FPDFAction_GetURIPath(document.raw, action, None, 0)  # with a NUL at the end
+        if size <= 1:
+            continue
+        if size - 1 > URL_CHARACTERS.number:
+            yield URL_CHARACTERS
             continue
         link_count += 1
         if link_count > max_links:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -161,15 +161,22 @@ def read_hints(content: bytes, base: str) -> UrlHints:
 
     Never raises an error: the `kind` of any other document is NONE.
 
+    Bytes other than zeros after a gzip file give the reason CORRUPT, since they may be a broken member of the file.
+
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'
     """
     try:
-        plain = _inflate(content[: MAX_BYTES + 1]) if content.startswith(_GZIP) else content
+        plain, remainder = _inflate(content[: MAX_BYTES + 1]) if content.startswith(_GZIP) else (content, b"")
     except StepError as error:
         return UrlHints(HintKind.NONE, reason=error.reason)
     if len(plain) > MAX_BYTES:
         return UrlHints(HintKind.NONE, reason=Reason.TOO_LARGE)
+    hints = _read_plain(plain, base)
+    return replace(hints, reason=Reason.CORRUPT) if remainder.strip(b"\0") and not hints.reason else hints
+
+
+def _read_plain(plain: bytes, base: str) -> UrlHints:
     start = plain.removeprefix(codecs.BOM_UTF8)[:4096].lstrip(_BLANKS)
     if start.startswith(
         (b"<", *(mark for mark, _ in xml.BYTE_ORDER_MARKS), *(shape for shape, _ in xml.FIRST_CHARACTERS))
@@ -220,8 +227,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
     except etree.XMLSyntaxError:
         raise StepError("the XML is not well-formed", Reason.NOT_WELL_FORMED) from None
     if reader.error_log:
-        written_count = len(re.findall(rb"<(?:[\w.-]+:)?%b[\s/>]" % tag.encode(), content))
-        for _ in range(written_count - read_count):
+        for _ in range(xml.count_start_tags(content, tag) - read_count):
             yield "", "", ""
 
 
@@ -231,16 +237,12 @@ def _read_text(content: bytes, base: str) -> UrlHints:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return UrlHints(HintKind.NONE, reason=Reason.WRONG_ENCODING)
-    lines = (line[0].strip() for line in islice(_TEXT_LINE.finditer(text), _MAX_LINES))
-    hints = _gather_hints(
-        HintKind.SITEMAP,
-        (
-            (line if line.startswith(("http://", "https://")) else "", "", "")
-            for line in lines
-            if line and not line.startswith("#")
-        ),
-        base,
-    )
+    line_matches = _TEXT_LINE.finditer(text)
+    lines = (match[0].strip() for match in islice(line_matches, _MAX_LINES))
+    addresses = (line if line.startswith(("http://", "https://")) else "" for line in lines if line and line[0] != "#")
+    hints = _gather_hints(HintKind.SITEMAP, ((address, "", "") for address in addresses), base)
+    if next(line_matches, None) and not hints.left_out:  # comments are among the lines that were read
+        hints = replace(hints, reason=Reason.TOO_MANY_ELEMENTS, left_out=1)
     return hints if hints.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
 
 
@@ -270,8 +272,11 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
     return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS if left_out else None, refused, left_out)
 
 
-def _inflate(content: bytes) -> bytes:
-    """Inflate members of gzip (RFC 1952); raise StepError for broken, cut or too many bytes, or too many members."""
+def _inflate(content: bytes) -> tuple[bytes, bytes]:
+    """Inflate members of gzip (RFC 1952); return the inflated bytes, and the bytes after the last member.
+
+    Raise StepError for broken, cut or too many bytes, or too many members.
+    """
     inflated = bytearray()
     remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):
@@ -289,4 +294,4 @@ def _inflate(content: bytes) -> bytes:
         remaining = stream.unused_data
     else:
         raise StepError(f"the gzip data has more than {_MAX_GZIP_MEMBERS - 1} members", Reason.TOO_LARGE)
-    return bytes(inflated)
+    return bytes(inflated), remaining

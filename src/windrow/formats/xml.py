@@ -139,6 +139,15 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
     return root
 
 
+def count_start_tags(content: bytes, name: str) -> int:
+    """Return the number of start tags with a local name in a document that `admit` returned, also in its comments.
+
+    >>> count_start_tags(b"<a:b><b/><bc></a:b>", "b")
+    2
+    """
+    return len(re.findall(rb"<(?:[\w.-]+:)?%b[\s/>]" % name.encode(), content))
+
+
 def replace_surrogates(content: bytes) -> bytes:
     """Replace references to surrogates with U+FFFD: a recovering parser accepts them, but Python cannot encode them.
 

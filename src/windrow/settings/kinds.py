@@ -109,8 +109,9 @@ class ValueKind(NamedTuple):
 
 def wrong_type(expected: str, value: object) -> ConfigError:
     """Return an error that says what was expected and names only the type of `value`, which may be a secret."""
-    type_names = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
-    actual = type_names.get(type(value), "a list" if isinstance(value, list) else "a table")
+    type_names = {str: "text", bool: "true or false", int: "a whole number", float: "a number", list: "a list",
+                  dict: "a table"}  # fmt: skip
+    actual = type_names.get(type(value), "a date or time")
     return ConfigError(f"expected {expected}, not {actual}" if actual != expected else f"this is not {expected}")
 
 
@@ -351,8 +352,8 @@ def split_address(url: str, root: Path) -> AddressParts:
 
 
 def _split_file_address(parts: SplitResult, base: str, root: Path) -> AddressParts:
-    if parts.hostname not in {None, "localhost"} or parts.username:
-        raise ConfigError("a file: address may not name a host or user")
+    if parts.netloc.lower() not in {"", "localhost"}:
+        raise ConfigError("a file: address may not name a host, port or user")
     if not base:
         raise ConfigError("expected a folder in the address")
     return AddressParts("file", "", None, "", str(root / base))

@@ -224,13 +224,14 @@ THREE = (("1", "1"), ("2", "2"), ("3", "3"))
         ((BASE, onto("MP:0001", "MP:2")), None),
         ((BASE, onto("EMAP:1")), "TermNotPermitted"),
         ((BASE, onto("")), "ValueMissing"),
+        ((BASE, onto()), "ValueMissing"),
         ((BASE, series("series", *THREE)), None),
         ((BASE, series("series", *THREE[:2])), "IncrementsTooFew"),
         ((BASE, series("series", ("x", "1"), *THREE)), "IncrementNotCastable"),
         ((BASE, series("series", ("0", "1.5"), *THREE)), "ValueNotCastable"),
         ((BASE, series("series", ("0", ""), *THREE)), "ValueMissing"),
         ((BASE, series("series")), "ValueMissing"),
-        ((BASE, series("named", ("left", ""), ("right", ""), status="lost")), None),
+        ((BASE, series("named", ("left", ""), ("right", ""), status="IMPC_PARAMSC_005:lost")), None),
         ((BASE, series("named", ("left", "1"), ("right", "2"))), None),
         ((BASE, series("named", ("left", "1"))), "IncrementMissing"),
         ((BASE, series("named", ("left", "1"), ("right", "2"), ("up", "3"))), "IncrementNotPermitted"),
@@ -246,8 +247,13 @@ def test_procedures(parameters: tuple[str, ...], expected: str | None) -> None:
 
 
 def test_a_value_or_a_status_not_both() -> None:
-    findings = of_procedure(BASE, series("named", ("left", "1"), ("right", ""), status="lost"))
+    findings = of_procedure(BASE, series("named", ("left", "1"), ("right", ""), status="IMPC_PARAMSC_005"))
     assert findings == ["SeriesValueConflict"]
+
+
+def test_the_status_of_each_increment_is_checked() -> None:
+    findings = of_procedure(BASE, series("named", ("left", ""), ("right", ""), status="lost"))
+    assert findings == ["UnknownStatusCode", "UnknownStatusCode"]
 
 
 def test_a_procedure_of_another_pipeline_is_told_once() -> None:
@@ -309,8 +315,11 @@ def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:
 
 def test_lists_come_in_several_forms() -> None:
     codes = b'<Statuscodes xmlns="u" lastUpdated="2024-01-01"><statusCode code="A_1" description="" explanation=""/></Statuscodes>'
-    strains = b"MGI:7\tname\tinbred\nMGI:8\tother\tinbred\n"
-    content = specimens(mouse("s", baseline=True, strain="MGI:8", inner="<statusCode>A_1</statusCode>", project="two"))
+    strains = b"MGI:7\tna\xc2\x85me\tinbred\nMGI:8\tother\tinbred\n"
+    content = specimens(
+        mouse("s", baseline=True, strain="MGI:8", inner="<statusCode>A_1</statusCode>", project="two"),
+        mouse("t", baseline=True, strain="na\x85me", project="one"),
+    )
     assert kinds(content, {"status_codes": codes, "strains": strains, "projects": b"one\ntwo\n"}) == []
 
 

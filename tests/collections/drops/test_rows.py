@@ -222,6 +222,12 @@ def test_long_identifiers_are_shortened_and_stay_distinct() -> None:
         (experiments(experiment("e", "s", inner=procedure(simple("a", sequence=2**63)))), Reason.TOO_LARGE, "64 bits"),
         (specimens("<rat/>"), Reason.NOT_VALID, "rat has no table or column"),
         (specimens(mouse("s", inner="<tail/>")), Reason.NOT_VALID, "tail has no table or column"),
+        (
+            specimens(mouse("s", inner='<genotype geneColour="red"/>')),
+            Reason.NOT_VALID,
+            "geneColour .* genotype has no",
+        ),
+        (experiments(experiment("e", "s", inner=procedure(simple("a", "1<b/>2")))), Reason.NOT_VALID, "b has no table"),
         (specimens(mouse("s", inner='<parentalStrain percentage="INF"/>')), Reason.NOT_VALID, "finite"),
         (b"<other/>", Reason.WRONG_ROOT, "root"),
         (specimens(mouse("s"))[:-3], Reason.NOT_WELL_FORMED, "."),

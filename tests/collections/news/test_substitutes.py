@@ -2,6 +2,7 @@
 
 import io
 import json
+import string
 from datetime import UTC, datetime
 
 import pytest
@@ -326,8 +327,8 @@ def test_a_page_without_a_text_that_leads_to_another_page_is_followed_and_no_art
     assert [type(entry) for entry in discover.read(task)] == [Observation] * (not target)
 
 
-def read_article(tmp_path, body, context="{}", **settings):
-    """Return what is read from the page of an article, whose head and text are `body`."""
+def read_entries(tmp_path, body, context="{}", **settings):
+    """Return all that is read from the page of an article, whose head and text are `body`."""
     (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "page"} | settings}).of("news")
     page = (
         "<html><head><title>The quay</title><meta property=og:type content=article>"
@@ -336,10 +337,24 @@ def read_article(tmp_path, body, context="{}", **settings):
     )
     request = Request("https://a.example/news/a", "page.article", context=context)
     at = datetime(2026, 11, 22, tzinfo=UTC)
-    (entry,) = discover.read(
+    return list(discover.read(
         Task(None, io.BytesIO(page.encode()), None, {}, {}, {}, source, at, request=request)  # type: ignore[arg-type]
-    )
+    ))  # fmt: skip
+
+
+def read_article(tmp_path, body, context="{}", **settings):
+    """Return the only entry that is read from the page of an article, whose head and text are `body`."""
+    (entry,) = read_entries(tmp_path, body, context, **settings)
     return entry
+
+
+def test_authors_beyond_the_cap_are_counted(tmp_path):
+    letters = string.ascii_lowercase
+    names = [f"{name} X{first}{second}" for name in ("Ann", "Bo") for first in letters for second in letters]
+    metas = "".join(f"<meta name=citation_author content='{name}'>" for name in names[:1_003])
+    article, skip = read_entries(tmp_path, metas + PROSE)
+    assert article.value["author"].split(", ") == names[:1_000]
+    assert (skip.reason, skip.full_message) == ("capped", "more than 1,000 authors of an article: 3 left out")
 
 
 @pytest.mark.parametrize(("body", "words"), [

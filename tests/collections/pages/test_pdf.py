@@ -97,6 +97,21 @@ def test_links_beyond_the_caps_are_counted(monkeypatch: pytest.MonkeyPatch, cap:
     assert [(excess.cap.name, excess.number) for excess in document.left_out] == [(cap, 5 - links)]
 
 
+@pytest.mark.parametrize(("length", "links", "left_out"), [(2048, 1, []), (2049, 0, [("URL_CHARACTERS", 1)])])
+def test_links_that_are_too_long_are_counted(length: int, links: int, left_out: list[tuple[str, int]]) -> None:
+    document = portable.read_pdf(paper(FIRST, link="http://a.example/".ljust(length, "x")))
+    assert len(document.links) == links
+    assert [(excess.cap.name, excess.number) for excess in document.left_out] == left_out
+
+
+def test_pages_that_cannot_be_read_give_the_document_a_reason() -> None:
+    page = read_page(paper(FIRST, FIRST).replace(b"10 0 R 12 0 R", b"10 0 R 99 0 R"))
+    assert page.pile.text.startswith("On tea")
+    assert [(finding.kind, finding.message) for finding in page.findings] == [
+        ("corrupt", "1 page of the PDF cannot be read")
+    ]
+
+
 def test_bookmarks_beyond_the_cap_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "_MAX_BOOKMARKS", 2)
     items = {

@@ -145,6 +145,18 @@ def test_what_caps_cut_from_an_abstract_and_references_is_counted():
     }
 
 
+def test_the_whole_text_of_a_jats_body_is_read_once():
+    body = b"""<sec><label>1</label><title>On <italic>tea</italic></title>
+        <p>One<list><list-item><p>two</p></list-item></list> more\n words</p><p/>
+        <table-wrap><caption><p>Cups</p></caption><table><tr><th>Kind</th><td>small</td><td><p>large</p></td></tr></table></table-wrap>
+        <disp-quote>quoted</disp-quote><def-list><def-item><term>pot</term><def><p>vessel</p></def></def-item></def-list>
+        <verse-group><verse-line>O leaf</verse-line></verse-group><preformat>code</preformat></sec>"""
+    article = read_jats(b"<article><front/><body>" + body + b"</body></article>", Limits())
+    assert article.body.split("\n") == [
+        "1", "On tea", "One", "two", "more words", "Cups", "Kind", "small", "large", "quoted", "pot", "vessel", "O leaf", "code",
+    ]  # fmt: skip
+
+
 def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():
     for content, reason in [(b"<article><p/></article>", Reason.WRONG_ROOT),
                             (b'<!DOCTYPE article [<!ENTITY a "b">]><article/>', Reason.DTD_FORBIDDEN)]:  # fmt: skip

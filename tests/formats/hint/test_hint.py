@@ -150,6 +150,18 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes():
     ] == ["https://h/1"]
 
 
+def test_a_broken_member_of_gzip_gives_a_reason():
+    hints = read_hints(gzip.compress(SITEMAP) + b"\x1f" + gzip.compress(b"<urlset/>")[2:], BASE)
+    assert (len(hints.entries), hints.reason) == (2, Reason.CORRUPT)
+
+
+def test_lines_that_are_not_read_after_many_comments_give_a_reason(monkeypatch):
+    monkeypatch.setattr("windrow.formats.url_hints._MAX_LINES", 3)
+    hints = read_hints(b"# one\n# two\nhttps://h/1\nhttps://h/2\n", BASE)
+    assert (urls(hints), hints.reason, hints.left_out) == (["https://h/1"], Reason.TOO_MANY_ELEMENTS, 1)
+    assert read_hints(b"# one\n# two\nhttps://h/1\n", BASE).reason is None
+
+
 def test_no_more_entries_than_the_protocol_allows():
     text = io.BytesIO()
     text.write(b"<urlset>")

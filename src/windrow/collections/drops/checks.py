@@ -27,10 +27,13 @@ def check_simple(findings: Findings, element: Node, rule: ParameterRule | None, 
 
 
 def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that the terms of an ontology parameter are not empty and belong to a permitted ontology."""
+    """Check that an ontology parameter has terms, and that they are not empty and belong to a permitted ontology."""
     if _check_status(findings, element):
         return
-    for term in element.iterchildren("{*}term"):
+    terms = find_children(element, "term")
+    if not terms:
+        findings.report("ValueMissing", f"{_title(element)} has no terms", element)
+    for term in terms:
         text = term.text or ""
         if not text:
             findings.report("ValueMissing", f"{_title(element)} has an empty term", term)
@@ -40,7 +43,7 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
 
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that a series has increments as defined, each with either a status, or a name and a value."""
+    """Check that a series has increments as defined, each with either a known status, or a name and a value."""
     if _check_status(findings, element):
         return
     values = find_children(element, "value")
@@ -50,6 +53,7 @@ def check_series(findings: Findings, element: Node, rule: ParameterRule | None, 
     for value in values:
         text, status = value.text or "", value.get("incrementStatus")
         if status:
+            findings.check_status(status, value, _title(element))
             if text:
                 message = f"{_title(element)} has a value and a status for increment"
                 findings.report("SeriesValueConflict", f"{message} {quote(value.get('incrementValue', ''))}", value)

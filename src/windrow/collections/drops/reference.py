@@ -14,6 +14,7 @@ the lists that it has parsed, up to `_MAX_CACHED_LISTS`, by name and digest.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
@@ -107,11 +108,15 @@ def _is_xml(content: bytes) -> bool:
     return content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
+def _read_lines(content: bytes) -> list[str]:
+    """Return the lines of a text, without their ends; str.splitlines would also split at U+0085 and others."""
+    return [line.decode() for line in content.removeprefix(codecs.BOM_UTF8).splitlines()]
+
+
 def _read_status_codes(content: bytes) -> tuple[str, ...]:
     if _is_xml(content):
         return tuple(_required_attribute(element, "code") for element in _parse_xml(content).iter("{*}statusCode"))
-    lines = content.decode("utf-8-sig").splitlines()
-    return tuple(code for line in lines if (code := line.partition("~")[0].strip()))
+    return tuple(code for line in _read_lines(content) if (code := line.partition("~")[0].strip()))
 
 
 def _read_projects(content: bytes) -> frozenset[str]:
@@ -125,8 +130,7 @@ def _read_strains(content: bytes) -> frozenset[str]:
     if _is_xml(content):
         strains = _parse_xml(content).iter("{*}mgiStrain")
         return frozenset(name for strain in strains for name in (strain.get("MGI_ID"), strain.get("strainID")) if name)
-    lines = content.decode("utf-8-sig").splitlines()
-    return frozenset(name for line in lines for part in line.split("\t")[:2] if (name := part.strip()))
+    return frozenset(name for line in _read_lines(content) for part in line.split("\t")[:2] if (name := part.strip()))
 
 
 def _read_pipelines(content: bytes) -> dict[str, Pipeline]:

@@ -1,7 +1,8 @@
 """The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
 A large document is read as a stream, and the tree of each record is freed once its rows are made; a small document is
-parsed as a whole, which takes half the time. A document that has an element with neither table nor column is refused.
+parsed as a whole, which takes half the time. An element with neither table nor column, or an attribute without a
+column, is refused with its document.
 
 In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
 their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
@@ -31,12 +32,11 @@ class ElementPlan(NamedTuple):
     """How to read the elements with one tag, prepared once because that is faster. Columns are given by their index."""
 
     table: str
-    parent_table: str | None  # the content of the column `parent_table`, or None if the table has no such column
+    empty_cells: tuple[str | None, ...]  # all None, except for the content of the column `parent_table`
     attributes: dict[str, tuple[int, ParseText | None]]  # by name: the column, and the parser of its text
     text_columns: dict[str, int]  # by tag: the column of a child that is only a text
     own_text_column: int  # the column of the element's own text, or -1
     parse_own_text: ParseText | None
-    column_count: int
     children: dict[str, ElementPlan]  # by tag
     entity: str  # the kind of record that the element is, or empty
 
@@ -136,15 +136,15 @@ class RowReader:
         if row_number >= self._max_elements:
             raise StepError(f"the document has more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
         self._row_count = row_number + 1
-        cells: list[Any] = [None] * plan.column_count
-        if plan.parent_table is not None:
-            cells[0] = plan.parent_table
+        cells: list[Any] = [*plan.empty_cells]
         attributes = plan.attributes
         attribute_pairs: Any = element.items()
         for name, text in attribute_pairs:
             if name in attributes:
                 column, parse_text = attributes[name]
                 cells[column] = text if parse_text is None else parse_text(text)
+            elif "}" not in name:  # those of other namespaces, such as xsi:schemaLocation, are not data
+                raise _make_unexpected_error(element, name)
         if plan.own_text_column >= 0:
             own_text = element.text or ""
             cells[plan.own_text_column] = own_text if plan.parse_own_text is None else plan.parse_own_text(own_text)
@@ -155,13 +155,13 @@ class RowReader:
             text_columns, children, child_ordinal = plan.text_columns, plan.children, 0
             for child in element:
                 tag = child.tag
-                if tag in text_columns:
+                if tag in text_columns and not len(child):
                     cells[text_columns[tag]] = child.text or ""
                 elif tag in children:
                     self._add_row(children[tag], child, row_number, entity_row, child_ordinal)
                     child_ordinal += 1
                 else:
-                    raise _make_unexpected_error(child)
+                    raise _make_unexpected_error(child[0] if tag in text_columns else child)
         table[row_index] = (row_number, parent_row, entity_row, ordinal, *cells)
 
 
@@ -185,12 +185,11 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
             text_columns[namespace + field.location] = column
     return ElementPlan(
         table=table,
-        parent_table=containing_table if has_parent_column else None,
+        empty_cells=(*([containing_table] if has_parent_column else []), *([None] * len(element.fields))),
         attributes=attributes,
         text_columns=text_columns,
         own_text_column=own_text_column,
         parse_own_text=parse_own_text,
-        column_count=first_field_column + len(element.fields),
         children={namespace + name: prepare_plan(namespace, child, table) for name, child in element.children},
         entity=element.entity,
     )
@@ -203,12 +202,15 @@ def _free_read_records(element: Node) -> None:
         del parent[0]
 
 
-def _make_unexpected_error(element: Node) -> StepError:
-    return StepError(
-        f"the element {str(element.tag).rpartition('}')[2][:80]} has no table or column",
-        Reason.NOT_VALID,
-        line=line_number(element),
+def _make_unexpected_error(element: Node, attribute: str = "") -> StepError:
+    """Return the error for an element that has no place in its parent, or for an attribute of it."""
+    element_text = f"the element {str(element.tag).rpartition('}')[2][:80]}"
+    problem = (
+        f"the attribute {attribute[:80]} of {element_text} has no column"
+        if attribute
+        else f"{element_text} has no table or column"
     )
+    return StepError(problem, Reason.NOT_VALID, line=line_number(element))
 
 
 def _child_texts(element: Node, name: str) -> list[str]:

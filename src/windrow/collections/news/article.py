@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -18,7 +18,7 @@ from windrow.content.head import read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.content.tree import parse, remove_silent_elements
-from windrow.contract import Observation, Skip, Task
+from windrow.contract import Observation, Skip, Task, skip_excess
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
@@ -222,25 +222,31 @@ def find_refresh(body: bytes, url: str) -> str:
     return target if len(text) <= _MAX_STUB_CHARACTERS and standard.alias(target) != standard.alias(url) else ""
 
 
-def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observation | Skip | None:
-    """Return the observation of the article in a page, or a skip, or None for a page that only redirects to another.
+def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[Observation | Skip]:
+    """Yield the observation of the article in a page, or a skip; nothing for a page that only redirects to another.
 
-    A page that redirects to a front page is skipped. `feed_entry` has the `title`, `published`, `authors` and
+    A page that redirects to a front page is skipped. After an observation, a skip is yielded for each cap that leaves
+    out something. `feed_entry` has the `title`, `published`, `authors` and
     `keywords` that a feed gives for the article; it is empty without a feed.
     """
     url = task.request.url if task.request else task.item.key
     body = task.view.read()
     if skip := _check_response(url, body, task.fields):
-        return skip
+        yield skip
+        return
     if target := find_refresh(body, url):
-        return Skip(Reason.REDIRECTED, url, f"it redirects to {target}") if is_front_page(target) else None
+        if is_front_page(target):
+            yield Skip(Reason.REDIRECTED, url, f"it redirects to {target}")
+        return
     options = task.source.options if task.source else {}
     try:
         page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
     except StepError as error:
-        return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
+        yield Skip(error.reason or Reason.STEP_FAILED, url, str(error))
+        return
     if substitute := _find_substitute(page, url, body, task.fields, feed_entry):
-        return substitute
+        yield substitute
+        return
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
     article = FoundArticle(
@@ -262,8 +268,10 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observati
         modified=page.modified,
     )  # fmt: skip
     if _is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
-        return Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
-    return article_observation(article, str(options.get("timezone", "")), task.visited)
+        yield Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
+        return
+    yield article_observation(article, str(options.get("timezone", "")), task.visited)
+    yield from map(skip_excess, page.left_out)
 
 
 def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | None:

@@ -384,6 +384,4 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         return
     context = json.loads(request.context) if request.context else {}
     feed_entry = {name: strip_html(value) if name == "title" else value for name, value in context.items()}
-    observation = article.read_page(task, kind or "page", feed_entry)
-    if observation is not None:
-        yield observation
+    yield from article.read_page(task, kind or "page", feed_entry)

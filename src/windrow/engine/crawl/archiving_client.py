@@ -300,7 +300,7 @@ class ArchivingClient:
 def _find_fault(
     status: int, fields: Mapping[str, str], job: FetchJob, *, is_robots: bool = False
 ) -> tuple[Reason, str] | None:
-    """Return the reason and a message if a response's status or transfer coding makes it unusable, otherwise None."""
+    """Return the reason and a message if the status or a header field makes a response unusable, otherwise None."""
     if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
         sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()
         if status == PARTIAL_CONTENT and "range" not in sent_names:
@@ -308,6 +308,8 @@ def _find_fault(
         is_conditional = any(job.validators) or any(name.startswith("if-") for name in sent_names)
         if status == NOT_MODIFIED and not is_conditional and not is_robots:
             return Reason.PROTOCOL_ERROR, "the response is 304 (not modified), but the document was requested as new"
+    if 300 <= status < 400 and fields.get("location") and not read_location(fields):
+        return Reason.PROTOCOL_ERROR, "the response redirects to an address that is too long to be requested"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")

@@ -40,7 +40,7 @@ from windrow.formats import feed as feed_format
 from windrow.formats import markdown as markdown_format
 from windrow.formats import pdf as pdf_format
 from windrow.formats.sniff import detect_language, normalise_tag, root_name, sniff
-from windrow.formats.text import first_paragraph, paragraphs, replace_controls
+from windrow.formats.text import counted, first_paragraph, paragraphs, replace_controls
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
@@ -168,6 +168,9 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
     findings = []
     if not text:
         findings.append(Finding("no_text", "the pages of the PDF do not contain text; it may be a scan", Level.NOTE))
+    if file.unreadable:
+        message = f"{counted(file.unreadable, 'page')} of the PDF cannot be read"
+        findings.insert(0, Finding(Reason.CORRUPT.value, message, Level.NOTE))
     return replace(
         blank_document(*findings), pile=text_pile, description=description, links=page_links, left_out=file.left_out
     )
