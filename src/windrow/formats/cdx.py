@@ -206,6 +206,8 @@ CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
 _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
             "offset": "V", "warc": "g"}  # fmt: skip
+_FILE_HEADER = b"filedesc:"  # begins the line of the first record of an ARC file
+_HEADERS = (b"!", b"#", _FILE_HEADER)  # lines that begin so are not about captures, however many fields they have
 
 
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
@@ -226,6 +228,8 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """
     if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
+    if line and line[0] in b"!#f" and line.startswith(_HEADERS):
+        return None
     # Fields are separated by ASCII white space; of the further kinds of `str.split`, only U+001C to U+001F are ASCII.
     fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
     field_count = len(fields)
@@ -346,7 +350,10 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
     fields_per_line, end = layout.fields + 1, len(fields) - 1
     if end != fields_per_line * len(lines) or {*fields[::fields_per_line]} != {_SEPARATOR.decode().strip()}:
         return None
-    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # legends and comments begin so
+    first = min(lines)
+    if "CDX" in fields[1::fields_per_line] or first[:1] <= b"#":  # legends and comments begin so
+        return None
+    if first[: len(_FILE_HEADER)] <= _FILE_HEADER <= max(lines) and _SEPARATOR + _FILE_HEADER in text:
         return None
     dashes = ["-"] * len(lines)
     columns = CaptureColumns(
