@@ -8,7 +8,9 @@ def test_why_tells_what_was_cancelled_and_what_was_not_had_again(crawled, small,
     assert windrow("cancel", kept).code == 0
     assert "state: cancelled; not requested until windrow retry" in windrow("why", kept).out
     assert windrow("retry", kept).code == 0
-    assert "state: open; present at the last request" in windrow("why", kept).out
+    output = windrow("why", kept)
+    assert "state: open; present at the last request" in output.out
+    assert "\n  due in the next run, expected to change every" in output.out
     (small.roots[0] / "b.html").unlink()
     assert windrow("run", "one", "--again").code == 0
     output = windrow("why", lost)

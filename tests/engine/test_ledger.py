@@ -262,6 +262,68 @@ def test_every_query_is_sound(ledger):
             assert "binding" in str(error).lower(), name  # a second mark in {marks}; the SQL itself is valid
 
 
+# name -> (due, interval, capture) before a takedown, and (due, interval) after it was lifted
+TAKEN_DOWN_ROWS = {
+    "due later": ((4_000_000_000, 86_400, 7), (0, 86_400)),
+    "never requested": ((0, 0, 0), (0, 0)),
+    "captured and requested next": ((1, -1, 0), (0, 0)),
+    "requested once": ((None, 0, 7), (0, 0)),
+    "cancelled": ((None, 86_400, 7), (None, 86_400)),
+    "cancelled before the first request": ((None, 0, 0), (None, 0)),
+    "known only from captures of others": ((None, -1, 0), (None, -1)),
+}
+
+
+@pytest.mark.parametrize("is_host", [False, True])
+def test_a_lifted_takedown_makes_due_only_what_it_made_never_due(ledger, is_host):
+    digests = range(1, 1 + len(TAKEN_DOWN_ROWS)) if is_host else [5] * len(TAKEN_DOWN_ROWS)
+    hosts = [5] * len(TAKEN_DOWN_ROWS) if is_host else range(1, 1 + len(TAKEN_DOWN_ROWS))
+    columns = [before for before, _ in TAKEN_DOWN_ROWS.values()]
+    add_addresses(ledger, [*zip(digests, hosts, columns, strict=True)])
+    target = ("a", 0, 5) if is_host else ("a", 5, 0)
+    with ledger.writing() as writer:
+        writer.takedowns.begin(1, "pages", target, "me", "")
+        tombstone = writer.takedowns.begin(1, "pages", target, "me", "a second time")
+    assert {due for due, _ in read_schedules(ledger)} == {None}
+    with ledger.writing() as writer:
+        writer.takedowns.lift(1, tombstone - 1)
+        writer.takedowns.make_due_again(*target[1:])
+    assert {due for due, _ in read_schedules(ledger)} == {None}, "the other tombstone is not lifted"
+    with ledger.writing() as writer:
+        writer.takedowns.lift(1, tombstone)
+        writer.takedowns.make_due_again(*target[1:])
+    assert dict(zip(TAKEN_DOWN_ROWS, read_schedules(ledger), strict=True)) == {
+        name: after for name, (_, after) in TAKEN_DOWN_ROWS.items()
+    }
+
+
+@pytest.mark.parametrize("targets", [[(5, 0), (0, 7)], [(0, 7), (5, 0)]])
+def test_an_address_is_due_when_its_takedown_and_that_of_its_host_are_lifted(ledger, targets):
+    add_addresses(ledger, [(5, 7, (4_000_000_000, 86_400, 7)), (5, 8, (1, 60, 7))])
+    with ledger.writing() as writer:
+        tombstones = [writer.takedowns.begin(1, "pages", ("a", *target), "me", "") for target in targets]
+    due_times = []
+    for tombstone, target in zip(tombstones, targets, strict=True):
+        with ledger.writing() as writer:
+            writer.takedowns.lift(1, tombstone)
+            writer.takedowns.make_due_again(*target)
+        due_times.append(dict(zip((7, 8), read_schedules(ledger), strict=True)))
+    assert due_times[0][7][0] is None
+    assert due_times[1] == {7: (0, 86_400), 8: (0, 60)}
+
+
+def add_addresses(ledger, rows):
+    """Add addresses given as (digest, host, (due, interval, capture))."""
+    sql = "INSERT INTO address VALUES (?, ?, 'http://a.example/', 0, 0, ?, ?, ?, 0, 0)"
+    with ledger.database.connection as connection:
+        connection.executemany(sql, [(digest, host, *columns) for digest, host, columns in rows])
+
+
+def read_schedules(ledger):
+    """Return (due, interval) of each address."""
+    return ledger.database.connection.execute("SELECT due, interval FROM address ORDER BY digest, host").fetchall()
+
+
 class TestLease:
     @pytest.fixture
     def second_ledger(self, ledger, closed_at_end):

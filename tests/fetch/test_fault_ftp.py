@@ -11,6 +11,7 @@ from tests.fetch.test_fault_any import assert_fails
 from tests.servers.script import env, ftp, listening, site
 from tests.servers.tree import LARGE, SMALL, Served
 from windrow.errors import TerminalFailure, TransientFailure
+from windrow.fetch.ftp_session import FtpSession
 from windrow.reasons import Reason
 
 
@@ -148,6 +149,27 @@ def test_a_server_without_mlsd_is_asked_for_names_when_its_list_is_empty(feature
     for reply in (b"550 no files\r\n", b"450 no files\r\n"):
         with listening(ftp({"FEAT": features, "MLSD": b"502 no\r\n", "NLST": reply})) as port:
             assert not list_entries(site("ftp", port), "add")
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_sizes_of_names_are_requested_together_and_within_the_time_of_the_listing(monkeypatch, is_late) -> None:
+    pushed, push = [], FtpSession.push
+
+    def record_push(session: FtpSession, lines: bytes) -> None:
+        pushed.append(lines)
+        if is_late and lines.startswith(b"SIZE"):
+            session.deadline = 1e-9
+        push(session, lines)
+
+    monkeypatch.setattr(FtpSession, "push", record_push)
+    names = b"".join(b"%d.zip\r\n" % number for number in range(70))
+    with listening(ftp({"MLSD": b"502 no\r\n", "SIZE": b"213 7\r\n"}, names)) as port:
+        if is_late:
+            assert_fails(lambda: list_entries(site("ftp", port), "add"), TransientFailure, Reason.TIMEOUT)
+        else:
+            assert {entry.size for entry in list_entries(site("ftp", port), "add").values()} == {7}
+    counts = [lines.count(b"SIZE") for lines in pushed if b"SIZE" in lines]
+    assert counts == ([1, 32] if is_late else [1, 32, 32, 5])
 
 
 def test_hostile_names_are_told_as_they_are() -> None:

@@ -88,6 +88,23 @@ def test_blank_lines_and_comments_are_nothing(junk):
 
 
 @pytest.mark.parametrize(
+    "header",
+    [
+        ELEVEN.replace("org,example)/x", "!org,example)/x"),
+        ELEVEN.replace("org,example)/x", "#org,example)/x"),
+        ELEVEN.replace("org,example)/x", "filedesc:example.arc.gz").replace("http:", "filedesc:"),
+        '!meta 0 {"type": "index"}',
+        "# by {key}",
+    ],
+)
+def test_a_header_with_the_fields_of_a_capture_is_nothing(header):
+    assert parse_line(header.encode()) is None
+    for key in ("com,example)/x", FOUND.key):
+        lines = [ELEVEN.replace(FOUND.key, key).encode()] * 6
+        assert list(together([*lines, header.encode()])) == [FOUND._replace(key=key)] * 6
+
+
+@pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("20180301120000", "201803011200", Reason.BAD_DATE),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownTarget
     from windrow.ledger import Ledger
+    from windrow.ledger.typed.items import StepCount
     from windrow.model import Source
     from windrow.query.clause import FacetCounts
 
@@ -272,8 +273,13 @@ class DerivesStates(Protocol):
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
         """Count the collection's items by kind and state. Documents from earlier attempts at a file do not count."""
 
-    def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-        """Count the items that reached each state between two facts (first, last)."""
+    def count_reached(
+        self, ledger: Ledger, facts: tuple[int, int], step_counts: Sequence[StepCount]
+    ) -> list[ReachedCount]:
+        """Count the items that reached each state between two facts (first, last).
+
+        `step_counts` are the numbers of items, of all collections, that steps read between these facts.
+        """
 
 
 class CountsOutcomes(Protocol):

@@ -343,9 +343,7 @@ class RecordAdapter(CountsUnrepaired):
         attempts = ledger.attempts.of_address(address.host, address.digest)[-_MAX_LISTED:]
         captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
         tombstones = ledger.takedowns.of(address.digest, address.host)
-        was_indexed = any(capture is not None and capture.found_in for capture in captures.values())
-        was_taken = address.interval == ELSEWHERE or (bool(tombstones) and was_indexed)  # a takedown clears `interval`
-        verb = "taken" if was_taken else "requested"
+        verb = "taken" if address.interval == ELSEWHERE else "requested"
         lines = [f"{address.url}: {verb} for {self._collection.name}, source {address.source}"]
         if address.via_url:
             lines.append(f"  found at {address.via_url}")

@@ -73,6 +73,7 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
 def count_reached(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[ReachedCount]:
     """Count, by state and reason, the items of these collections that reached a state within `facts` (first, last)."""
     adapters = _state_adapters({*collections})
+    step_counts = ledger.items.read_between(facts)
     counts = [
         ReachedCount(
             count.collection,
@@ -82,10 +83,12 @@ def count_reached(ledger: Ledger, facts: tuple[int, int], collections: Iterable[
             count.reason,
             count.number,
         )
-        for count in ledger.items.read_between(facts)
+        for count in step_counts
         if count.collection not in adapters
     ]
-    return [*counts, *(stop for adapter in adapters.values() for stop in adapter.count_reached(ledger, facts))]
+    for adapter in adapters.values():
+        counts += adapter.count_reached(ledger, facts, step_counts)
+    return counts
 
 
 def _state_adapters(collections: Container[str]) -> dict[str, DerivesStates]:

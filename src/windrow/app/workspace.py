@@ -80,7 +80,7 @@ class Windrow:
         """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
         `flags` are settings by name, which override all others. `named` is the folder of the option `--workspace`. If
-        `needed` names sources and collections, wrong settings of other sources are ignored.
+        `needed` names sources and collections, a wrong setting of another source only makes that source unusable.
         """
         from windrow.config import find_workspace, load
 

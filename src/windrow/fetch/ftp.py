@@ -245,11 +245,13 @@ class FtpConnection(Connection):
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
         """Return a folder's entries with NLST. A name is a file if SIZE returns a size, or if the server lacks SIZE."""
-        entries = []
-        for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
-            size = session.size(name) if _SAFE_NAME.fullmatch(name) else None
-            entries.append(ListingEntry(folder, name, size, None, size is not None or not session.has_size))
-        return entries
+        names = read_nlst(session.lines("NLST", public_address(self._site, folder)))
+        safe_names = [name for name in names if _SAFE_NAME.fullmatch(name)]
+        sizes = dict(zip(safe_names, session.sizes(safe_names), strict=True))
+        return [
+            ListingEntry(folder, name, size, None, size is not None or not session.has_size)
+            for name, size in ((name, sizes.get(name)) for name in names)
+        ]
 
     async def close(self) -> None:
         """Send QUIT, and close the connection without waiting for the reply."""

@@ -7,7 +7,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -240,7 +240,7 @@ class FtpSession(ftplib.FTP):
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Limit the time of `lines` and `ask_all` in the block to the site's listing timeout."""
+        """Limit the time of `lines`, `sizes` and `ask_all` in the block to the site's listing timeout."""
         self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield
@@ -268,7 +268,17 @@ class FtpSession(ftplib.FTP):
         """Return a file's size in bytes, or None if the server does not report it."""
         if not self.has_size:
             return None
-        reply = self._query(f"SIZE {filename}")
+        return self._read_size(self._query(f"SIZE {filename}"))
+
+    def sizes(self, filenames: Sequence[str]) -> list[int | None]:
+        """Return the sizes of files as `size` does. After the first one, several are requested at a time."""
+        sizes = [self.size(filename) for filename in filenames[:1]]
+        others = filenames[1:]
+        if not self.has_size:
+            return sizes + [None] * len(others)
+        return sizes + [self._read_size(reply) for reply in self.ask_all(f"SIZE {filename}" for filename in others)]
+
+    def _read_size(self, reply: str) -> int | None:
         digits = reply[4:].strip()
         if reply.startswith("213") and digits.isascii() and digits.isdecimal() and len(digits) < 19:
             return int(digits)

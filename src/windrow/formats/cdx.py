@@ -206,13 +206,15 @@ CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
 _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
             "offset": "V", "warc": "g"}  # fmt: skip
+_FILE_HEADER = b"filedesc:"  # begins the line of the first record of an ARC file
+_HEADERS = (b"!", b"#", _FILE_HEADER)  # lines that begin so are not about captures, however many fields they have
 
 
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
     """Parse a line of an index.
 
-    Return a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is the
-    layout of the last legend before the line, or None if there was no legend.
+    Return a capture, a fault, the layout that a legend defines, or None for a blank line or a line that begins
+    with `#`, `!` or `filedesc:`. `layout` is that of the last legend before the line, or None without a legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -225,6 +227,8 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """
     if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
+    if line and line[0] in b"!#f" and line.startswith(_HEADERS):
+        return None
     # Fields are separated by ASCII white space. `str.split` also splits at U+001C to U+001F.
     is_split_alike = line.isascii() and not _has_separator_controls(line)
     fields = line.decode("ascii").split() if is_split_alike else [_decode_field(field) for field in line.split()]
@@ -351,7 +355,10 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
     fields_per_line, end = layout.fields + 1, len(fields) - 1
     if end != fields_per_line * len(lines) or {*fields[::fields_per_line]} != {_SEPARATOR.decode().strip()}:
         return None
-    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # these begin legends and comments
+    first = min(lines)
+    if "CDX" in fields[1::fields_per_line] or first[:1] <= b"#":  # legends and comments begin so
+        return None
+    if first[: len(_FILE_HEADER)] <= _FILE_HEADER <= max(lines) and _SEPARATOR + _FILE_HEADER in text:
         return None
     dashes = ["-"] * len(lines)
     columns = CaptureColumns(

@@ -114,8 +114,8 @@ SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collec
 -- row: AddressRow
 -- An address with its origin and source.
 -- `via` is the digest of the address at which it was found, or 0 for a seed. `due` is 0 if it was never requested, 1 if
--- it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is known only from
--- captures of others.
+-- it is next, and None if it is never due. `interval` is in seconds, `ELSEWHERE` if the address is known only from
+-- captures of others, or below that if it is taken down.
 
 -- part: address
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,

@@ -185,8 +185,9 @@ WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROU
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
 -- Return the last requests of a collection for the robots.txt of an origin, the latest first.
 -- `kind` is the kind of a request for robots.txt.
-SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
-CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
+SELECT v.url, v.started, v.seconds, v.status, v.location, v.warc, v.place_offset AS offset, v.place_length AS length,
+       v.reason
+FROM host h CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome

@@ -41,10 +41,13 @@ class SourceCounts(NamedTuple):
 
 
 class RobotsAttempt(NamedTuple):
-    """A request for a host's robots.txt. `warc` is empty if the response was not kept."""
+    """A request for a host's robots.txt, which took `seconds`. `warc` is empty if the response was not kept."""
 
+    url: str
     started: datetime
+    seconds: float
     status: int | None
+    location: str
     warc: str
     offset: int | None
     length: int | None

@@ -127,7 +127,10 @@ class TakedownWriter:
         return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
 
     def make_due_again(self, address: int, host: int) -> None:
-        """Make the target of a lifted tombstone due again, except addresses that have tombstones of their own."""
+        """Make due again the addresses of a lifted tombstone that the takedown made never due.
+
+        Addresses that another tombstone, of the address or its host, still covers are not changed.
+        """
         self._batch.flush()
         name, target = ("lift_host", host) if host else ("lift_address", address)
         self._batch.database.execute(name, target)

@@ -33,17 +33,27 @@ SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
 -- name: take_down_address
-UPDATE address SET due = NULL, interval = max(interval, 0), capture = 0, failures = 0 WHERE digest = ?;
+-- Make an address never due. `interval` of each row to request again when the takedown is lifted becomes -2 - interval.
+-- These are the rows that are due, and those that were requested only once and have a capture. Addresses that were
+-- cancelled, or are known only from captures of others, keep their interval and are not requested after the takedown.
+UPDATE address SET due = NULL, capture = 0, failures = 0, interval = CASE
+    WHEN due IS NOT NULL OR (interval = 0 AND capture <> 0) THEN -2 - max(interval, 0) ELSE interval END
+WHERE digest = ?;
 
 -- name: take_down_host
-UPDATE address SET due = NULL, interval = max(interval, 0), capture = 0, failures = 0 WHERE host = ?;
+-- Make all addresses of a host never due, as `take_down_address` does.
+UPDATE address SET due = NULL, capture = 0, failures = 0, interval = CASE
+    WHEN due IS NOT NULL OR (interval = 0 AND capture <> 0) THEN -2 - max(interval, 0) ELSE interval END
+WHERE host = ?;
 
 -- name: lift_address
-UPDATE address SET due = 0 WHERE digest = ? AND due IS NULL;
+UPDATE address SET due = 0, interval = -2 - interval WHERE digest = ? AND interval <= -2
+AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = address.host OR (t.host = 0 AND t.address = address.digest))
+    AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
 -- name: lift_host
-UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELECT 1 FROM tombstone t
-    WHERE t.host = 0 AND t.address = address.digest
+UPDATE address SET due = 0, interval = -2 - interval WHERE host = ? AND interval <= -2
+AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = address.host OR (t.host = 0 AND t.address = address.digest))
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
 -- def attempts(address: int, host: int) -> list[int]

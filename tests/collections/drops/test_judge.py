@@ -160,9 +160,11 @@ def test_levels_are_the_standards() -> None:
     assert level(experiments(experiment("e", "s"), pipeline="x")) is Level.FATAL
 
 
-def test_a_centre_with_an_unknown_pipeline_is_not_looked_into() -> None:
-    reading = read(experiments(experiment("e", "s", inner=""), pipeline="x", project="y"))
-    assert [finding.kind for finding in reading.findings] == ["UnknownPipeline"]
+def test_of_a_centre_with_an_unknown_pipeline_only_identifiers_are_checked() -> None:
+    reading = read(experiments(experiment("e ", "s", inner=""), pipeline="x", project="y"))
+    unknown_pipeline, blanks = reading.findings
+    assert (unknown_pipeline.kind, blanks.kind) == ("UnknownPipeline", "BlanksInIdentifier")
+    assert "only the identifiers of records, specimens and procedures were checked" in unknown_pipeline.message
     assert reading.lookups == ()
 
 

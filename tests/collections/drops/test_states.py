@@ -1,11 +1,15 @@
 """The states of zips and XML files, by the facts recorded of them."""
 
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
+from windrow.app.item_states import count_reached
 from windrow.collections.drops.phase import phase_id
 from windrow.collections.drops.states import StateEvent, xml_state, xml_state_at_step, zip_states
+from windrow.ledger import Ledger
+from windrow.ledger.typed.items import StepCount, TypedItems
 from windrow.model import Status
 from windrow.reasons import Reason
 
@@ -107,3 +111,22 @@ def test_the_step_that_an_xml_file_waits_for_says_the_same_as_its_facts(steps, s
         changes.append(begun(waits))
     status = PENDING if waits else None
     assert xml_state_at_step(waits, status, has_started=bool(waits) and started) == xml_state(None, events(*changes))
+
+
+def test_the_readings_of_a_session_are_read_once(tmp_path, monkeypatch):
+    ranges = []
+
+    def read_between(self, facts):
+        ranges.append(facts)
+        steps = [("drops", "xml", "xsd"), ("other", "file", "reading")]
+        return [StepCount(*step, reason, 3) for step in steps for reason in (None, Reason.NOT_VALID)]
+
+    monkeypatch.setattr(TypedItems, "read_between", read_between)
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        counts = count_reached(ledger, (1, 9), {"drops", "other"})
+    assert ranges == [(1, 9)]
+    assert {(count.collection, count.phase, count.status, count.number) for count in counts} == {
+        (collection, phase, status, 3)
+        for collection, phase in (("drops", "xsd"), ("other", "reading"))
+        for status in (Status.DONE, Status.FAILED)
+    }

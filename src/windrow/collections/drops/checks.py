@@ -97,16 +97,18 @@ def _check_value(
     findings: Findings, element: Node, text: str, rule: ParameterRule | None, series: Node | None = None
 ) -> None:
     """Check the text of a parameter's value: `element` is the parameter, or an increment of the parameter `series`."""
-    title = _title(element if series is None else series)
+    parameter = element if series is None else series
     if not text:
-        findings.report("ValueMissing", f"{title} has no value", element)
+        findings.report("ValueMissing", f"{_title(parameter)} has no value", element)
         return
     if rule is None:
         return
     if not is_of_type(text, rule.value_type):
-        findings.report("ValueNotCastable", f"{title}: {quote(text)} is not of type {rule.value_type}", element)
+        message = f"{_title(parameter)}: {quote(text)} is not of type {rule.value_type}"
+        findings.report("ValueNotCastable", message, element)
     if rule.options and text not in rule.options:
-        findings.report("OptionNotPermitted", f"{title}: {quote(text)} is not one of its options", element)
+        message = f"{_title(parameter)}: {quote(text)} is not one of its options"
+        findings.report("OptionNotPermitted", message, element)
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
@@ -170,7 +172,8 @@ def check_centre(findings: Findings, element: Node) -> None:
     if findings.lists.pipelines is None:
         findings.skip_checks("the list `pipelines` is not configured", *PIPELINE_FINDING_KINDS)
     elif pipeline_name not in findings.lists.pipelines:
-        message = f"pipeline {quote(pipeline_name)} is not in IMPReSS; nothing in this centre was checked"
+        consequence = "in this centre, only the identifiers of records, specimens and procedures were checked"
+        message = f"pipeline {quote(pipeline_name)} is not in IMPReSS; {consequence}"
         findings.report("UnknownPipeline", message, element, Level.FATAL)
         return
     else:

@@ -139,8 +139,9 @@ CREATE TABLE rest (origin VARCHAR(512) PRIMARY KEY, until BIGINT NOT NULL) WITHO
 -- of the request, which is the URL alone for a plain GET. `via` is the address of the same collection on which it was
 -- first found, 0 for a seed; addresses with a low `place` are requested first. The next columns are the present state:
 -- `due` (seconds since 1970; 0 for never requested, 1 for next, NULL for never again), `interval`, the seconds after which
--- it is expected to change (-1 if it is only known from a WARC file of another program), `capture`, the last attempt
--- with a body, and `failures` in a row. `kind` is the collection's own number. The rows stay in the order of finding.
+-- it is expected to change (-1 if it is only known from a WARC file of another program, -2 - interval if it is taken down
+-- and would be requested otherwise), `capture`, the last attempt with a body, and `failures` in a row. `kind` is the
+-- collection's own number. The rows stay in the order of finding.
 CREATE TABLE address (
     digest BIGINT NOT NULL, host BIGINT NOT NULL, url VARCHAR(2048) NOT NULL, via BIGINT NOT NULL,
     place INTEGER NOT NULL, due BIGINT, interval BIGINT NOT NULL, capture BIGINT NOT NULL, failures INTEGER NOT NULL,

@@ -80,8 +80,8 @@ class AddressRow(NamedTuple):
     """An address with its origin and source.
 
     `via` is the digest of the address at which it was found, or 0 for a seed. `due` is 0 if it was never requested, 1
-    if it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is known only
-    from captures of others.
+    if it is next, and None if it is never due. `interval` is in seconds, `ELSEWHERE` if the address is known only from
+    captures of others, or below that if it is taken down.
     """
 
     digest: int

@@ -223,8 +223,10 @@ def _make_rules_failure(row: tuple[Any, ...]) -> RulesFailure:
 
 
 def _make_robots_attempt(row: tuple[Any, ...]) -> RobotsAttempt:
-    started, status, warc, offset, length, reason = row
-    return RobotsAttempt(parse(started), status, warc, offset, length, None if reason is None else Reason(reason))
+    url, started, seconds, status, location, warc, offset, length, reason = row
+    return RobotsAttempt(
+        url, parse(started), seconds, status, location, warc, offset, length, None if reason is None else Reason(reason)
+    )
 
 
 def _make_attempt_outcome(row: tuple[Any, ...]) -> AttemptOutcome:

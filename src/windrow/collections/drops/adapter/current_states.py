@@ -29,7 +29,7 @@ from windrow.collections.drops.states import (
     zip_states,
 )
 from windrow.ledger import Ledger
-from windrow.ledger.typed.items import SeenItem
+from windrow.ledger.typed.items import SeenItem, StepCount
 from windrow.model import State, Status
 from windrow.reasons import Reason
 
@@ -187,14 +187,15 @@ StateReason = tuple[str, int, Status, Reason | None]
 """Kind of item, phase id, status, and reason. The reason is None for a success and for a zip whose XML files failed."""
 
 
-def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
+def count_reached(ledger: Ledger, facts: tuple[int, int], step_counts: Sequence[StepCount]) -> list[ReachedCount]:
     """Count the zips and XML files that reached each state between two facts, by reason.
 
-    `facts` are the numbers of the first and the last fact, both included.
+    `facts` are the numbers of the first and the last fact, both included. `step_counts` are the numbers of items, of
+    all collections, that steps read between these facts.
     """
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
-        _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
+        _count_arrivals(ledger, facts), _count_readings(ledger, facts, step_counts), _count_cancelled(ledger, facts)
     ):
         counts[state_reason] += number
     return [
@@ -219,12 +220,14 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
             yield (ZIP_KIND, ZIP_NAME, Status.FAILED, named.reason), named.number
 
 
-def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
+def _count_readings(
+    ledger: Ledger, facts: tuple[int, int], step_counts: Sequence[StepCount]
+) -> Iterator[tuple[StateReason, int]]:
     """Yield counts of items that steps read, and of zips whose XML files passed a step or failed at it."""
-    for reading in ledger.items.read_between(facts):
-        if reading.collection == COLLECTION.name:
-            phase, status = phase_of_step(reading.step), _status_for(reading.reason)
-            yield (reading.kind, phase, status, reading.reason), reading.number
+    for count in step_counts:
+        if count.collection == COLLECTION.name:
+            phase, status = phase_of_step(count.step), _status_for(count.reason)
+            yield (count.kind, phase, status, count.reason), count.number
     for zips in ledger.members.passed_between(COLLECTION.name, facts):
         if zips.passed or zips.failed:
             status = Status.DONE if zips.passed else Status.FAILED

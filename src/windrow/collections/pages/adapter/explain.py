@@ -97,8 +97,9 @@ def _describe_page(page: PageState) -> Iterator[str]:
     if page.due is not None:
         interval = f", expected to change every {_format_duration(page.every)}" if page.every else ""
         failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""
-        due_time = show(page.due) if page.due.timestamp() > 1 else "in the next run"  # 0 and 1: as soon as possible
-        yield f"  due next {due_time}{interval}{failed}"
+        is_due_at_once = page.due.timestamp() <= 1
+        due_time = "in the next run" if is_due_at_once else f"next {show(page.due)}"
+        yield f"  due {due_time}{interval}{failed}"
     latest_edition = page.versions[-1] if page.versions else None
     if latest_edition:
         yield from _describe_index(latest_edition, page.alike)

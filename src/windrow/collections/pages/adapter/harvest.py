@@ -223,17 +223,23 @@ def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
 def find_robots_in_force(workspace: Workspace, ledger: Ledger, origin: str) -> robots_state.RobotsState:
     """Return the robots.txt in force at an origin for the crawler, computed from its latest answers in the ledger.
 
-    Before the first answer, everything is allowed.
+    Before the first answer, everything is allowed. As in a crawl, a redirect that was followed is not an answer, and an
+    answer that failed counts as none, unless it was only too large.
     """
     agent = find_agent(workspace) or workspace.user_agent
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     attempts = ledger.attempts.of_rules(origin, "pages", kind, _MAX_ROBOTS_ANSWERS)
-    state = robots_state.NEW_STATE
+    state, hops = robots_state.NEW_STATE, 0
     for attempt in reversed(attempts):
+        if robots_state.redirect_target(attempt.status or 0, attempt.location, attempt.url, hops):
+            hops += 1
+            continue
+        hops = 0
+        status = attempt.status if attempt.reason in {None, Reason.TOO_LARGE} else None
         content = _read_body(workspace, attempt.place) if attempt.place else b""
-        answered_at = attempt.started.timestamp()
-        state = robots_state.update_state(state, status=attempt.status, content=content, agent=agent, now=answered_at)
-    if not attempts:  # as for a site without a robots.txt
+        answered_at = attempt.started.timestamp() + attempt.seconds
+        state = robots_state.update_state(state, status=status, content=content, agent=agent, now=answered_at)
+    if state is robots_state.NEW_STATE:  # as for a site without a robots.txt
         return robots_state.update_state(robots_state.NEW_STATE, status=404, content=b"", agent="", now=0.0)
     return state
 

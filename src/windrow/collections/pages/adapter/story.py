@@ -125,7 +125,7 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
         url=url, source=address_row.source if address_row else judgement.source, state=state, reason=reason,
         rule=judgement.rule if judgement.reason else "", via=tuple(_yield_chain(ledger, address_row)),
         due=from_unix_time(address_row.due) if address_row and address_row.due else None,
-        every=(address_row.interval or None) if address_row else None,
+        every=address_row.interval if address_row and address_row.interval > 0 else None,
         failures=address_row.failures if address_row else 0,
         alike=related.same_text, near=related.near_duplicates, represented_by=related.representative,
         tombstones=tombstones, versions=tuple(versions), events=tuple(attempts),
