@@ -89,7 +89,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
-    """Return, by name, the exports of the archive and of `collections` (None means all)."""
+    """Return a dict from name to export, of the archive and of `collections` (None means all)."""
     exports = {
         "captures": Export(
             "captures",

@@ -187,7 +187,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return, by source and rule, the counts of what rules or caps left out and of what was damaged.
+    """Return counts of what rules or caps left out and of what was damaged, for each source and rule.
 
     The counts are read from the comments of tasks. A count that belongs to no source has the collection's name in place
     of a source's.

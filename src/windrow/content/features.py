@@ -325,7 +325,7 @@ _BLOCK_AND_BOX_FEATURES = BLOCK_FEATURES | BOX_FEATURES
 FIRST_FEATURE_NAMES = (*PAGE_FEATURES, *BOX_FEATURES, *BLOCK_FEATURES, *BIT_FEATURES)
 """The names of the features that the first forest may use."""
 SECOND_FEATURE_NAMES = tuple(LIKELIHOOD_FEATURES)
-"""The names of the further features of the second forest, computed from the likelihoods of the first forest."""
+"""The names of the further features for the second forest, computed from the likelihoods of the first forest."""
 
 
 class Features:

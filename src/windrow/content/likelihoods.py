@@ -1,4 +1,4 @@
-"""Compute features of the second forest from the first forest's likelihoods of a block and the blocks around it.
+"""Compute features for the second forest from the first forest's likelihoods of a block and the blocks around it.
 
 A likelihood is the probability, from 0 to 1, that a block is main content. A feature has a grade for each judged block.
 In parameters, `share` is one of `TEXT_BOX_SHARES`, and `steps` counts boxes from a block's own box up.

@@ -85,10 +85,10 @@ class ContentStore(VersionStore, Protocol):
     """A version store that remembers content, so that the same bytes are not read again."""
 
     def same(self, url: str, payload: str) -> bool:
-        """Return whether the store has the content of the bytes named `payload` (`Settle.name_payload`) at `url`."""
+        """Return whether the store has the content of `url` in the bytes that `Settle.name_payload` calls `payload`."""
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Return whether the bytes with the digest `payload` at this address may have other content now."""
+        """Return whether the bytes called `payload` may have other content at this address now."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
         """Return a dict from address to its content checks, oldest first.

@@ -268,7 +268,7 @@ class CaptureColumns(NamedTuple):
     warc: Sequence[str]
 
     def lines(self, positions: Sequence[int]) -> list[CdxLine]:
-        """Return the captures at the given positions of the columns."""
+        """Return the captures whose values are at these positions in the columns."""
         key, timestamp, url, mime, status, digest, length, offset, warc = [
             [column[position] for position in positions] for column in self
         ]

@@ -82,7 +82,7 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 def set_names(
     connection: sqlite3.Connection, names: Sequence[str], record: int, entry: AttemptObservations
 ) -> set[int]:
-    """Assign `names` to a record; return the ids of other records that had one of them, and are gone now.
+    """Assign `names` to a record. Return the ids of the records that lose one of them, which the caller marks as gone.
 
     If the latest observation of the record is from the source of `entry` and has a value, a name that another record
     has belongs to two things: it remains with the other record, which is not gone, and no id is returned. The same

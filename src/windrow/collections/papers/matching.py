@@ -41,7 +41,7 @@ _SPACE = re.compile("[ \t\n\r\x0b\x0c]")
 
 
 def plain_title(title: str) -> str:
-    """Return a title in lower case, without accents and punctuation; a letter such as ø becomes o.
+    """Return a title in lower case, without accents and punctuation; ø becomes o, and ł becomes l.
 
     >>> plain_title("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'

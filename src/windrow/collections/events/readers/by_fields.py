@@ -348,7 +348,7 @@ def next_json_page(document: SourceDocument) -> str:
     if address is None or address is False or address == "":
         return ""
     if not isinstance(address, str):
-        raise StepError(f"`next_page`, {path!r}, is not an address: {address!r}"[:300], Reason.WRONG_ROOT)
+        raise StepError(f"the value at {path!r} (`next_page`) is not an address: {address!r}"[:300], Reason.WRONG_ROOT)
     return next_address(document, address)
 
 

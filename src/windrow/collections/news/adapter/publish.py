@@ -107,7 +107,7 @@ class _RunWriter:
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
-        """Return, by source, the first error of each source that had a failed list and no list that could be used."""
+        """Return a dict from each source with a failed list and without a usable list to its first error."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     @published_files()
