@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import chdir, closing
 
 import pytest
 
+from tests import programs
 from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
 from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
@@ -313,9 +312,7 @@ def test_new_source_writes_a_site(root, small, windrow) -> None:
 
 
 def test_it_runs_as_a_program(root, small) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "windrow", "run", "pages"], cwd=root, capture_output=True, text=True, check=False
-    )
+    done = programs.run("-m", "windrow", "run", "pages", cwd=root)
     assert done.returncode == 0, done.stderr
     assert "file_ingested" in done.stderr
     assert done.stdout == ""
