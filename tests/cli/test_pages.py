@@ -12,6 +12,7 @@ import pytest
 
 from tests import programs
 from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
+from tests.clock import pass_time
 from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.app.begin import prepare
@@ -125,6 +126,7 @@ def test_again_is_conditional_and_tells_what_changed(crawled, small, windrow) ->
     small.put(0, "b.html", page("b, but longer than before", "missing.html"))
     (small.roots[0] / "a.html").unlink()
     mark = small.mark()
+    pass_time(2)  # versions are told apart by seconds
     output = windrow("run", "one", "--again", "--json")
     assert output.code == 0
     asked = {request.path: request for request in small.asked(mark)}
