@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from _pytest.doctest import DoctestModule
 
 HERE = Path(__file__).parent
 if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported however pytest is started
@@ -43,6 +44,8 @@ if "TMPDIR" not in os.environ and is_roomy(MEMORY):
     Path(OWN).chmod(0o1777)  # as /dev/shm itself: servers that are other users' make files in it
     tempfile.tempdir = os.environ["TMPDIR"] = OWN
     Finalize(None, shutil.rmtree, (OWN, True), exitpriority=-200)  # after multiprocessing removed its own, at -100
+
+from hypothesis import HealthCheck, settings  # noqa: E402 its bytecode is kept now: pytest rewrites all its modules
 
 # Examples have no time limit: a busy machine makes any of them slow.
 settings.register_profile("windrow", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -85,11 +88,35 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+def has_examples(path: Path) -> bool:
+    return b">>>" in path.read_bytes()
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Pass over modules without tests and without examples in docstrings: each process that runs tests would import them."""
     if collection_path.suffix != ".py" or collection_path.name.startswith("test_"):
         return None
-    return True if b">>>" not in collection_path.read_bytes() else None
+    return None if has_examples(collection_path) else True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Collect without the garbage collector: all that is made is kept."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples only in modules that have some: `--doctest-modules` looks through all names of each module."""
+    collectors = yield
+    return (
+        collectors if has_examples(file_path) else [each for each in collectors if not isinstance(each, DoctestModule)]
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

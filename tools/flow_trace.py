@@ -61,14 +61,21 @@ import os, sys, threading
 def trace(package, folder, most):
     calls, depths = {}, threading.local()
 
+    def leave_module(frame, event, argument):
+        if event == "return":
+            depths.importing -= 1
+        return leave_module
+
     def enter(frame, event, argument):
         code = frame.f_code
         name = code.co_filename
-        if event not in ("call", "return") or not name.startswith(package):
+        if not name.startswith(package):
             return
         if code.co_name == "<module>" and not name.endswith("__main__.py"):
-            depths.importing = getattr(depths, "importing", 0) + (1 if event == "call" else -1)
-        elif event == "call" and code.co_flags & 2 and not getattr(depths, "importing", 0):
+            depths.importing = getattr(depths, "importing", 0) + 1
+            frame.f_trace_lines = False
+            return leave_module
+        if code.co_flags & 2 and not getattr(depths, "importing", 0):
             calls[code] = calls.get(code, 0) + 1
             if calls[code] > most:
                 return
@@ -78,8 +85,9 @@ def trace(package, folder, most):
             os.close(into)
 
     os.register_at_fork(after_in_child=calls.clear)
-    sys.setprofile(enter)
-    threading.setprofile(enter)
+    # A profile function would be called for each call of any library's function in C, too.
+    sys.settrace(enter)
+    threading.settrace(enter)
 
 trace(os.environ["WINDROW_FLOW_PACKAGE"], os.environ["WINDROW_FLOW"], int(os.environ["WINDROW_FLOW_CALLS"]))
 """

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -19,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import programs
 from tests.app.ledger_crawls import InventedCrawl
 from tests.engine import folder_crawl
 from tests.engine.recorded_attempts import Attempts, summarise
@@ -162,14 +159,12 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, closed_at_end: Any) -> N
     path = tmp_path / "killed.sqlite"
     chance, kills = random.Random(4), 0
     for _ in range(12):
-        command = [sys.executable, "-m", "tests.app.ledger_crawls", str(tmp_path / "ledger.sqlite"), str(path)]
-        with subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"},
-                              stdout=subprocess.PIPE) as started:  # fmt: skip
-            assert started.stdout is not None
+        words = ("-m", "tests.app.ledger_crawls", tmp_path / "ledger.sqlite", path)
+        with programs.start_piped(*words, cwd=HERE) as started:
             for _ in range(chance.randrange(1, 40)):
                 started.stdout.readline()
             kills += started.poll() is None
-            started.send_signal(signal.SIGKILL)
+            started.kill()
     assert kills > 3
     assert project_at_once(crawl.ledger, path) == expected
 

@@ -7,12 +7,12 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from windrow.ledger import database
 from windrow.ledger.database import migrations
 
@@ -206,9 +206,7 @@ def completed(line: str, cwd: Path) -> list[str]:
     environ = os.environ | {
         "_WINDROW_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "windrow"], env=environ, cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = programs.run("-m", "windrow", env=environ, cwd=cwd)
     assert done.stderr == ""
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
 

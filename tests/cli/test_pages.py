@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import chdir, closing
 
 import pytest
 
+from tests import programs
 from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
+from tests.clock import pass_time
 from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.app.begin import prepare
@@ -126,6 +126,7 @@ def test_again_is_conditional_and_tells_what_changed(crawled, small, windrow) ->
     small.put(0, "b.html", page("b, but longer than before", "missing.html"))
     (small.roots[0] / "a.html").unlink()
     mark = small.mark()
+    pass_time(2)  # versions are told apart by seconds
     output = windrow("run", "one", "--again", "--json")
     assert output.code == 0
     asked = {request.path: request for request in small.asked(mark)}
@@ -322,9 +323,7 @@ def test_new_source_writes_a_site(root, small, windrow) -> None:
 
 
 def test_it_runs_as_a_program(root, small) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "windrow", "run", "pages"], cwd=root, capture_output=True, text=True, check=False
-    )
+    done = programs.run("-m", "windrow", "run", "pages", cwd=root)
     assert done.returncode == 0, done.stderr
     assert "file_ingested" in done.stderr
     assert done.stdout == ""

@@ -1,10 +1,6 @@
 """A crawl: each linked page is requested once, kept and recorded; after a kill at any moment the next run continues."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +8,7 @@ from pathlib import Path
 import pytest
 from warcio import ArchiveIterator
 
+from tests import programs
 from tests.engine.folder_crawl import crawl_folder
 from tests.engine.site_crawl import faults
 from windrow.archive import open_capture
@@ -155,8 +152,7 @@ def test_a_check_finds_what_was_spoilt(site, tmp_path):
 
 
 def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
-    command = [sys.executable, "-m", "tests.engine.folder_crawl", str(tmp_path), *site, "0.02"]
-    process = subprocess.Popen(command, cwd=HERE, start_new_session=True)
+    process = programs.start("-m", "tests.engine.folder_crawl", tmp_path, *site, "0.02", cwd=HERE)
     done = 0
     while done < PAGES // 3:
         assert process.poll() is None
@@ -166,7 +162,7 @@ def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
                 done = len(page_attempts(tmp_path))
             except sqlite3.OperationalError:
                 continue
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()
     assert done < len(WHOLE)
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:

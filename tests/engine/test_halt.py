@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.engine.site_crawl import crawl_sites, faults, query_ledger, source
 from tests.servers.sites import HOSTS
 
@@ -26,8 +26,7 @@ FEW = 60
 def crawl(sites, tmp_path):
     """Start a crawl of one host with a delay, wait until it is under way, and yield its process."""
     seed = f"{sites.origin('tree')}/p/0.html"
-    command = [sys.executable, "-m", "tests.engine.site_crawl", str(tmp_path), "0.05", seed]
-    process = subprocess.Popen(command, cwd=HERE, start_new_session=True, stderr=subprocess.DEVNULL)
+    process = programs.start("-m", "tests.engine.site_crawl", tmp_path, "0.05", seed, cwd=HERE)
     until = time.monotonic() + PATIENCE
     while count_pages(tmp_path) < 10:
         assert process.poll() is None
@@ -77,9 +76,9 @@ def test_the_second_wish_stops_at_once(sites, crawl, tmp_path):
 
 def test_a_fetcher_that_dies_loses_nothing(sites, crawl, tmp_path):
     before = len(sites.lines())
-    children = children_of(crawl.pid)
-    forks = [int(pid) for child in children for pid in children_of(int(child))]
-    working = [pid for pid in forks if connected(pid, sites.port)]
+    working = [
+        int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and connected(each, sites.port)
+    ]
     assert len(working) == 1, "one process walks the host"
     os.kill(working[0], signal.SIGKILL)
     known = count_pages(tmp_path)
@@ -99,21 +98,16 @@ def test_a_fetcher_that_dies_loses_nothing(sites, crawl, tmp_path):
     assert faults(tmp_path) == []
 
 
-def children_of(pid):
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-def connected(pid, port):
-    """Return whether a process has a connection to a port."""
+def connected(process, port):
+    """Return whether a process, a folder of /proc, has a connection to a port."""
     inodes = set()
-    for path in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            name = str(path.readlink())
-        except OSError:
-            continue
-        if name.startswith("socket:["):
-            inodes.add(name[8:-1])
-    for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+    with suppress(OSError):  # it is another user's, or has ended
+        for path in (process / "fd").iterdir():
+            with suppress(OSError):
+                name = str(path.readlink())
+                if name.startswith("socket:["):
+                    inodes.add(name[8:-1])
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if inodes else ():
         words = line.split()
         if words[9] in inodes and words[2].endswith(f":{port:04X}"):
             return True

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.engine.harmful_crawl import crawl_harmful
 from tests.engine.site_crawl import faults, query_ledger
 from tests.servers.hostile import BAD, GOOD, answer, serve_answers
@@ -87,8 +86,7 @@ def test_a_host_that_harms_again_and_again_is_left_for_the_run(tmp_path):
 def test_two_wishes_to_stop_end_a_run_whose_fetcher_hangs(tmp_path, number):
     with serve_answers(harmful_site(b"hang")) as server:
         seeds = [f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0"]
-        command = [sys.executable, "-m", "tests.engine.harmful_crawl", str(tmp_path), *seeds]
-        process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
+        process = programs.start("-m", "tests.engine.harmful_crawl", tmp_path, *seeds, cwd=HERE)
         until(lambda: (BAD, "/harm") in server.asked)
         time.sleep(0.3)
         os.kill(process.pid, number)
@@ -99,10 +97,9 @@ def test_two_wishes_to_stop_end_a_run_whose_fetcher_hangs(tmp_path, number):
 
 def test_one_wish_to_stop_does_not_wait_for_a_fetcher_that_hangs(tmp_path):
     with serve_answers(harmful_site(b"hang")) as server:
-        command = [sys.executable, "-m", "tests.engine.harmful_crawl", str(tmp_path), f"{server.origin(BAD)}/0"]
-        process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
+        process = programs.start("-m", "tests.engine.harmful_crawl", tmp_path, f"{server.origin(BAD)}/0", cwd=HERE)
         until(lambda: (BAD, "/harm") in server.asked)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 130
 
 

@@ -4,7 +4,6 @@ import gzip
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
 from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.engine.summary_crawl import PAGES, crawl_and_summarise
@@ -167,11 +167,11 @@ def test_codings_types_and_what_is_no_page(tmp_path):
 def test_killed_at_any_moment(tmp_path, crawled):
     files = [str(path) for path in crawled.glob("archive/*.warc*")]
     expected = read_summary(crawled)
-    for at, delay in enumerate((0.6, 0.9, 1.2, 1.5)):
+    programs.wait_until_loaded()
+    for at, delay in enumerate((0.1, 0.3, 0.5, 0.8)):
         root = tmp_path / f"killed{at}"
         root.mkdir()
-        command = [sys.executable, "-m", "tests.engine.test_intake_summary", str(root), *files]
-        process = subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"})
+        process = programs.start("-m", "tests.engine.test_intake_summary", root, *files, cwd=HERE)
         time.sleep(delay)
         process.kill()
         process.wait()

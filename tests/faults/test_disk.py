@@ -50,22 +50,20 @@ class LimitedDisk:
         self.folder = folder
         folder.mkdir()
         self.max_bytes = 3 * MB
+        self.limits_fetchers = True  # else only the process that writes ledger, tracker and store, which is forked
 
     def run(self, workspace):
-        limit = (self.max_bytes, self.max_bytes)
-        completed = subprocess.run(
-            [sys.executable, "-c", RUN, str(workspace.root)],
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
-            check=False,
-            timeout=PATIENCE,
-        )
+        limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({self.max_bytes}, {self.max_bytes}))\n"
+        if self.limits_fetchers:
+            command = [sys.executable, "-c", limit + RUN, str(workspace.root)]
+            completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        else:
+            completed = programs.run("-c", limit + RUN, workspace.root, timeout=PATIENCE)
         assert "Traceback" not in completed.stderr, completed.stderr
         return completed.returncode, completed.stderr
 
     def widen(self):
-        self.max_bytes = resource.RLIM_INFINITY
+        self.max_bytes, self.limits_fetchers = resource.RLIM_INFINITY, False
 
     def end(self):
         """Do nothing: the limit ends with each process."""
@@ -125,7 +123,7 @@ def test_a_disk_without_the_room_that_must_stay_free(make_workspace, tmp_path):
 def test_no_room_for_the_books(disk, tmp_path, most):
     """If ledger, tracker or store cannot grow, the run ends with an error; the next one continues."""
     if isinstance(disk, LimitedDisk):
-        disk.max_bytes = most or MB // 2
+        disk.max_bytes, disk.limits_fetchers = most or MB // 2, False
     workspace = DropsWorkspace(disk.folder / "w", "[limits]\nfree_space = 0\n")
     folder = workspace.add_folder("own", path=tmp_path / "own")
     keys = [put(folder, *drop("H", DAY, number, 6)) for number in range(10, 16)]
