@@ -41,7 +41,12 @@ def held(tmp_path) -> Path:
     request = make_record("request", ASKED, target_uri=URL, content_type="application/http; msgtype=request")
     (folder / "one.warc.gz").write_bytes(
         pack_records(
-            [warcinfo_record(), response_record(URL, TEA), request, response_record("http://a.example/more", MORE)]
+            [
+                warcinfo_record(),
+                response_record(URL, TEA),
+                request,
+                response_record("http://a.example/more", MORE, truncated="time"),
+            ]
         )
     )
     (folder / "more/two.warc").write_bytes(
@@ -76,6 +81,8 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     assert "  it is known from WARC files from other tools\n" in why.out
     assert "a seed" not in why.out
     assert "200, requested by another tool; " in why.out
+    part = "200, requested by another tool; it has only a part of the body (WARC-Truncated: time); "
+    assert part in windrow("why", "http://a.example/more").out
     file = windrow("why", "two.warc")
     assert file.code == 0, file.err
     assert "BadDate" in file.out

@@ -166,6 +166,7 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
         message = f"failed after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
     elif is_foreign(attempt.warc):
         message = f"{attempt.status}, requested by another tool"  # its WARC file does not contain the duration
+        message += f"; {attempt.message}" if attempt.message else ""
     else:
         message = f"{attempt.status} after {attempt.seconds:.2f} s"
     message += f", to {attempt.location}" if attempt.location else ""
