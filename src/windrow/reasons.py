@@ -128,7 +128,7 @@ class Reason(StrEnum):
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema or format"
     WRONG_ROOT = "wrong_root", "the document is not of the expected kind, as its root shows"
-    NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document, or one that cannot be used"
+    NO_SCHEMA = "no_schema", "the configuration has no usable schema for this kind of document"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
     CAPPED = "capped", "it has more of something than a cap allows; the remainder is left out"
     TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times the limit in real time"

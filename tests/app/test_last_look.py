@@ -10,6 +10,7 @@ import pytest
 
 from tests.app.test_changes_of_cut_runs import configure, site, write  # noqa: F401
 from tests.cli.conftest import CommandOutput, windrow  # noqa: F401
+from tests.clock import pass_time
 from tests.collections.events.place import Site
 from windrow.app import Windrow
 from windrow.cli.options import LAST_LOOK, Since
@@ -28,6 +29,7 @@ def root(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Path:  
     folder = configure(tmp_path / "w", site)
     for edition in ("first", "second"):
         write(site, edition)
+        pass_time(2)  # versions are told apart by seconds
         Windrow(folder).run(again=edition == "second")
     monkeypatch.chdir(folder)
     return folder
@@ -45,6 +47,7 @@ def test_each_look_lists_what_all_sessions_wrote_since_the_last(root: Path, site
     assert lines(windrow("changes", "--since", "last")) == ["nothing changed"]
     for edition in ("third", "fourth"):
         write(site, edition)
+        pass_time(2)
         Windrow(root).run(again=True)
     assert len(lines(windrow("changes", "--since", "last", "--source", "a"))) == 4, "a choice has a look of its own"
     assert len(windrow("changes", "--since", "last", "--json").messages) == 16

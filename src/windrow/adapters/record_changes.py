@@ -163,8 +163,8 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     return old_versions.total(), new_versions.total(), max(lost, added)
 
 
-def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
-    """Return those of the `attempts` from which the old store has a record that the new store does not have."""
+def attempts_with_lost_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
+    """Return the attempts from which the old store has observed a key, and the new store has not."""
     poorer_attempts = []
     for attempt in attempts:
         old_keys, new_keys = (

@@ -154,7 +154,7 @@ class RecordAdapter(CountsUnrepaired):
                     closing(self._open_rebuilt(new_path)) as new_store,
                 ):
                     new_store.carry_over(old_store, {source.name for source in sources})
-                    poorer_attempts = record_changes.attempts_with_fewer_records(old_store, new_store, rebuilt.unread)
+                    poorer_attempts = record_changes.attempts_with_lost_records(old_store, new_store, rebuilt.unread)
                 settle_unread(session.ledger, self._collection, rebuilt.unread, poorer_attempts, old_path)
 
         def finish(session: Session) -> None:

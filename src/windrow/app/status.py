@@ -143,7 +143,7 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return (reason, number) of attempts at addresses that failed or were refused in the last session of a source."""
+    """Return a pair (reason, number) for each reason of attempts that failed in the last session of a source."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]

@@ -203,7 +203,7 @@ def _read_count(task: TaskRow) -> RuleCount | None:
 
 
 def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
-    """Return (reason, number) of what the first phases found damaged: index lines, WARC records, lists of news."""
+    """Return a pair (reason, number) for each count of damaged things in first phases, such as lines of a CDX file."""
     counts = count_left_out(task for task in tasks if task.phase == 1)
     return [(count.reason, count.addresses) for count in counts if is_damage(count.reason)]
 

@@ -35,7 +35,7 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write an index for each session with captures that has no index, or one that follows other rules.
+    """Write the missing index of each session with captures; remove all indexes of another `INDEX_VERSION` first.
 
     If a file cannot be written or removed, no error is raised, and the next call tries again.
     """

@@ -101,7 +101,7 @@ def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_cou
 
 
 def _find_occurrences(text: str, word: str) -> list[tuple[int, int, str]]:
-    """Return (start, end, word) of the first `_MAX_OCCURRENCES` occurrences of a whole word in a folded text."""
+    """Return a tuple (start, end, word) for each of the first `_MAX_OCCURRENCES` whole words `word` in a folded text."""
     occurrences: list[tuple[int, int, str]] = []
     length, is_unspaced = len(word), needs_no_spaces(word)
     position = text.find(word)
@@ -225,7 +225,7 @@ def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ..
 
 
 def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded text) of the first `_MAX_HITS` hits in a text in NFC."""
+    """Return a tuple (start, end, folded text) for each of the first `_MAX_HITS` hits in a text in NFC."""
     if hit_pattern is None:
         return []
     spans = []

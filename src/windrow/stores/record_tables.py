@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS skipped (
 CREATE TABLE IF NOT EXISTS waiting (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);
 -- The last attempt that each session wrote: changes belong to the session that wrote them.
 CREATE TABLE IF NOT EXISTS windrow_settled (session INTEGER PRIMARY KEY, upto INTEGER NOT NULL);
--- Records that a session wrote from attempts which an earlier one had settled before their services answered:
+-- Records that a session wrote from attempts which an earlier one had settled incompletely:
 -- `before` is the JSON that the attempt observed earlier; empty if gone, NULL if it had observed nothing.
 CREATE TABLE IF NOT EXISTS completed (
     attempt INTEGER NOT NULL, record INTEGER NOT NULL, session INTEGER NOT NULL, before TEXT,

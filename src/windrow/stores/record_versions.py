@@ -21,8 +21,7 @@ _COMPLETED_BY_SESSIONS = """
 SELECT c.attempt, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
 """
-# Records that an attempt observed only after services had answered: the session that settled it earlier did not
-# write these.
+# Records of attempts that a later session completed: the session that settled these attempts did not write them.
 _FIRST_OBSERVED_LATER = """
 SELECT c.attempt, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
@@ -111,7 +110,7 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
     """Yield the changes that a range of sessions (first, last) wrote, each with the previous version.
 
-    If one of these sessions completed an attempt that an earlier session had settled before services answered, the
+    If one of these sessions completed an attempt that an earlier session had settled incompletely, the
     previous version is the one that the earlier session wrote.
     """
     first, last = attempts_of_sessions(connection, sessions)
@@ -146,7 +145,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Write to the table `completed` each value of an attempt that differs from `before`, or is not in `before`."""
+    """Record in the table `completed` each record whose value differs from `before`, with its value there (None: none)."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
