@@ -23,7 +23,7 @@ SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection
 )) ORDER BY h.source <> :source, h.seq LIMIT 1;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of the host of `source` with this origin, or None. If `source` is empty, it may be any source's.
+-- Return the number of the host of `source` with this origin, or None. An empty `source` means any source.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 

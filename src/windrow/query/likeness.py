@@ -101,7 +101,7 @@ def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_cou
 
 
 def _find_occurrences(text: str, word: str) -> list[tuple[int, int, str]]:
-    """Return a tuple (start, end, word) for each of the first `_MAX_OCCURRENCES` whole words `word` in a folded text."""
+    """Return a tuple (start, end, word) for each of the first `_MAX_OCCURRENCES` of a whole word in a folded text."""
     occurrences: list[tuple[int, int, str]] = []
     length, is_unspaced = len(word), needs_no_spaces(word)
     position = text.find(word)

@@ -145,7 +145,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record in the table `completed` each record whose value differs from `before`, with its value there (None: none)."""
+    """Add to the table `completed` each record with another value than in `before`, and its value in `before`."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))

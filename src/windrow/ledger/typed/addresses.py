@@ -179,7 +179,7 @@ class TypedAddresses(LedgerQueries):
         return value
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
-        """Return the number of the host of `source` with this origin, or None. If `source` is empty, it may be any source's."""
+        """Return the number of the host of `source` with this origin, or None. An empty `source` means any source."""
         value: int | None = self._database.value("addresses.host", origin, collection, source)
         return value
 
