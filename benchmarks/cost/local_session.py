@@ -30,7 +30,7 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.heartbeat import Heartbeat, board
 from windrow.engine.listed.connection_pool import HostQueue
-from windrow.engine.steps import settled_pages
+from windrow.engine.steps import settled_batches
 from windrow.engine.steps.pool import AnyJob, Pool
 from windrow.engine.steps.worker import JobRunner, WorkerConfig
 from windrow.ledger import lease
@@ -176,6 +176,6 @@ def local_sessions(serve: Serve = no_server) -> Iterator[None]:
         mock.patch.object(
             lease, "LEASE_LENGTH", timedelta(days=365)
         ),  # it goes by the time of day, and is kept by beats
-        mock.patch.object(settled_pages, "MAX_GATHER_SECONDS", math.inf),  # it has the clock from when it was loaded
+        mock.patch.object(settled_batches, "MAX_GATHER_SECONDS", math.inf),  # it has the clock from when it was loaded
     ):
         yield

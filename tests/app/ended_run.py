@@ -13,7 +13,7 @@ from windrow.app import Windrow
 from windrow.contract import Derive, Settle
 from windrow.engine import session
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps import settled_pages, settling, stepping
+from windrow.engine.steps import settled_batches, settling, stepping
 
 
 def main(root: Path, collection: str, point: str, name: str) -> None:
@@ -31,16 +31,16 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
         end(run)
         stepping.derive_step(run, step)
 
-    def settle_one_page(work: settling.Settling, page: list[settled_pages.SettledAttempt], upto: int) -> None:
+    def settle_one_page(work: settling.Settling, page: list[settled_batches.SettledAttempt], upto: int) -> None:
         settle_page(work, page, upto)
         end(work._run)
 
-    settle_page = settling.Settling._settle_page
+    settle_page = settling.Settling._settle_batch
     if point == "before":
         session.WORK[Settle] = before_settling
     elif point == "amid":
-        settled_pages.PAGE_SIZE = 1
-        settling.Settling._settle_page = settle_one_page  # type: ignore[method-assign, assignment]
+        settled_batches.BATCH_SIZE = 1
+        settling.Settling._settle_batch = settle_one_page  # type: ignore[method-assign, assignment]
     else:
         session.WORK[Derive] = before_deriving
     Windrow(root).run()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.engine.recorded_attempts import summarise
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.steps import settled_pages, settling
+from windrow.engine.steps import settled_batches, settling
 
 BATCH = 80
 """The number of attempts that are settled in one transaction."""
@@ -38,7 +38,7 @@ class KillingStore(SummaryStore):
 
 if __name__ == "__main__":
     # Batches are by count alone, not by time: rows are numbered in their order.
-    settled_pages.MAX_GATHER_SECONDS = 3600.0
-    for module in (settled_pages, settling):
-        vars(module)["PAGE_SIZE"] = BATCH
+    settled_batches.MAX_GATHER_SECONDS = 3600.0
+    for module in (settled_batches, settling):
+        vars(module)["BATCH_SIZE"] = BATCH
     sys.exit(summarise(Path(sys.argv[1]), KillingStore))

@@ -18,7 +18,7 @@ from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Done, Job,
 from windrow.engine.plain_values import MessageRefused, pack_values, unpack_values
 from windrow.engine.requests.answers import FollowedAnswer, find_forged_request, found_url
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.settled_pages import SettledAttempt, write_apart
+from windrow.engine.steps.settled_batches import SettledAttempt, write_apart
 from windrow.engine.steps.worker import check_results, is_result_of
 from windrow.model import (
     ArchivePlace,
@@ -191,7 +191,7 @@ def test_a_request_to_another_server_or_with_other_documents_is_not_made(source,
     ]
     for url in forged:
         followed = FollowedAnswer(FollowResult(), (own,))._replace(**{place: (own, url)})
-        assert "is not one of council" in find_forged_request(COLLECTION, source, followed)
+        assert "does not belong to council" in find_forged_request(COLLECTION, source, followed)
 
 
 def test_an_answer_with_a_forged_request_is_followed_by_none(tmp_path, monkeypatch):

@@ -131,7 +131,7 @@ def test_a_hard_limit_of_memory_that_is_there_is_kept(tmp_path):
 
 def test_a_reader_that_ends_before_its_first_document_is_no_documents_fault(tmp_path):
     process = read_with_hard_limit(tmp_path, 8 << 20)
-    assert "more memory, too few to read documents" in process.stderr
+    assert "bytes of memory, too few to read documents" in process.stderr
     assert (
         "ReaderFailed: a process that reads documents ended with exit code 1 before its first document"
         in process.stderr

@@ -9,12 +9,12 @@ import pytest
 
 from tests.engine.summary_crawl import crawl_and_summarise, query_summary
 from tests.waiting import until
-from windrow.engine.steps.settled_pages import (
+from windrow.engine.steps.settled_batches import (
+    BATCH_SIZE,
+    MAX_BATCH_BYTES,
     MAX_GATHER_SECONDS,
-    MAX_PAGE_BYTES,
-    PAGE_SIZE,
     SettledAttempt,
-    gather_pages,
+    gather_batches,
 )
 from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
 
@@ -152,7 +152,7 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
 
 
 @pytest.mark.parametrize(
-    ("size", "counts"), [(1000, [PAGE_SIZE, 44]), (MAX_PAGE_BYTES // 2, [2] * 150), (MAX_PAGE_BYTES, [1] * 300)]
+    ("size", "counts"), [(1000, [BATCH_SIZE, 44]), (MAX_BATCH_BYTES // 2, [2] * 150), (MAX_BATCH_BYTES, [1] * 300)]
 )
 def test_what_is_told_at_once_is_bounded_in_attempts_and_in_bytes(size, counts):
     at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -160,11 +160,11 @@ def test_what_is_told_at_once_is_bounded_in_attempts_and_in_bytes(size, counts):
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
     attempts = [SettledAttempt(RecordedAttempt(number, 1, at, "site", attempt), "read") for number in range(300)]
-    batches = list(gather_pages(iter(attempts)))
+    batches = list(gather_batches(iter(attempts)))
     assert [len(page) for page in batches] == counts
     assert [settled for page in batches for settled in page] == attempts
     unread = [settled._replace(result=None) for settled in attempts]
-    assert [len(page) for page in gather_pages(iter(unread))] == [PAGE_SIZE, 44]
+    assert [len(page) for page in gather_batches(iter(unread))] == [BATCH_SIZE, 44]
 
 
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
@@ -172,6 +172,6 @@ def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     attempt = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
     attempts = [SettledAttempt(RecordedAttempt(number, 1, at, "site", attempt), None) for number in range(100)]
     ticks = iter(range(10_000))
-    batches = list(gather_pages(iter(attempts), clock=lambda: float(next(ticks))))
+    batches = list(gather_batches(iter(attempts), clock=lambda: float(next(ticks))))
     assert [settled for page in batches for settled in page] == attempts
     assert max(len(page) for page in batches) <= int(MAX_GATHER_SECONDS)

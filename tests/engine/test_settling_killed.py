@@ -14,7 +14,7 @@ from tests.collections.pages.database.crawl_events import rows, tables
 from tests.engine.killed_summary import BATCH
 from tests.engine.recorded_attempts import HTML, Attempts, summarise
 from windrow.collections.pages.database.store import ATTEMPT, SummaryStore
-from windrow.engine.steps import settled_pages, settling
+from windrow.engine.steps import settled_batches, settling
 
 PAGES = 96
 TIMED = {"duplicate_summary", "windrow_settled"}
@@ -30,9 +30,9 @@ def page(text: str, number: int) -> bytes:
 def by_count():
     """Commit by count alone, not by time: rows are numbered in the order of batches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settled_pages, "MAX_GATHER_SECONDS", 3600.0)
-        patch.setattr(settled_pages, "PAGE_SIZE", BATCH)
-        patch.setattr(settling, "PAGE_SIZE", BATCH)
+        patch.setattr(settled_batches, "MAX_GATHER_SECONDS", 3600.0)
+        patch.setattr(settled_batches, "BATCH_SIZE", BATCH)
+        patch.setattr(settling, "BATCH_SIZE", BATCH)
         yield
 
 
@@ -110,7 +110,7 @@ def test_killed_again_and_again(visited, whole, tmp_path):
 
 
 def test_page_by_page_as_in_large_batches(visited, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(settling, "PAGE_SIZE", 7)
-    monkeypatch.setattr(settled_pages, "PAGE_SIZE", 7)
+    monkeypatch.setattr(settling, "BATCH_SIZE", 7)
+    monkeypatch.setattr(settled_batches, "BATCH_SIZE", 7)
     monkeypatch.setattr(settling, "READ_AHEAD", 20)
     assert summarised_tables(copy_workspace(visited, tmp_path))[0] == whole[0]

@@ -60,7 +60,7 @@ def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
     The parser takes time quadratic in the depth of elements, in the number of options, and in the number of attributes
-    of one element. It also reopens unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3).
+    of one element. It also reopens unclosed formatting elements (`b`, ...) in every paragraph (HTML, section 13.2.4.3).
     So on large pages, tags that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and
     formats that would be reopened too often are removed. A tag with hundreds of attributes loses its attributes.
     """
@@ -188,7 +188,7 @@ def _limit_depth(raw: bytes) -> bytes:
 
 
 def _limit_formats(raw: bytes, max_open: int) -> bytes:
-    """Return markup without start tags of formats that would be opened while `max_open` formats are open."""
+    """Remove start tags of formatting elements, such as `b`, that follow while `max_open` of these are open."""
     open_by_name: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):

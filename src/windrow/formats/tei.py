@@ -76,7 +76,7 @@ def _all_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table of 2018, with all keys; most missing values are null.
+    """Return a document in the shape that the table has had since 2018, with all keys; most missing values are null.
 
     A missing date of publication is false, and the key `journal` of a citation without a journal or book is missing.
     """
@@ -130,7 +130,7 @@ def _author_names(element: etree._Element | None) -> list[Json]:
 
 
 def _citation_row(index: int, reference: etree._Element) -> Json:
-    """Return the fields of a reference for the table of 2018; `index` counts the document's references from 0."""
+    """Return the fields of a reference as in `table_shape`; `index` is its position in the document, from 0."""
     title, container = _text_at(reference, ".//analytic/title"), _text_at(reference, ".//monogr/title")
     url = _attribute_at(reference, ".//ptr[@target]", "target")
     citation: Json = {

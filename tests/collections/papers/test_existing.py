@@ -18,7 +18,7 @@ from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import FAMILIES, Put, decode_row
 from windrow.collections.papers.database.wide import open_table
 from windrow.engine.progress import Progress
-from windrow.engine.steps import settled_pages
+from windrow.engine.steps import settled_batches
 
 TITLE = "A careful measure of the whole thing"
 OLD, NEW = pdf(TITLE), pdf("Another paper that nobody extracted")
@@ -161,7 +161,7 @@ def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(sh
 @pytest.mark.parametrize("late", [False, True])
 def test_of_many_pdfs_only_those_are_sent_whose_rows_have_no_status(tmp_path, grobid, monkeypatch, late):
     """The step is repeated for the other papers, also if an earlier run could not take it."""
-    monkeypatch.setattr(settled_pages, "PAGE_SIZE", 8)
+    monkeypatch.setattr(settled_batches, "BATCH_SIZE", 8)
     shop = Shop(tmp_path / "library", f"{tmp_path}/rows.db")
     shelf = Shelf(tmp_path / "library" / "warcs" / "more.warc.gz")
     more = [pdf(f"A paper with the number {number} of them all") for number in range(150)]

@@ -67,7 +67,7 @@ def test_a_scan_whose_rows_are_not_in_order_ends(gateway: Gateway, table: HbaseT
             gateway.row(SCANS[lie](number), f__c=b"x") for number in islice(numbers, min(size, 100))
         ]
     )
-    with pytest.raises(StoreError, match="rows in another order"):
+    with pytest.raises(StoreError, match="rows that are not in the order of keys"):
         for number, _ in enumerate(table.scan()):
             assert number < 1000
 

@@ -208,8 +208,8 @@ def _check_entries(entries: list[ZipMember]) -> None:
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
     """Inflate an entry unless it is a folder; return [its member], or [] if it is left out.
 
-    For an entry that is left out or refused, a finding is added to `findings`. Raises StepError if the entry is itself
-    an archive.
+    For an entry that is left out or refused, a finding is added to `findings`. Raises StepError if an entry
+    that is not left out is itself an archive, or if its size or checksum is wrong.
     """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)

@@ -194,7 +194,7 @@ def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
 
 
 def is_text(media_type: str) -> bool:
-    """Return whether files of a media type contain source text, rather than binary data.
+    """Return whether a media type is a type of text, or a type that windrow reads as text, such as Atom.
 
     >>> is_text("text/html; charset=utf-8"), is_text("application/atom+xml"), is_text("application/pdf")
     (True, True, False)

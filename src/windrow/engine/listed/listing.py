@@ -68,7 +68,7 @@ class _Listings:
         return due_listings
 
     def record_end(self, listing: _SourceListing, broken: BatchBroken | None) -> None:
-        """Record a complete listing. If it broke off (`broken` says why), queue it again or mark its source as down."""
+        """Record a listing's offers or, if it broke off (see `broken`), queue it again or mark its source as down."""
         if broken is None:
             _record_offers(self.run, listing)
             return

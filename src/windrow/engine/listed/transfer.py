@@ -232,9 +232,12 @@ class _Rate:
         self.received = 0
         self.is_slow = False
 
-    def check_rate(self, before: int) -> None:
-        """Raise TransientFailure if too few bytes arrived since the count was `before`, or in an earlier window."""
-        self.is_slow = self.is_slow or self.received - before < self._min_bytes
+    def check_rate(self, start_count: int) -> None:
+        """Raise TransientFailure if too few bytes arrived in this window, or in an earlier one.
+
+        `start_count` is the number of bytes received when this window began.
+        """
+        self.is_slow = self.is_slow or self.received - start_count < self._min_bytes
         if self.is_slow:
             rate = f"{self._min_bytes / self.window:g} bytes a second"
             message = f"{self._address}: received less than {rate} in {self.window:g} seconds"

@@ -275,7 +275,7 @@ class AnswerFollower:
         )  # fmt: skip
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, or a skip without its requests after MAX_FRUITLESS answers in a row without new offers."""
+        """Return `followed`; if MAX_FRUITLESS answers in a row offered nothing new, skip it, without its requests."""
         source, result, offered_keys = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:

@@ -1,4 +1,4 @@
-"""Write the results of Load and Judge steps to the store, for a page of documents at a time."""
+"""Write the results of Load and Judge steps to the store, for a batch of documents at a time."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading
 from windrow.reasons import Reason
 
-MAX_PAGE_DOCUMENTS = 64
+MAX_BATCH_DOCUMENTS = 64
 """The maximum number of documents written together, and written again after a crash between store and ledger."""
-MAX_PAGE_ROWS = 20_000
-"""The number of rows after which no further document is added to a page."""
+MAX_BATCH_ROWS = 20_000
+"""The number of rows after which no further document is added to a batch."""
 
-Page = list[tuple[Due, Reading]]
+Batch = list[tuple[Due, Reading]]
 """Documents, each with the reading to record for it."""
 
 
-def gather_pages(
+def gather_batches(
     results: Iterator[tuple[Due, Any]], max_documents: int, max_rows: float
 ) -> Iterator[list[tuple[Due, Any]]]:
-    """Yield pages of documents with results. A page ends with `max_documents` documents or at least `max_rows` rows."""
-    page: list[tuple[Due, Any]] = []
+    """Yield batches of documents with results, each of `max_documents` documents, or of at least `max_rows` rows."""
+    batch: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:
-        page.append((due_item, result))
+        batch.append((due_item, result))
         rows += result.count
-        if len(page) >= max_documents or rows >= max_rows:
-            yield page
-            page, rows = [], 0
-    if page:
-        yield page
+        if len(batch) >= max_documents or rows >= max_rows:
+            yield batch
+            batch, rows = [], 0
+    if batch:
+        yield batch
 
 
-def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], now: datetime) -> Page:
-    """Write a page of results to the store if the step is Load or Judge. Return the page with readings to record."""
+def write_to_store(store: Store, step: ItemStep, batch: list[tuple[Due, Any]], now: datetime) -> Batch:
+    """Write a batch of results to the store if the step is Load or Judge. Return the batch with readings to record."""
     match step:
         case Load():
-            documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]
+            documents = [(due_item.item, result) for due_item, result in batch if isinstance(result, Rows)]
             errors_by_index = _apply_together(lambda group: store.stage(group, now), documents)
             errors = {documents[index][0].id: error for index, error in errors_by_index.items()}
-            return [(due_item, _reading_of_load(result, errors.get(due_item.item.id))) for due_item, result in page]
+            return [(due_item, _reading_of_load(result, errors.get(due_item.item.id))) for due_item, result in batch]
         case Judge():
-            cases = [_Case(due_item, reading) for due_item, reading in page]
+            cases = [_Case(due_item, reading) for due_item, reading in batch]
 
             def judge_group(group: list[_Case]) -> None:
                 for case, findings in zip(group, store.judge(group, now), strict=True):
@@ -60,7 +60,7 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], no
                 (case.due, _reading_of_refused(errors_by_index[index])) if index in errors_by_index else case.result
                 for index, case in enumerate(cases)
             ]
-    return page
+    return batch
 
 
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:

@@ -27,7 +27,7 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import due_attempts
-from windrow.engine.steps.settled_pages import PAGE_SIZE, WRONG_VALUES, SettledAttempt, gather_pages, write_apart
+from windrow.engine.steps.settled_batches import BATCH_SIZE, WRONG_VALUES, SettledAttempt, gather_batches, write_apart
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
 from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers, skip_listed_earlier
@@ -135,28 +135,28 @@ class Settling:
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle new attempts page by page. A page whose step must be repeated waits until the pool is free."""
+        """Settle new attempts batch by batch. A batch whose step must be repeated waits until the pool is free."""
         attempts = self._due_attempts()
         while not self._run.stopping():
             deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
-            page: list[SettledAttempt] = []
-            for page in gather_pages(self._read_in_pool(_until_deferred(islice(attempts, READ_AHEAD), deferred))):
-                answers = self._stored_answers(page)
+            batch: list[SettledAttempt] = []
+            for batch in gather_batches(self._read_in_pool(_until_deferred(islice(attempts, READ_AHEAD), deferred))):
+                answers = self._stored_answers(batch)
                 if deferred or answers:
-                    deferred.append((page, answers))
+                    deferred.append((batch, answers))
                 else:
-                    self._settle_in_order(page)
-            for deferred_page, answers in deferred:
-                self._settle_in_order(self._take_again(deferred_page, answers))
-            if not page:
+                    self._settle_in_order(batch)
+            for deferred_batch, answers in deferred:
+                self._settle_in_order(self._take_again(deferred_batch, answers))
+            if not batch:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        for start in range(0, len(attempts), PAGE_SIZE):
+        for start in range(0, len(attempts), BATCH_SIZE):
             # Attempts that this run has settled already are not in `_unread` any more.
-            unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
-            for page in gather_pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
-                self._settle_late(self._take_again(page, self._stored_answers(page)))
+            unread_numbers = [attempt for attempt in attempts[start : start + BATCH_SIZE] if attempt in self._unread]
+            for batch in gather_batches(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
+                self._settle_late(self._take_again(batch, self._stored_answers(batch)))
 
     def _read_alone(self, attempts: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read attempts one by one while the pool does nothing else. An attempt without bytes has the result None."""
@@ -244,9 +244,9 @@ class Settling:
                 answers_by_attempt = {seq: self._service_requests.answers(waits) for seq, waits in waiting.items()}
                 answered = {seq: answers for seq, answers in answers_by_attempt.items() if answers is not None}
                 if answered:
-                    page = list(self._repeat_with_answers(answered))
-                    self._answered_attempts += sum(not settled.asks for settled in page)
-                    self._settle_late(self._take_again(page, self._stored_answers(page)))
+                    batch = list(self._repeat_with_answers(answered))
+                    self._answered_attempts += sum(not settled.asks for settled in batch)
+                    self._settle_late(self._take_again(batch, self._stored_answers(batch)))
                     has_progressed = True
             if not last_attempt or (not has_progressed and not self._service_requests.fetch()):
                 self._service_requests.drop_unarchived(self._pending_asks(store))
@@ -274,10 +274,10 @@ class Settling:
             else:
                 yield settled
 
-    def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return the reasons why services must not be asked about the records of a page, as answers without bytes."""
+    def _stored_answers(self, batch: list[SettledAttempt]) -> StoredAnswers:
+        """Return the reasons why services must not be asked about the records of a batch, as answers without bytes."""
         unasked = self._run.harvest.unasked
-        asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
+        asking = {settled.recorded.seq: settled for settled in batch if unasked and settled.asks}
         keys_by_attempt = {
             seq: {result.key for result in results_of(settled.result) if isinstance(result, Observation)}
             for seq, settled in asking.items()
@@ -289,26 +289,26 @@ class Settling:
             for seq, settled in asking.items() if keys_by_attempt[seq] and keys_by_attempt[seq] <= reasons.keys()
         }  # fmt: skip
 
-    def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
-        """Return a page with the step repeated for attempts that have answers. The pool must not have other jobs."""
+    def _take_again(self, batch: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
+        """Return a batch with the step repeated for attempts that have answers. The pool must not have other jobs."""
         retaken = {settled.recorded.seq: settled for settled in self._repeat_with_answers(answers)} if answers else {}
-        return [retaken.get(settled.recorded.seq, settled) for settled in page]
+        return [retaken.get(settled.recorded.seq, settled) for settled in batch]
 
-    def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Store a page's requests to services on the ledger, and return the attempts' entries (None: no entry).
+    def _make_entries(self, batch: list[SettledAttempt]) -> list[Any]:
+        """Store a batch's requests to services on the ledger, and return the attempts' entries (None: no entry).
 
-        An attempt with an invalid request gets a failed reading, also in `page`. A replay notes as unread the attempts
+        An attempt with an invalid request gets a failed reading, also in `batch`. A replay notes as unread the attempts
         that ask services without an address.
         """
         if not self._step.takes_answers:
-            return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
+            return [self._step.make_entry(settled.recorded, settled.result) for settled in batch]
         entries, requests = [], []
-        for index, settled in enumerate(page):
+        for index, settled in enumerate(batch):
             try:
                 asks = [(ask, self._service_requests.request_for(ask, settled.recorded)) for ask in settled.asks]
             except WindrowError as error:
                 failure = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
-                page[index] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 it is replaced
+                batch[index] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 it is replaced
                 asks = []
             requests += [(settled.recorded, *request) for _, request in asks if request is not None]
             if self._run.harvest.reread and not all(request for _, request in asks):
@@ -351,59 +351,59 @@ class Settling:
         complete_listing = find_missing_offers(self._run.ledger, listing, source, at, store)
         return [*self._step.missing(complete_listing)] if complete_listing.missing else []
 
-    def _settle_in_order(self, page: list[SettledAttempt]) -> None:
-        """Write a page of attempts. A new transaction begins before each attempt that ends a complete listing."""
+    def _settle_in_order(self, batch: list[SettledAttempt]) -> None:
+        """Write a batch of attempts. A new transaction begins before each attempt that ends a complete listing."""
         start = 0
-        for index, settled in enumerate(page if self._step.missing else ()):
+        for index, settled in enumerate(batch if self._step.missing else ()):
             if start < index and self._run.ledger.requests.whole_listing(settled.recorded.seq):
-                self._settle_page(page[start:index], page[index - 1].recorded.seq)
+                self._settle_batch(batch[start:index], batch[index - 1].recorded.seq)
                 start = index
-        self._settle_page(page[start:], page[-1].recorded.seq)
+        self._settle_batch(batch[start:], batch[-1].recorded.seq)
 
-    def _settle_late(self, page: list[SettledAttempt]) -> None:
+    def _settle_late(self, batch: list[SettledAttempt]) -> None:
         """Write attempts from before the checkpoint. Settle again the listings from which their records are missing.
 
         When these listings were settled, the store did not have the records.
         """
         ledger, name, checkpoint = self._run.ledger, self._run.collection.name, self._version_store.checkpoint()
-        listings = find_later_listings(ledger, name, page, checkpoint) if self._step.missing else []
+        listings = find_later_listings(ledger, name, batch, checkpoint) if self._step.missing else []
         if listings and not self._run.harvest.reread:  # in case this run is killed before it settles them
             with ledger.writing() as writer:
                 self._unread.record_unfinished(writer, listings)
-        self._settle_page(page, checkpoint)
+        self._settle_batch(batch, checkpoint)
         for settled in self._read_alone(ledger.attempts.by_numbers(listings)):
-            self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
+            self._settle_batch(self._take_again([settled], self._stored_answers([settled])), checkpoint)
 
-    def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
-        """Write a page of attempts; after a wrong value, write each alone, or as failed if its own value is wrong."""
+    def _settle_batch(self, batch: list[SettledAttempt], checkpoint: int) -> None:
+        """Write a batch of attempts; after a wrong value, write each alone, or as failed if its own value is wrong."""
         if self._step.missing:
-            page = [skip_listed_earlier(self._run.ledger, self._run.collection.name, settled) for settled in page]
+            batch = [skip_listed_earlier(self._run.ledger, self._run.collection.name, settled) for settled in batch]
         try:
-            self._write_page(page, checkpoint)
+            self._write_batch(batch, checkpoint)
         except WRONG_VALUES:
-            write_apart(page, checkpoint, self._write_page, self._version_store.checkpoint)
+            write_apart(batch, checkpoint, self._write_batch, self._version_store.checkpoint)
 
-    def _write_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
-        entries = self._make_entries(page)
+    def _write_batch(self, batch: list[SettledAttempt], checkpoint: int) -> None:
+        entries = self._make_entries(batch)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
-        reasons = {settled.recorded.seq: reason for settled in page if (reason := self._why_unread(settled))}
+        reasons = {settled.recorded.seq: reason for settled in batch if (reason := self._why_unread(settled))}
         if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
             self._run.harvest.unread |= reasons
         elif reasons:
             with self._run.ledger.writing() as writer:
                 self._unread.record_unread(writer, reasons)
         self._version_store.settle([entry for entry in entries if entry is not None], checkpoint, self._run.session)
-        self._set_due(page)
-        self._count_results(page)
+        self._set_due(batch)
+        self._count_results(batch)
 
-    def _set_due(self, page: list[SettledAttempt]) -> None:
+    def _set_due(self, batch: list[SettledAttempt]) -> None:
         """If the crawl has intervals, update when addresses are due, from content checks and expiry times."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
         attempts = {
             settled.recorded.attempt.url: settled.recorded
-            for settled in page
+            for settled in batch
             if settled.recorded.source in self._sources
         }
         changes = {} if self._content_store is None else self._content_store.changes(attempts)
@@ -412,7 +412,7 @@ class Settling:
                 writer.addresses.set_interval(
                     attempts[url], crawl.interval(self._sources[attempts[url].source], checks)
                 )
-            for settled in page:
+            for settled in batch:
                 if settled.recorded.attempt.url in attempts and (until := self._valid_until(settled)) is not None:
                     writer.addresses.make_due_by(settled.recorded, until)
 
@@ -422,20 +422,20 @@ class Settling:
             return None
         return self._step.expires(settled.result)
 
-    def _count_results(self, page: list[SettledAttempt]) -> None:
+    def _count_results(self, batch: list[SettledAttempt]) -> None:
         run, failures = self._run, 0
-        uses = [(settled.left_out, settled.judge_use(has_records=self._step.takes_answers)) for settled in page]
+        uses = [(settled.left_out, settled.judge_use(has_records=self._step.takes_answers)) for settled in batch]
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
-                read = [settled for settled in page if self._why_unread(settled) is None]
+                read = [settled for settled in batch if self._why_unread(settled) is None]
                 self._unread.record_waiting(writer, [settled.recorded.seq for settled in read if settled.asks])
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
-            for settled, (left_out, use) in zip(page, uses, strict=True):
+            for settled, (left_out, use) in zip(batch, uses, strict=True):
                 reason = self._reading_fault(settled.result)
                 self._tasks.count_left_out(settled.recorded.source, left_out, settled.recorded.attempt.url)
                 failures += reason is not None
                 self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))
-        run.progress.step(len(page), failures)
+        run.progress.step(len(batch), failures)
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:
@@ -460,7 +460,7 @@ class Settling:
 
     def _read_again(self) -> None:
         run, store = self._run, self._content_store
-        while store is not None and not run.stopping() and (to_read := store.to_read_again(PAGE_SIZE)):
+        while store is not None and not run.stopping() and (to_read := store.to_read_again(BATCH_SIZE)):
             attempts = run.ledger.attempts.by_numbers(to_read)
             store.read_again(dict.fromkeys(to_read) | dict(self._readings(attempts)))
             run.tick()

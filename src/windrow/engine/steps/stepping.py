@@ -1,4 +1,4 @@
-"""Run a step on the items that are due, page by page: in the pool, then write to the store, then to the ledger.
+"""Run a step on the items that are due, batch by batch: in the pool, then write to the store, then to the ledger.
 
 Each source has a task of its own in a phase, with the counts of its documents.
 """
@@ -19,7 +19,7 @@ from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import Due, due
-from windrow.engine.steps.loading import MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS, gather_pages, write_to_store
+from windrow.engine.steps.loading import MAX_BATCH_DOCUMENTS, MAX_BATCH_ROWS, gather_batches, write_to_store
 from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
 from windrow.formats.text import join_counts
@@ -136,7 +136,7 @@ def first_finding(result: object) -> str:
 
 AnyItemStep = Read | Load | Judge | Summarise
 
-PAGE_SIZE = 256
+BATCH_SIZE = 256
 """The maximum number of items whose step begins, or whose Read results are recorded, in one transaction."""
 LOAD_BATCH_SIZE = 8
 """The number of jobs of a Load or Judge step that are sent to a worker together."""
@@ -147,7 +147,7 @@ READ_AHEAD = 4096
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:
     """Run a step for every item that is due, including items that earlier runs could not read.
 
-    A page is written to the store first, then to the ledger: after a crash between the two, its items are due again.
+    A batch is written to the store first, then to the ledger: after a crash between the two, its items are due again.
     Without a store, only Read and Check steps are run. If the run is stopped, the other items remain due.
     """
     unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
@@ -156,11 +156,11 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
     if not total or (store is None and not isinstance(step, Read)):
         return
     tasks = PhaseTasks(run, step.phase)
-    bounds = (PAGE_SIZE, inf) if isinstance(step, Read) else (MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS)
+    bounds = (BATCH_SIZE, inf) if isinstance(step, Read) else (MAX_BATCH_DOCUMENTS, MAX_BATCH_ROWS)
     with tasks.working(total):
-        for page in gather_pages(_run_step(run, step, unread, tasks), *bounds):
-            readings = write_to_store(store, step, page, run.clock()) if store else page
-            _record_page(run, step, readings, tasks)
+        for batch in gather_batches(_run_step(run, step, unread, tasks), *bounds):
+            readings = write_to_store(store, step, batch, run.clock()) if store else batch
+            _record_batch(run, step, readings, tasks)
             if run.stopping():
                 break
 
@@ -198,18 +198,18 @@ def _read_in_pool(
 def _make_jobs(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
-    """Yield items with their jobs. For each page of items, one transaction records that their step has begun."""
+    """Yield items with their jobs. For each batch of items, one transaction records that their step has begun."""
     step_index = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     stream = iter(items)
-    while not run.stopping() and (page := list(islice(stream, PAGE_SIZE))):
+    while not run.stopping() and (batch := list(islice(stream, BATCH_SIZE))):
         with run.ledger.writing() as writer:
-            for due_item in page:
+            for due_item in batch:
                 tasks.open(writer, due_item.source)
                 writer.items.start(run.session, due_item.item.id, step.phase)
-        captures = {due_item.capture for due_item in page}
+        captures = {due_item.capture for due_item in batch}
         places = {digest: place for digest in captures if (place := run.ledger.captures.of_digest(digest))}
-        for due_item in page:
+        for due_item in batch:
             if run.stopping():
                 return  # this item and those after it remain due
             place = places.get(due_item.capture, ArchivePlace("", 0, 0))
@@ -250,11 +250,11 @@ def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
     return Reading(earlier.reason, tuple(findings), count=earlier.number, md5=earlier.md5)
 
 
-def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Reading]], tasks: PhaseTasks) -> None:
+def _record_batch(run: HarvestRun, step: AnyItemStep, batch: list[tuple[Due, Reading]], tasks: PhaseTasks) -> None:
     collection = run.collection
     next_step = collection.step_after(step.kind, step.phase)
     with run.ledger.writing() as writer:
-        for due_item, reading in page:
+        for due_item, reading in batch:
             item = due_item.item
             # A Summarise step depends on all documents together, and not on the bytes of one.
             digest = "" if isinstance(step, Summarise) else item.digest
@@ -271,7 +271,7 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
             tasks.count(writer, due_item.source, reading.reason, use, first_finding(reading))
             if reading.left_out:
                 tasks.count_left_out(due_item.source, [Skip(Reason.NOT_WANTED, number=reading.left_out)], item.key)
-    run.progress.step(len(page), sum(not reading.done for _, reading in page))
+    run.progress.step(len(batch), sum(not reading.done for _, reading in batch))
     run.tick()
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from windrow.contract import MissingOffer, Observation, Skip, WholeListing, results_of
 from windrow.engine.run import ValueStore, VersionStore
-from windrow.engine.steps.settled_pages import SettledAttempt
+from windrow.engine.steps.settled_batches import SettledAttempt
 from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import WholeListingRow

@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address or, if it is not known, the article at another spelling of it; None if there is none."""
+        """Explain a name or, if it is not known, the article at another spelling. Return None if neither is known."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation

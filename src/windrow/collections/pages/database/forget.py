@@ -85,7 +85,7 @@ _DELETE_UNUSED_ORIGINS = "DELETE FROM origin WHERE origin_id NOT IN (SELECT orig
 
 
 def forget_versions(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
-    """Remove all versions of addresses, and of all addresses of origins; return the number of removed generations.
+    """Remove all versions of `urls` and of all addresses at `origins`; return the number of removed generations.
 
     Their observations, and the texts, words, wordings, addresses and origins to which nothing refers any more, are
     removed too. Works within the open transaction of `connection`. The ids of the generations and their text piles are

@@ -1,4 +1,4 @@
-"""Gather attempts and their results into pages, which are written to the version store together."""
+"""Gather attempts and their results into batches, which are written to the version store together."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from windrow.contract import Ask, AttemptObservations, Observation, Skip, result
 from windrow.model import Finding, Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
-PAGE_SIZE = 256
-"""The maximum number of attempts in a page."""
+BATCH_SIZE = 256
+"""The maximum number of attempts in a batch."""
 
-MAX_PAGE_BYTES = 16 << 20
-"""The number of bytes read after which a page is complete, since its results are in memory until it is written."""
+MAX_BATCH_BYTES = 16 << 20
+"""The number of bytes read after which a batch is complete, since its results are in memory until it is written."""
 
 MAX_GATHER_SECONDS = 5.0
-"""The time after which a page is complete, in seconds. If the process is killed, an unwritten page is lost."""
+"""The time after which a batch is complete, in seconds. If the process is killed, an unwritten batch is lost."""
 
 
 WRONG_VALUES = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -87,34 +87,34 @@ class SettledAttempt(NamedTuple):
         return any(skip.reason is Reason.CAPPED for skip in self.left_out)
 
 
-def gather_pages(
+def gather_batches(
     attempts: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[SettledAttempt]]:
-    """Yield pages of PAGE_SIZE attempts, or fewer after MAX_PAGE_BYTES bytes or MAX_GATHER_SECONDS seconds."""
-    page: list[SettledAttempt] = []
+    """Yield batches of BATCH_SIZE attempts, or fewer after MAX_BATCH_BYTES bytes or MAX_GATHER_SECONDS seconds."""
+    batch: list[SettledAttempt] = []
     size, began = 0, clock()
     for attempt in attempts:
-        page.append(attempt)
+        batch.append(attempt)
         response = attempt.recorded.attempt.kept
         size += response.size if response and attempt.result is not None else 0
-        if len(page) == PAGE_SIZE or size >= MAX_PAGE_BYTES or clock() - began >= MAX_GATHER_SECONDS:
-            yield page
-            page, size, began = [], 0, clock()
-    if page:
-        yield page
+        if len(batch) == BATCH_SIZE or size >= MAX_BATCH_BYTES or clock() - began >= MAX_GATHER_SECONDS:
+            yield batch
+            batch, size, began = [], 0, clock()
+    if batch:
+        yield batch
 
 
 def write_apart(
-    page: list[SettledAttempt],
+    batch: list[SettledAttempt],
     checkpoint: int,
     write: Callable[[list[SettledAttempt], int], None],
     read_checkpoint: Callable[[], int],
 ) -> None:
-    """Write each attempt of a page alone with `write`. One with a wrong value gets a failed reading as its result.
+    """Write the attempts of a batch one by one with `write`. An attempt with a wrong value gets a failed reading.
 
-    `checkpoint` is the checkpoint after the whole page, and `read_checkpoint` returns the current one.
+    `checkpoint` is the checkpoint after the whole batch, and `read_checkpoint` returns the current one.
     """
-    for settled in page:
+    for settled in batch:
         upto = max(read_checkpoint(), min(checkpoint, settled.recorded.seq))
         try:
             write([settled], upto)
