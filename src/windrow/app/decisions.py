@@ -112,7 +112,8 @@ def ask_again(
     answered = f"answered with {reason}" if reason else "answered"
     for name in names:  # each by itself, before anything is written, so that an unknown name is reported
         if not any(adapter.ask_again(workspace, service, [name], reason, dry_run=True) for adapter in asking.values()):
-            raise UsageError(f"{service} has not {answered} about {name!r}", hint=f"windrow why {shlex.quote(name)}")
+            problem = f"{service} has not {answered} about {name!r}, or is asked about it again anyway"
+            raise UsageError(problem, hint=f"windrow why {shlex.quote(name)}")
     command = f"retry --service {service} {' '.join(names[:MAX_NAMED])}".rstrip()
     with nullcontext() if dry_run else decision_session(ledger, command):
         return [

@@ -203,7 +203,7 @@ def load(
 
     `environ` is the environment, by default that of this process. `flags` is a dict from settings to their values
     on the command line (`{"drops.attempts": 5}`; None means not set). `collections` is a dict of the usable
-    collections, by default all installed ones. `added` is a dict from the names of further sources to their tables.
+    collections, by default all that can be used. `added` is a dict from the names of further sources to their tables.
     Raises ConfigError, naming the file and setting, for unknown settings, wrong values and contradictions. If `needed`
     names sources and collections, a wrong setting of any other source only makes that source unusable.
     """

@@ -48,9 +48,9 @@ class Collection:
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the next step on items of `kind` after the phase `phase`, or "" if there is none.
+        """Return the phase of the next step on items of `kind`, or "" if there is none.
 
-        If `phase` is empty, the phase of the first step on such items is returned.
+        `phase` is the phase of a step on such items, or empty to get the phase of the first of these steps.
         """
         phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
         later_phases = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases

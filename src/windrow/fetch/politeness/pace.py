@@ -5,7 +5,7 @@ The wait lasts from the end of a response to the beginning of the next request. 
 - the minimum delay: the Crawl-delay in robots.txt (180 seconds at most), or the configured delay if it has none;
 - the duration of the last request times 2 to the power p. p is 2 at first, and each response with a status below 400
   lowers it by a tenth, to 0 at least. A 429 raises p by 1; after that, p is not lowered in this run;
-- after a 429, the longest wait that these two rules have given since then;
+- after a 429, the longest wait that these two rules have given since then, or gave just before it;
 - the Retry-After of the last response, a day at most.
 
 An origin gets no more requests in the run after three 503s, eight 429s, or ten requests without a response in a row.
