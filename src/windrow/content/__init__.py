@@ -1,4 +1,4 @@
-"""Extract the main content of HTML with one call; other packages of windrow import from the modules here."""
+"""Extract the main content of HTML with `extract`; the modules of this package have its parts."""
 
 from windrow.content.extraction import ContentImage, ContentLink, Extract, JudgedBlock, extract
 from windrow.content.page import BlockFate

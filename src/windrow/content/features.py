@@ -183,7 +183,7 @@ def _prose_share(page: PageMeasures, steps: int) -> bytes:
 
 
 def _depth_below(page: PageMeasures, boxes: Iterable[int]) -> bytes:
-    """Return for each block the number of levels from a box around it, given in `boxes`, down to its own box."""
+    """Return how many levels the box of each block is below the box that `boxes` has for the block."""
     depth = page.outline.boxes.depth
     return bytes(map(sub, page.pick_above[0](depth), map(depth.__getitem__, boxes)))
 

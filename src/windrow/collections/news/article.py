@@ -193,7 +193,7 @@ _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""Matches a mark that is in the last path segment of most article addresses, but of few section addresses."""
+"""Matches characters that the last path segment of most article addresses has, and of few section addresses."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 

@@ -55,11 +55,11 @@ def pause_after(sessions: int) -> timedelta:
 def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) -> Finding | None:
     """Return the finding for a file that failed at every source, or None if the next run requests it."""
     if reason not in RETRIED_REASONS:
-        return Finding("GivenUp", f"runs do not request it again; to request it: windrow retry {key}", Level.WARN)
+        return Finding("GivenUp", f"runs do not request it again, except after: windrow retry {key}", Level.WARN)
     if not (wait := pause_after(sessions)):
         return None
     message = f"failed in {sessions} sessions; a run after {failed_at + wait:%Y-%m-%d %H:%M} UTC requests it again"
-    return Finding("RestingFile", f"{message}; to request it at once: windrow retry {key}", Level.WARN)
+    return Finding("RestingFile", f"{message}; for the next run to request it: windrow retry {key}", Level.WARN)
 
 
 def split_resting(

@@ -290,7 +290,7 @@ class AnswerFollower:
             self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}
             return followed
         message = f"{MAX_FRUITLESS} answers in a row, each found through the one before it, offered nothing new"
-        finding = Finding("CrawlerTrap", f"{message}: further requests are not made")
+        finding = Finding("CrawlerTrap", f"{message}: the addresses in the last one are not requested")
         result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
         return FollowedAnswer(result)
 
