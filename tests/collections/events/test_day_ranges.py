@@ -23,10 +23,20 @@ UNREADABLE = [
     "3-5 December 2026, 10:00 - 12:00", "Meeting: 3-5 December 2026, 10:00", "3-5 December 2026, 10:00:00 Uhr",
     "3.-5. Dezember 2026", "December 30 - Foo 2, 2027", "Thursday December 31 - 40, 2026",
 ]  # fmt: skip
-NO_RANGES = [
-    ("5 December 2026, 10:00 - 12:00", "2026-12-05T15:00:00Z"), ("December 5, 2026, 9-11 am", "2026-12-05T14:00:00Z"),
-    ("Dec 3 2026 10:00 - 5 Dec 2026 12:00", "2026-12-03T15:00:00Z"),
-    ("Dec 3 2026 9:00 AM - Dec 5 2026 5:00 PM", "2026-12-03T14:00:00Z"), ("Dec 3, 2026", "2026-12-03T00:00:00Z"),
+RANGES_OF_TIMES = [
+    ("5 December 2026, 10:00 - 12:00", "2026-12-05T15:00:00Z", "2026-12-05T17:00:00Z"),
+    ("December 5, 2026, 9-11 am", "2026-12-05T14:00:00Z", "2026-12-05T16:00:00Z"),
+    ("Dec 3 2026 10:00 - 5 Dec 2026 12:00", "2026-12-03T15:00:00Z", "2026-12-05T17:00:00Z"),
+    ("Dec 3 2026 9:00 AM - Dec 5 2026 5:00 PM", "2026-12-03T14:00:00Z", "2026-12-05T22:00:00Z"),
+    ("Dec 3, 2026", "2026-12-03T00:00:00Z", ""), ("Dec 3, 2026 7 PM", "2026-12-04T00:00:00Z", ""),
+    ("Dec 3, 2026 11 AM - 1 PM", "2026-12-03T16:00:00Z", "2026-12-03T18:00:00Z"),
+    ("Dec 3, 2026 10 PM - 2 AM", "2026-12-04T03:00:00Z", "2026-12-04T07:00:00Z"),
+    ("Dec 3, 2026, 3 pm - 5 pm PT", "2026-12-03T23:00:00Z", "2026-12-04T01:00:00Z"),
+    ("Dec 3, 2026 1800-1930", "2026-12-03T23:00:00Z", "2026-12-04T00:30:00Z"),
+    ("3.12.2026 18-20 Uhr", "2026-12-03T23:00:00Z", "2026-12-04T01:00:00Z"),
+    ("3.12.2026 18:00-24", "2026-12-03T23:00:00Z", "2026-12-04T05:00:00Z"),
+    ("2026-12-03T18:00/2026-12-03T20:00", "2026-12-03T23:00:00Z", "2026-12-04T01:00:00Z"),
+    ("2026-12-03 03:00-05:00", "2026-12-03T08:00:00Z", ""), ("2026-12-03 0300-0500", "2026-12-03T08:00:00Z", ""),
 ]  # fmt: skip
 
 
@@ -50,10 +60,12 @@ def test_a_range_that_is_not_understood_is_rejected_with_its_text(text):
     assert text in part.message
 
 
-@pytest.mark.parametrize(("text", "start"), NO_RANGES)
-def test_a_time_with_a_range_of_clocks_or_of_two_times_begins_at_the_first(text, start):
-    (read_event,), _ = read_entry(start=text)
-    assert read_event.value["datetime"] == start
+@pytest.mark.parametrize(("text", "start", "end"), RANGES_OF_TIMES)
+def test_a_range_of_times_begins_at_the_first_and_ends_at_the_last(text, start, end):
+    """The end was left out, as if the source had none."""
+    (read_event,), _ = read_entry(start=text, end="")
+    assert (read_event.value["datetime"], read_event.value["end_datetime"]) == (start, end)
+    assert "end_note" not in read_event.value
 
 
 def test_an_end_of_its_own_counts_more_than_the_range():
@@ -61,6 +73,8 @@ def test_an_end_of_its_own_counts_more_than_the_range():
     assert read_event.value["end_datetime"] == "2026-12-06T00:00:00Z"
     (read_event,), _ = read_entry(start="2026-12-01", end="December 3-5, 2026")
     assert read_event.value["end_datetime"] == "2026-12-05T00:00:00Z"
+    (read_event,), _ = read_entry(start="Dec 3, 2026 6 pm", end="7-9 pm")
+    assert read_event.value["end_datetime"] == "2026-12-04T02:00:00Z"
 
 
 @pytest.mark.parametrize(

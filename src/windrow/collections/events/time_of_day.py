@@ -110,6 +110,8 @@ _NOON_WITH_MINUTES = re.compile(r"\b12:00\s?noon\b", re.IGNORECASE)
 _MAX_HOURS_OVER_MIDNIGHT = 16
 """The longest range, in hours, that ends on the next day, such as 10:00 to 2:00."""
 
+_MINUTES_OF_DAY = 24 * 60
+
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
 
@@ -145,11 +147,18 @@ class TimeOfDay(NamedTuple):
         return local_time.replace(tzinfo=named_zone) if named_zone else None
 
 
+class TimeRange(NamedTuple):
+    """A time of day, and the end of the range that it begins, which may be on the next day; None if it is no range."""
+
+    start: TimeOfDay
+    end: TimeOfDay | None = None
+
+
 class DayAndTime(NamedTuple):
     """A text's date, in a form that `read_page_time` reads, and its time of day, which is None for a date alone."""
 
     day: str
-    time: TimeOfDay | None
+    time: TimeRange | None
 
 
 def has_date(text: str) -> bool:
@@ -160,10 +169,9 @@ def has_date(text: str) -> bool:
 def split_time_of_day(text: str) -> DayAndTime | None:
     """Split a text into its date and time of day; return None if it has no date, or if a part is not understood.
 
-    Of a range of times, only the first is returned.
-
-    >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
-    DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
+    >>> day, (start, end) = split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
+    >>> day, start, end.hour
+    ('24.11.2026', TimeOfDay(hour=18, minute=0, second=0, zone='CET'), 20)
     >>> split_time_of_day("Nov 24, 2026"), split_time_of_day("Nov 24, 2026 at 6 o'clock")
     (DayAndTime(day='Nov 24, 2026', time=None), None)
     """
@@ -186,7 +194,7 @@ def split_time_of_day(text: str) -> DayAndTime | None:
         return None
     if len(times) == 2 and time_of_day:
         text_between, second = text_beside[times[0].end() : times[1].start()], _read_time_of_day(times[1])
-        time_of_day = _start_of_range(time_of_day, times[0], second, times[1], text_between) if second else None
+        time_of_day = _join_range(time_of_day.start, times[0], second, times[1], text_between) if second else None
         if time_of_day is None:
             return None
     return DayAndTime(_plain_date(date), time_of_day)
@@ -204,25 +212,33 @@ def _plain_date(date: re.Match[str]) -> str:
     return text if date["mark"] else " ".join(re.sub(r"\bde\b|\.(?=\s)", " ", text).split())
 
 
-def _start_of_range(
-    first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, second_match: re.Match[str], text_between: str
-) -> TimeOfDay | None:
-    """Return the first of two times that are a range; None if it is not clear that they are a range.
+def _join_range(
+    first: TimeOfDay,
+    first_match: re.Match[str],
+    second_range: TimeRange,
+    second_match: re.Match[str],
+    text_between: str,
+) -> TimeRange | None:
+    """Return two times as a range; None if it is not clear that they are a range. The second may be a range itself.
 
-    If the first time has no zone, it gets the zone of the second. If the second is an offset from UTC, as in
-    `18:00:00-05:00`, the first gets it as its zone.
+    A time without a zone gets the zone of the other. If the second is an offset from UTC, as in `18:00:00-05:00`, the
+    first gets it as its zone, and there is no end.
     """
+    second = second_range.start
     if not _RANGE_WORD.fullmatch(text_between):
         return None
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and first_match["second_24"] and second.hour < 13:  # 18:00:00-05:00 has an offset from UTC
-        return first._replace(zone=f"-{second.hour:02}{second.minute:02}")
+        return TimeRange(first._replace(zone=f"-{second.hour:02}{second.minute:02}"))
     if second.hour < 13 and not second_match["meridiem"]:
         may_be_offset = text_between == " -" or (text_between == "-" and second.minutes < first.minutes)
         if may_be_offset or first_match["meridiem"]:
             return None
-    return first._replace(zone=first.zone or second.zone) if _is_range(first, second) else None
+    if not _is_range(first, second):
+        return None
+    zone, end = first.zone or second.zone, second_range.end or second
+    return TimeRange(first._replace(zone=zone), end._replace(zone=zone))
 
 
 def _is_range(start: TimeOfDay, end: TimeOfDay) -> bool:
@@ -234,8 +250,8 @@ def _is_range(start: TimeOfDay, end: TimeOfDay) -> bool:
     return end.minutes >= start.minutes or end.minutes + (24 - _MAX_HOURS_OVER_MIDNIGHT) * 60 <= start.minutes
 
 
-def _read_time_of_day(time: re.Match[str]) -> TimeOfDay | None:
-    """Return the time of day in a match of `_CLOCK_TIME` or, if the match is a range, the start of the range.
+def _read_time_of_day(time: re.Match[str]) -> TimeRange | None:
+    """Return the time of day, or the range of times, in a match of `_CLOCK_TIME`.
 
     Return None if a range such as `18:00-17`, `1800-1730` or `20-18 Uhr` does not end after its start.
     """
@@ -246,27 +262,29 @@ def _read_time_of_day(time: re.Match[str]) -> TimeOfDay | None:
     hour = int(fields["hour_24"] or fields["hour_digits"])
     minute_names = (name for name in fields if name.startswith("minute_") and name != "minute_from" and fields[name])
     minute = next((fields[name] for name in minute_names), "0")
+    time_of_day = TimeOfDay(hour, int(minute), int(fields["second_24"] or 0), zone)
     if fields["from_24"]:
         start = TimeOfDay(int(fields["from_24"]), int(fields["minute_from"] or 0), 0, zone)
-        return start if _is_range(start, TimeOfDay(hour, int(minute))) else None
-    end_digits = fields["end_digits"]
-    if (fields["end"] and int(fields["end"]) <= hour) or (end_digits and end_digits <= f"{hour:02}{minute}"):
-        return None
-    return TimeOfDay(hour, int(minute), int(fields["second_24"] or 0), zone)
+        return TimeRange(start, time_of_day) if _is_range(start, time_of_day) else None
+    end_digits = fields["end_digits"] or (f"{fields['end']:0>2}00" if fields["end"] else "")
+    if not end_digits:
+        return TimeRange(time_of_day)
+    end = TimeOfDay(int(end_digits[:2]), int(end_digits[2:]), 0, zone)
+    return TimeRange(time_of_day, end) if time_of_day.minutes < end.minutes <= _MINUTES_OF_DAY else None
 
 
-def _read_twelve_hours(fields: dict[str, str], zone: str) -> TimeOfDay | None:
+def _read_twelve_hours(fields: dict[str, str], zone: str) -> TimeRange | None:
     is_afternoon = fields["meridiem"][0].lower() != "a"
     hour = _hour_of_day(fields["hour"], is_afternoon=is_afternoon)
     time = TimeOfDay(hour, int(fields["minute"] or 0), int(fields["second"] or 0), zone)
     if not fields["from"]:
-        return time
+        return TimeRange(time)
     same_half, other_half = (
         TimeOfDay(_hour_of_day(fields["from"], is_afternoon=half), int(fields["from_minute"] or 0), 0, zone)
         for half in (is_afternoon, not is_afternoon)
     )
     start = same_half if same_half.minutes <= time.minutes else other_half
-    return start if _is_range(start, time) else None
+    return TimeRange(start, time) if _is_range(start, time) else None
 
 
 def _hour_of_day(hour: str, *, is_afternoon: bool) -> int:

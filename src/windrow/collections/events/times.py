@@ -162,8 +162,26 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
         return None
 
 
+class EventSpan(NamedTuple):
+    """A time or a day, and the time or the last day at which the range that it begins ends; None if it is no range."""
+
+    start: EventTime
+    end: EventTime | None = None
+
+
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it, or the start of a range; return None if it cannot be parsed.
+    """Parse a time or a day, or the start of a range, as `read_span` does; return None if it cannot be parsed.
+
+    >>> ny = ZoneInfo("America/New_York")
+    >>> read_time("July 29, 2026", ny).all_day, read_time("soon", ny)
+    (True, None)
+    """
+    span = read_span(text, zone, formats, naive_zone)
+    return span.start if span else None
+
+
+def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventSpan | None:
+    """Parse a time, a day or a range of them as a source writes it; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
     and otherwise in `zone`. A number of 12 or 14 digits is read as a date and a time if possible. Any other
@@ -171,10 +189,10 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     can also be a day and an hour cannot be parsed.
 
     >>> ny = ZoneInfo("America/New_York")
-    >>> format_utc(read_time("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).utc)
+    >>> format_utc(read_span("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).start.utc)
     '2026-07-29T12:30:00Z'
-    >>> read_time("July 29, 2026", ny).all_day, read_time("soon", ny)
-    (True, None)
+    >>> [time.local for time in read_span("July 29, 2026, 10 PM - 1 AM", ny)]
+    ['2026-07-29T22:00:00', '2026-07-30T01:00:00']
     """
     plain = _plain_text(text)
     if not plain or len(plain) > _MAX_CHARACTERS:
@@ -185,11 +203,11 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
         except ValueError:
             continue
         has_time = any(directive in pattern for directive in ("%H", "%I", "%X", "%c"))
-        return _event_time(parsed, zone, naive_zone, has_time=has_time)
+        return _span_of(_event_time(parsed, zone, naive_zone, has_time=has_time))
     if (days := find_days(plain)) or has_range_within(plain):
-        return from_day(days.first) if days else None
+        return EventSpan(from_day(days.first), from_day(days.last)) if days else None
     if _DIGITS.fullmatch(plain):
-        return _read_digits(plain, zone, naive_zone)
+        return _span_of(_read_digits(plain, zone, naive_zone))
     if loose := _LOOSE_ISO.fullmatch(plain):  # EventON writes months, days and zones with one digit
         year, month, day, clock, sign, hours, minutes = loose.groups(default="")
         plain = f"{year}-{month:0>2}-{day:0>2}{clock}" + (f"{sign}{hours:0>2}:{minutes}" if sign else "")
@@ -200,7 +218,11 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
             moment = datetime.fromisoformat(plain)
     if moment is None:
         return _read_interval(plain, zone, naive_zone) or _read_written_time(plain, zone, naive_zone)
-    return _event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None)
+    return _span_of(_event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None))
+
+
+def _span_of(time: EventTime | None) -> EventSpan | None:
+    return EventSpan(time) if time else None
 
 
 def _plain_text(text: str) -> str:
@@ -234,38 +256,32 @@ def _read_digits(digits: str, zone: ZoneInfo, naive_zone: str) -> EventTime | No
     return from_aware(_EPOCH + timedelta(seconds=int(digits) / divisor), zone) if divisor else None
 
 
-def read_last_day(text: str) -> EventTime | None:
-    """Return the last day of a text that is a range of days and nothing else; None for any other text.
-
-    >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
-    ('2026-12-05', None)
-    """
-    days = find_days(_plain_text(text)) if len(text) <= _MAX_CHARACTERS else None
-    return from_day(days.last) if days else None
-
-
-def _read_interval(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Return the first of two times that both have a date and are joined by a dash, a slash or a word such as `to`.
+def _read_interval(text: str, zone: ZoneInfo, naive_zone: str) -> EventSpan | None:
+    """Return two times that both have a date and are joined by a dash, a slash or a word such as `to`.
 
     Return None if the text is not such a pair, or if the first time is after the second.
 
-    >>> _read_interval("Nov 24, 2026 9 AM - Nov 25, 2026 5 PM", ZoneInfo("America/New_York"), "").local
-    '2026-11-24T09:00:00'
+    >>> span = _read_interval("Nov 24, 2026 9 AM - Nov 25, 2026 5 PM", ZoneInfo("America/New_York"), "")
+    >>> span.start.local, span.end.local
+    ('2026-11-24T09:00:00', '2026-11-25T17:00:00')
     """
     for separator in _INTERVAL.finditer(text):
         first_text, last_text = text[: separator.start()], text[separator.end() :]
         if has_date(first_text) and has_date(last_text):
-            first, last = (read_time(part, zone, (), naive_zone) for part in (first_text, last_text))
+            spans = [read_span(part, zone, (), naive_zone) for part in (first_text, last_text)]
+            first, last = (span.start if span else None for span in spans)
             if first and last and (first.local[:10], first.utc) <= (last.local[:10], last.utc):
-                return first
+                return EventSpan(first, (spans[1] and spans[1].end) or last)
     return None
 
 
-def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
+def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventSpan | None:
     """Parse a date as people write it, with or without a time of day; return None if a part cannot be read.
 
+    The end of a range of times is on the next day if it is earlier in the day than the start.
+
     >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
-    >>> [format_utc(_read_written_time(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
+    >>> [format_utc(_read_written_time(f"Oct 5, 2026 {clock}", ny, "").start.utc)[11:16] for clock in clocks]
     ['18:00', '15:00', '16:00', '16:00', '22:00']
     """
     day_and_time = split_time_of_day(text)
@@ -273,12 +289,19 @@ def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime 
     if day_and_time is None or day is None:
         return None
     if day_and_time.time is None:
-        return from_day(day.date())
-    try:
-        local_time = day_and_time.time.on_day(day, zone)
-    except OverflowError:
-        return None
-    return _event_time(local_time, zone, naive_zone, has_time=True) if local_time else None
+        return EventSpan(from_day(day.date()))
+    start, end = day_and_time.time
+    times = []
+    for clock in (start, end) if end else (start,):
+        try:
+            local_time = clock.on_day(day + timedelta(days=clock.minutes < start.minutes), zone)
+        except OverflowError:
+            return None
+        event_time = _event_time(local_time, zone, naive_zone, has_time=True) if local_time else None
+        if event_time is None:
+            return None
+        times.append(event_time)
+    return EventSpan(*times)
 
 
 def _event_time(parsed: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:

@@ -21,7 +21,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
-from windrow.collections.events.times import EventTime, from_day, read_last_day, read_time
+from windrow.collections.events.times import EventSpan, EventTime, from_day, read_span
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats.json_page import find_error, find_total, load_json
@@ -110,15 +110,16 @@ def build_event(
     if title.strip() in document.rules.placeholders:
         return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], source_id)
     status, status_note = status_of(document, field("status") or "")
-    start = time_of(document, field("start") or "")
+    span = span_of(document, field("start") or "")
+    start = span.start if span else None
     if start is None and source_id and status == "withdrawn":
         return RawEvent(source_id, title, None, text, status=status)
-    if start is None:
+    if span is None or start is None:
         start_text = (field("start") or "")[:80]
         return SkippedPart(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end, end_note = read_end(document, field("end"), field("start") or "", start)
+    end, end_note = read_end(document, field("end"), span)
     if (field("all_day") or "").lower() in _YES_WORDS:
         start, end = _whole_day(start), _whole_day(end) if isinstance(end, EventTime) else end
     url = field("url")
@@ -142,19 +143,21 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 
 
 def read_end(
-    document: SourceDocument, end_text: str | None, start_text: str, start: EventTime
+    document: SourceDocument, end_text: str | None, start_span: EventSpan
 ) -> tuple[EventTime | str | None, str]:
     """Return the end of an event, and a note if the end's own field cannot be read or is before the start.
 
-    The end is read from its own field, in which the day may be missing, or else from a start that is a range of days.
-    If neither gives an end, it is None if the rules have no field for the end, and otherwise an empty text.
+    The end is read from its own field, in which the day may be missing, or else from a start that is a range. If
+    neither gives an end, it is None if the rules have no field for the end, and otherwise an empty text.
     """
-    end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
-    if end_text and end is None and not start.all_day and not start.zone:
-        end = time_of(document, f"{start.local[:10]} {end_text}")
+    start, range_end = start_span
+    span = span_of(document, end_text or "")
+    if end_text and span is None and not start.all_day and not start.zone:
+        span = span_of(document, f"{start.local[:10]} {end_text}")
+    end = (span.end or span.start) if span else None
     if end_text and (end is None or (not end.all_day and end.utc < start.utc)):
-        return read_last_day(start_text) or "", note_text(end_text)
-    return end or read_last_day(start_text) or (None if end_text is None else ""), ""
+        return range_end or "", note_text(end_text)
+    return end or range_end or (None if end_text is None else ""), ""
 
 
 def _whole_day(time: EventTime) -> EventTime:
@@ -198,9 +201,9 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
     return "" if lookup_json else evaluate(expression, lookup)
 
 
-def time_of(document: SourceDocument, text: str) -> EventTime | None:
-    """Parse a time with the rules for its document; return None if it is empty or cannot be parsed."""
-    return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
+def span_of(document: SourceDocument, text: str) -> EventSpan | None:
+    """Parse a time or a range with the rules for its document; return None if it is empty or cannot be parsed."""
+    return read_span(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
 def status_of(document: SourceDocument, text: str) -> FieldStatus:

@@ -30,7 +30,7 @@ from windrow.collections.events.readers.by_fields import (
     parse_json,
     read_end,
     remove_day,
-    time_of,
+    span_of,
     value_at_path,
 )
 from windrow.collections.events.readers.by_path import any_namespace, element_text, html_tree, read_xml, xml_tree
@@ -306,8 +306,8 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         return " ".join(unescape(json_to_text(content) or "").split())
 
     title, text = field("name"), json.dumps(event, ensure_ascii=False)
-    start = time_of(document, field("startDate"))
-    if start is None:
+    span = span_of(document, field("startDate"))
+    if span is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
         if "eventSchedule" in event:
             message = f"{title[:80]!r} has an eventSchedule, which is not read, and no start that can be read"
@@ -320,11 +320,11 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     status, status_note = read_status(field("eventStatus").rpartition("/")[2], _STATUSES)
     if status_note:
         extra["status_note"] = status_note
-    end, end_note = read_end(document, field("endDate"), field("startDate"), start)
+    end, end_note = read_end(document, field("endDate"), span)
     if end_note:
         extra["end_note"] = end_note
     return RawEvent(
-        field("@id") or field("identifier"), title, start, text, end, field("description"),
+        field("@id") or field("identifier"), title, span.start, text, end, field("description"),
         url if url.startswith(("http://", "https://")) else "", status, _location_text(event.get("location")), extra,
     )  # fmt: skip
 
