@@ -12,6 +12,7 @@ from benchmarks.daemon import free_port
 
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
+from windrow.cli.status import describe_end
 from windrow.demo.partner import drop, pack
 from windrow.model import COMPARED_SIZE
 
@@ -105,6 +106,29 @@ def test_what_content_differs_advises_takes_the_other_bytes(make_workspace, late
     workspace.retry(key)
     assert workspace.run(source).code == 0
     assert digests(workspace) == [("own", len(CONTENT)), ("copy", len(other_content))]
+    assert workspace.run().code == 0
+    assert len(digests(workspace)) == 2, "the choice of the operator stays"
+
+
+def test_the_bytes_of_the_producer_replace_those_of_another_host_in_the_next_run(make_workspace):
+    """They were only taken after a retry by hand, and both runs and the status ended with "all well"."""
+    workspace = make_workspace()
+    put(workspace.add_folder("copy", "J"), NAME, CONTENT)
+    assert workspace.run().code == 0
+    assert describe_end(workspace.status().last) == "all well"
+    put(workspace.add_folder("own", "H"), NAME, swapped(CONTENT))
+    assert workspace.run().code == 0
+    state = workspace.status()
+    assert describe_end(state.last) == "done, 1 file with other content at a source"
+    ((key, message),) = state.differing
+    assert key == KEY
+    assert "the next run of all sources does so, since own is preferred" in message
+    assert digests(workspace) == [("copy", len(CONTENT))]
+    for _ in range(2):  # the other host still differs, but its bytes do not win
+        assert workspace.run().code == 0
+        assert digests(workspace) == [("copy", len(CONTENT)), ("own", len(CONTENT))]
+    ((_, message),) = workspace.status().differing
+    assert message.endswith(f"to fetch the file of copy: windrow retry {KEY}, then: windrow run copy")
 
 
 def test_another_host_with_the_same_bytes_is_compared_once_and_anew_when_it_says_that_they_changed(make_workspace):

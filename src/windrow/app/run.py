@@ -402,7 +402,8 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     summary = replace(
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES
     )
-    summary = replace(summary, still_open=_count_open(config, ledger))
+    differing = len(ledger.items.differing())
+    summary = replace(summary, still_open=_count_open(config, ledger), differing=differing)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))

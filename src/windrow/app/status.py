@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +33,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.captures import LeftOutRow
+from windrow.ledger.typed.items import DifferingFile
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
@@ -85,6 +86,7 @@ class WorkspaceState:
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
+    differing: tuple[DifferingFile, ...] = ()  # files of which a source offers other content than was fetched
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
 
 
@@ -98,6 +100,8 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         if _requested_something(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
+    last = summarise(ledger, number, phases, content_counts=counts) if number else None
+    differing = tuple(ledger.items.differing())
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
     reasons += count_skipped(workspace, ledger, None).items()
     reasons += [(count.reason, count.lines) for count in _damaged_captures(workspace, ledger)]
@@ -105,7 +109,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         workspace=workspace.name,
         folder=workspace.root,
         holder=running_process(ledger),
-        last=summarise(ledger, number, phases, content_counts=counts) if number else None,
+        last=replace(last, differing=len(differing)) if last else None,
         sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
         states=count_states(ledger),
         reasons=count_reasons(reasons),
@@ -113,6 +117,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
         left_out=(*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)),
+        differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
     )
 

@@ -129,6 +129,7 @@ class SessionSummary:
     changes_left_out: bool = False
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
+    differing: int = 0  # how many files had other content at a source than was fetched, when a run ended
     still_open: int | None = None  # how much had failed or was unread when a run ended; None: not counted
 
     @property

@@ -52,6 +52,8 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         text += ["  and more: windrow changes"] if has_more else []
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
+    if summary.differing:
+        text.append("to take the other content: the commands in windrow status")
     if summary.still_open:
         text.append(f"still open: {summary.still_open:,} failed or not read, including earlier runs (windrow status)")
     if not summary.kept_all:
@@ -75,8 +77,9 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 def describe_end(summary: SessionSummary) -> str:
     """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
 
-    The counts are those of refused and failed items, things that caps left out, warnings, and sources with errors. If
-    there are none, the text is "all well". Addresses that rules leave out are not counted.
+    The counts are those of refused and failed items, things that caps left out, warnings, sources with errors, and
+    files of which a source offers other content. If there are none, the text is "all well". Addresses that rules leave
+    out are not counted.
     """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
@@ -94,11 +97,12 @@ def describe_end(summary: SessionSummary) -> str:
     counts += [counted(summary.warnings, "warning")] if summary.warnings else []
     source_errors = sum(bool(source.error) for source in summary.sources)
     counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
+    counts += [f"{counted(summary.differing, 'file')} with other content at a source"] if summary.differing else []
     return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
 
 
-_RESTING_SHOWN = 20
-"""The maximum number of files in the list of files that will be requested again later."""
+_FILES_SHOWN = 20
+"""The maximum number of files in the lists of files that will be requested again later, and of those that differ."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
@@ -178,10 +182,17 @@ def _status_lines(state: WorkspaceState) -> list[str]:
         lines += ["", table(["reason", "items", "meaning"], state.reasons)]
     if state.unread:
         lines += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
+    if state.differing:
+        lines += ["", "files with other content at a source than was fetched:"]
+        lines += [f"  {file.key}: {file.message}" for file in state.differing[:_FILES_SHOWN]]
+        lines += _more(state.differing)
     if state.resting:
-        files = state.resting[:_RESTING_SHOWN]
+        files = state.resting[:_FILES_SHOWN]
         resting = [(file.key, file.sessions, file.until, f"windrow retry {file.key}") for file in files]
         lines += ["", table(["file", "failed in sessions", "requested again after", "or now, with"], resting)]
-        if len(state.resting) > _RESTING_SHOWN:
-            lines.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
+        lines += _more(state.resting)
     return lines
+
+
+def _more(files: Sequence[object]) -> list[str]:
+    return [f"and {len(files) - _FILES_SHOWN:,} more"] if len(files) > _FILES_SHOWN else []

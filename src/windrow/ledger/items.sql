@@ -116,6 +116,15 @@ UNION ALL SELECT CASE f.kind WHEN 'ContentChanged' THEN 'content_changed' ELSE '
     count(DISTINCT f.item) FROM finding f WHERE f.kind IN ('ContentChanged', 'ContentDiffers')
     AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = f.item AND v.seq > f.seq) GROUP BY f.kind;
 
+-- row: DifferingFile
+-- A listed file of which a source offers other content than was fetched, and the message of that finding.
+
+-- def differing() -> list[DifferingFile]
+-- Return the listed files that changed, or differ at their sources, without a later attempt at them.
+SELECT l.file_key AS key, f.message FROM listed_file l JOIN finding f ON f.seq = (SELECT max(g.seq) FROM finding g
+    WHERE g.item = l.seq AND g.kind IN ('ContentChanged', 'ContentDiffers'))
+WHERE NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = l.seq AND v.seq > f.seq) ORDER BY f.seq;
+
 -- row: ItemRow
 -- An item, and the step that it waits for, failed at or was cancelled before (None if all are done).
 -- `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the

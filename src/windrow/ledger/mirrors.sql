@@ -102,13 +102,15 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 
 -- row: UncomparedMirror
 -- A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
+-- `was_fetched` is true if the file was ever fetched from `source`, too.
 
 -- def uncompared(collection: str, sources: Sequence[str], limit: int) -> list[UncomparedMirror]
 -- Return mirrors of fetched files at others of these sources that must still be compared, ordered by source.
 -- They list the size of the fetched file, or none, and were not compared since the file was fetched and since the last
 -- other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
-       h.source AS held_from
+       h.source AS held_from, f.owner, EXISTS (SELECT 1 FROM attempt e JOIN host g ON g.seq = e.host
+           WHERE e.listed_file = o.listed_file AND g.source = o.source AND e.reason IS NULL) AS "was_fetched: bool"
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g
     WHERE g.listed_file = o.listed_file AND g.end_seq > 0 AND g.reason IS NULL ORDER BY g.end_seq DESC LIMIT 1)
 JOIN host h ON h.seq = v.host

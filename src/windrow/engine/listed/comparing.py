@@ -3,6 +3,8 @@
 The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
 zip has its table of contents there, with a checksum of each member, so zips that differ usually differ there too. A
 difference is recorded as a finding; `listing` records different sizes. A mirror is compared again only if it changes.
+If the archived file differs from that of a source which its collection prefers, such as the one that made it, and it
+was never fetched from there, the next run fetches it from there.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.mirrors import UncomparedMirror
-from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
+from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, OfferingSource, Source
 
 MAX_COMPARED = COMPARED_FILES.number
 """The maximum number of mirrors that one run compares. Later runs compare further mirrors."""
@@ -70,6 +72,7 @@ class _Comparison:
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
+        self._owners = {source.name: source.owner for source in run.harvest.sources}
         self._pace = paces_by_host(run.harvest.sources)
         self._batches: dict[int, _ComparedSource] = {}  # by number
         self._mirrors: dict[int, tuple[_ComparedSource, UncomparedMirror]] = {}  # by job
@@ -136,6 +139,9 @@ class _Comparison:
                 f"the file of {compared.source.name} differs from that of {mirror.held_from}, which is in the archive"
                 f"{size}; {describe_choice(mirror.key, compared.source.name)}"
             )
+            if self._is_preferred(mirror):
+                message += f" (the next run of all sources does so, since {compared.source.name} is preferred)"
+                writer.items.retry(self._run.session, mirror.file, self._run.collection.listing.fetch_phase, message)
         else:
             compared.same += 1
         if kind:
@@ -143,6 +149,19 @@ class _Comparison:
             writer.items.add_findings(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
+
+    def _is_preferred(self, mirror: UncomparedMirror) -> bool:
+        """Return whether the collection prefers a mirror to the source of the archived file.
+
+        If the file was fetched from both sources, an operator has chosen the archived one, and False is returned.
+        """
+        if mirror.was_fetched or mirror.held_from not in self._owners:
+            return False
+        owners = (self._owners[mirror.held_from], self._owners[mirror.source])
+        sources = [
+            OfferingSource(str(place), owner) for place, owner in enumerate(owners)
+        ]  # 0 is first if both are equal
+        return self._run.collection.listing.prefer(mirror.owner, sources)[0] is sources[1]
 
     def _digest_of_end(self, mirror: UncomparedMirror) -> str:
         """Return the digest of the end of the archived file, or an empty text if the file cannot be read."""

@@ -103,6 +103,13 @@ class ReasonCountRow(NamedTuple):
     number: int
 
 
+class DifferingFile(NamedTuple):
+    """A listed file of which a source offers other content than was fetched, and the message of that finding."""
+
+    key: str
+    message: str
+
+
 class ItemRow(NamedTuple):
     """An item, and the step that it waits for, failed at or was cancelled before (None if all are done).
 
@@ -421,6 +428,10 @@ class TypedItems(LedgerQueries):
         as changed, or as different at its sources, if no attempt at it has followed that finding.
         """
         return self._database.rows(_make_reason_count_row, "items.by_reason")
+
+    def differing(self) -> list[DifferingFile]:
+        """Return the listed files that changed, or differ at their sources, without a later attempt at them."""
+        return self._database.rows(DifferingFile._make, "items.differing")
 
     def get(self, item: int) -> ItemRow | None:
         """Return an item, or None if no item has this number."""

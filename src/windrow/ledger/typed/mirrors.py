@@ -92,7 +92,10 @@ class ListedChange(NamedTuple):
 
 
 class UncomparedMirror(NamedTuple):
-    """A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes."""
+    """A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
+
+    `was_fetched` is true if the file was ever fetched from `source`, too.
+    """
 
     file: int
     key: str
@@ -103,6 +106,8 @@ class UncomparedMirror(NamedTuple):
     sidecar: str
     digest: str
     held_from: str
+    owner: str
+    was_fetched: bool
 
 
 def _make_mirror(row: tuple[Any, ...]) -> Mirror:
@@ -133,9 +138,19 @@ def _make_listed_change(row: tuple[Any, ...]) -> ListedChange:
 
 
 def _make_uncompared_mirror(row: tuple[Any, ...]) -> UncomparedMirror:
-    file, key, source, path, size, modified, sidecar, digest, held_from = row
+    file, key, source, path, size, modified, sidecar, digest, held_from, owner, was_fetched = row
     return UncomparedMirror(
-        file, key, source, path, size, None if modified is None else parse(modified), sidecar, digest, held_from
+        file,
+        key,
+        source,
+        path,
+        size,
+        None if modified is None else parse(modified),
+        sidecar,
+        digest,
+        held_from,
+        owner,
+        bool(was_fetched),
     )
 
 
