@@ -382,9 +382,11 @@ class AddressFrontier:
         return []
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return how much of a source each rule or cap left out, in the last session in which one left anything out."""
+        """Return how much of a source each rule or cap left out in the last such session, or of captures in all."""
+        of_captures = {row[:2]: RuleCount(source, *row) for row in self._ledger.captures.left_out_rules(source)}
         counts = self._ledger.sessions.rule_counts(source)
-        return [count for task, count in counts if task.session == counts[-1][0].session]
+        in_last = {count[1:3]: count for task, count in counts if task.session == counts[-1][0].session}
+        return [*(in_last | of_captures).values()]
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

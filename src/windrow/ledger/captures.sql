@@ -124,6 +124,13 @@ ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 -- Return how many lines of an index each rule left out, the greatest number first.
 SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
+-- def left_out_rules(source: str) -> list[RuleRow]
+-- Return how many lines of a source's indexes and records of its WARC files each rule left out.
+SELECT l.reason AS "reason: Reason", l.rule AS "rule: str", sum(l.lines) AS "lines: int",
+       min(CASE l.url WHEN '' THEN i.name ELSE l.url END) AS "url: str"
+FROM capture_left_out l JOIN capture_index i ON i.id = l.capture_index WHERE i.source = :source
+GROUP BY l.reason, l.rule ORDER BY 3 DESC, l.reason, l.rule;
+
 -- row: LeftOutRow
 -- The number of lines of a source's indexes that were left out for one reason.
 

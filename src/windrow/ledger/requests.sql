@@ -30,12 +30,13 @@ GROUP BY 1 ORDER BY 1;
 
 -- def daily_captures(collection: str, source: str, before: int, since: datetime) -> list[DailyYield]
 -- Return for each day the fewest captures that one session took for a source.
--- Only sessions before `before` and since `since` count, if the source's task in phase 1 did not fail.
+-- Only sessions before `before` and since `since` count, if the source's task in phase 1 did not fail. Tasks with a
+-- reason do not count, since they count what a rule left out.
 SELECT substr(t.at, 1, 10) AS "day: str", min((SELECT count(*) FROM captured c
     WHERE c.attempt BETWEEN t.seq AND e.seq AND c.collection = t.collection AND c.source = t.source)) AS "fewest: int"
 FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.source = :source AND t.phase = 1 AND t.session < :before AND t.at >= :since
-AND e.failed = 0 GROUP BY 1 ORDER BY 1;
+AND e.failed = 0 AND e.reason IS NULL GROUP BY 1 ORDER BY 1;
 
 -- def daily_shares(source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]
 -- Return for each day the lowest percentage of documents among a source's responses in one session.

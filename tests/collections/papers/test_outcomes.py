@@ -100,6 +100,8 @@ def test_damaged_records_lines_and_papers_are_counted_as_failed_until_they_are_r
         counts = {reason.reason: reason.items for reason in status.reasons}
         assert {"bad_date": 1, "bad_line": 3}.items() <= counts.items()
         assert "corrupt" in counts
+        left_out = [(count.source, count.addresses) for count in status.left_out if "media type" in count.rule]
+        assert left_out == [("shelf", 1)]
         failed = {source.source: source.failed for source in status.sources}
         assert failed == {"shelf": 2, "index": 3}
         assert status.last.exit_code == 3
@@ -116,7 +118,9 @@ def test_the_run_reports_damage_and_papers_that_cannot_be_read(damaged):
     assert {"bad_date": 1, "bad_line": 3}.items() <= {count.reason: count.items for count in summary.reasons}.items()
     rules = {(count.reason, count.rule) for count in summary.left_out}
     reasons = {reason for reason, _ in rules}
-    assert reasons == {"corrupt", "not_well_formed", "no_text", "unsupported", "bad_date", "bad_line"}
+    damage = {"corrupt", "not_well_formed", "no_text", "unsupported", "bad_date", "bad_line"}
+    assert reasons == {*damage, "not_wanted"}
+    assert ("not_wanted", "its media type is not wanted") in rules
     (unread,) = [count for count in summary.left_out if "WACZ" in count.rule]
     assert (unread.addresses, unread.example.rpartition("/")[2]) == (2, "a.WARC.XZ")
     (unread,) = [count for count in summary.left_out if "indexes" in count.rule]

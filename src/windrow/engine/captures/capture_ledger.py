@@ -78,7 +78,7 @@ class CaptureTally:
     known: int = 0  # captures that were taken, or failed, before
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines and records
-    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # damaged lines, errors at lines, unread files
+    rules: LeftOutCounter = field(default_factory=LeftOutCounter)  # lines and records by rule, and unread files
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
     fall: str = ""  # a message if far fewer captures were taken than usual, otherwise empty
 
@@ -143,8 +143,7 @@ class CaptureLedger:
             known_rules.add((reason, rule_name))
             writer.captures.leave_out(index.id, RuleRow(reason, rule_name, line_count, url))
             tally.left_out[reason] += line_count
-            if reason not in BY_RULE:
-                tally.faults.add(reason, rule, line_count, url or index.name)
+            tally.rules.add(reason, rule, line_count, url or index.name)
         writer.captures.record_progress(index.id, progress.position, progress.lines)
         tally.seen += progress.lines
 

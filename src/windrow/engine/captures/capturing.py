@@ -66,7 +66,7 @@ def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, 
     """Count the files below `folders` that have one of these suffixes in the tally, as left out by `rule`."""
     files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors have been reported
     for path in chain.from_iterable(files):
-        tally.faults.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
+        tally.rules.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
 
 
 class Capturing:
@@ -97,7 +97,7 @@ class Capturing:
                 _note_unread(inputs.cdx, _UNREAD_INDEX_SUFFIXES, _UNREAD_INDEXES, tally)
             self._note_fall(tally)
             with run.ledger.writing() as writer:
-                tally.faults.record(writer, run.session, run.collection.name, source.name, 1)
+                tally.rules.record(writer, run.session, run.collection.name, source.name, 1)
             run.close_task(tally.task, tally.summary(), failed=bool(tally.errors or tally.fall))
         self._follow_taken()
         run.progress.end()

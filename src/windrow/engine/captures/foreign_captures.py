@@ -350,7 +350,7 @@ class ForeignCapturing:
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
                 if outcomes[record].imported.is_truncated:
-                    self._tally.faults.add(Reason.TRUNCATED, _TRUNCATED, 1, attempt.url)
+                    self._tally.rules.add(Reason.TRUNCATED, _TRUNCATED, 1, attempt.url)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
 
@@ -452,7 +452,7 @@ class ForeignCapturing:
         url = normalise(record.line.url).url
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1
-            self._tally.faults.add(Reason.BAD_ADDRESS, Reason.BAD_ADDRESS.meaning, 1, index.name)
+            self._tally.rules.add(Reason.BAD_ADDRESS, Reason.BAD_ADDRESS.meaning, 1, index.name)
             return None
         reason, message = Reason.NOT_FOUND, self._warc_names.describe_missing(record.line.warc, Path(index.name))
         if record.line.offset is None:

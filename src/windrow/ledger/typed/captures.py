@@ -184,6 +184,10 @@ class TypedCaptures(LedgerQueries):
         """Return how many lines of an index each rule left out, the greatest number first."""
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
+    def left_out_rules(self, source: str) -> list[RuleRow]:
+        """Return how many lines of a source's indexes and records of its WARC files each rule left out."""
+        return self._database.rows(_make_rule_row, "captures.left_out_rules", source)
+
     def left_out_by_source(self) -> list[LeftOutRow]:
         """Count by source and reason the lines of indexes, and the records of WARC files, that were left out."""
         return self._database.rows(_make_left_out_row, "captures.left_out_by_source")

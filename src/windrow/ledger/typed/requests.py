@@ -96,7 +96,8 @@ class TypedRequests(LedgerQueries):
     def daily_captures(self, collection: str, source: str, before: int, since: datetime) -> list[DailyYield]:
         """Return for each day the fewest captures that one session took for a source.
 
-        Only sessions before `before` and since `since` count, if the source's task in phase 1 did not fail.
+        Only sessions before `before` and since `since` count, if the source's task in phase 1 did not fail. Tasks with
+        a reason do not count, since they count what a rule left out.
         """
         return self._database.rows(
             DailyYield._make, "requests.daily_captures", collection, source, before, spell(since)
