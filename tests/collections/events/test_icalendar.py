@@ -62,6 +62,13 @@ def test_the_zone_of_an_event_is_its_own_where_it_names_one():
     ]
 
 
+def test_a_leap_second_is_read_as_the_second_before():
+    times = (":20161231T235960Z", ";TZID=Asia/Kolkata:20170101T052960", ":20261221T120060Z")
+    read_events, unread = read(calendar(*(event(f"e{number}", at) for number, at in enumerate(times))), "icalendar")
+    assert starts(read_events) == [("2016-12-31T23:59:59Z",)] * 2
+    assert reasons(unread) == [Reason.INCOMPLETE_RECORD], "the second 60 of another minute is not a time"
+
+
 def test_a_change_of_this_and_all_future_repetitions_changes_those_that_follow():
     new_york = ";TZID=America/New_York"
     read_events, unread = read(calendar(

@@ -92,6 +92,10 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
             yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number + 1}: {error}"[:500], uid)
 
 
+_LEAP_SECOND = re.compile(r"(?<=[:,]\d{8}T\d\d[25]9)60(?=Z?(?:,|\s|$))", re.ASCII)
+"""Matches the second of 23:59:60 UTC in any zone; it is read as 59 (RFC 5545, section 3.3.12)."""
+
+
 class _CalendarEvent(NamedTuple):
     """A VEVENT: its text, its properties, and its document with the zone of its VCALENDAR.
 
@@ -110,6 +114,8 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
     for number, (event_text, calendar) in enumerate(event_texts, 1):
         try:
             properties = event_type.from_ical(f"{event_text}\r\n")
+            if properties.errors and (corrected_text := _LEAP_SECOND.sub("59", event_text)) != event_text:
+                properties = event_type.from_ical(f"{corrected_text}\r\n")
         except LIBRARY_ERRORS as error:
             message = f"event {number}: {error}"[:500]
             parts.append(SkippedPart(Reason.NOT_WELL_FORMED, message, _uid_of_single(event_text)))
