@@ -76,6 +76,15 @@ def test_titles_of_a_json_feed_are_plain_text():
     assert (read.title, read.entries[0].title) == ("Tea now & here", "Tea now & here")
 
 
+def test_an_atom_entry_without_authors_has_those_of_its_source_or_of_the_feed():
+    def author(name):
+        return f"<author><name>{name}</name></author>"
+
+    sources = ["", f"<source>{author('Bo Ek')}</source>", "<source><title>S</title></source>", author("Cy Fox")]
+    entries = read_feed(atom(author("Ann Lee"), *(f"<entry><title>E</title>{source}</entry>" for source in sources)))
+    assert [entry.authors for entry in entries.entries] == [("Ann Lee",), ("Bo Ek",), ("Ann Lee",), ("Cy Fox",)]
+
+
 @pytest.mark.parametrize("content", [
     (b"<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'><channel><item><title>A</title>"
     b"<dc:creator>Ann Lee</dc:creator><dc:creator>Bo Ek</dc:creator><author>desk@a.example</author>"

@@ -149,13 +149,19 @@ def _read_atom(root: etree._Element) -> Feed:
     )
 
 
+def _atom_authors(element: etree._Element) -> list[str]:
+    return [name for author in element.iterchildren("{*}author") for name in _child_texts(author, "name")]
+
+
 def _read_atom_entry(element: etree._Element) -> FeedEntry:
     url, _, base = url_hints.read_atom_entry(element)
     title = _plain_text(_text_construct(element, "title"))
     html = _text_construct(element, "content") or _text_construct(element, "summary")
     published = first_child_text(element, "published", "issued")
     updated = first_child_text(element, "updated", "modified")
-    authors = [name for author in element.iterchildren("{*}author") for name in _child_texts(author, "name")]
+    # An entry without authors has those of its source or, if that has none, of the feed (RFC 4287, section 4.2.1).
+    parents = (element, element.find("{*}source"), element.getparent())
+    authors = next(filter(None, (_atom_authors(parent) for parent in parents if parent is not None)), [])
     labels = [child.get("label", "") or child.get("term", "") for child in element.iterchildren("{*}category")]
     categories = filter(None, map(_plain_text, labels))
     return FeedEntry(title, html, url, base, published, updated, tuple(authors), tuple(categories))
