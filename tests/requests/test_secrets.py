@@ -122,6 +122,12 @@ def test_where_a_secret_goes_is_said_once_and_well(settings, wrong):
         credentials_of(Secret("env:A"), **settings)
 
 
+@pytest.mark.parametrize("name", ["secret_header", "secret_query", "secret_prefix"])
+def test_a_setting_of_a_secret_without_the_secret_is_refused(name):
+    with pytest.raises(ConfigError, match=f"`secret` is not set, but `{name}` is"):
+        credentials_of("", **{name: "Bearer "})
+
+
 def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
     monkeypatch.setenv("A", "secret!")
     with pytest.raises(TerminalFailure, match="over https"):

@@ -124,12 +124,13 @@ def credentials_of(
 ) -> tuple[Credential, ...]:
     """Return a tuple with a secret's Credential, or () if the secret is not set or is the password for the address.
 
-    Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a secret has a prefix but
-    no header, or if the header or the parameter is not valid.
+    Raises ConfigError if a header, a parameter or a prefix is set without a secret, if a header and a parameter are
+    set, if a secret has a prefix but no header, or if the header or the parameter is not valid.
     """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
-        if secret_header or secret_query:
-            raise ConfigError("the setting `secret` is not set, but `secret_header` or `secret_query` is")
+        settings = {"secret_header": secret_header, "secret_query": secret_query, "secret_prefix": secret_prefix}
+        if used := next((name for name, text in settings.items() if text), ""):
+            raise ConfigError(f"the setting `secret` is not set, but `{used}` is")
         return ()
     if not secret_header and not secret_query and not secret_prefix:
         return ()  # it is the password for the source's own address
