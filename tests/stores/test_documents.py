@@ -92,6 +92,8 @@ def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):
     assert ids(store.view(first, "kind", ViewRange(("b",), start="2026-01-05"))) == ["d5", "d7", "d9"]
     assert ids(store.view(first, "kind", ViewRange(("a",), end="2026-01-04T00:00:00Z", descending=True))) == ["d2"]
     assert ids(store.view(first, "kind", ViewRange(("none",)))) == []
+    whole_key = ViewRange(("b", "2026-01-05T00:00:00Z"), end="2026-01-01")  # no field is left for the end
+    assert ids(store.view(first, "kind", whole_key)) == ["d5"]
     store.close()
 
 

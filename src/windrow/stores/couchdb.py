@@ -285,13 +285,14 @@ class CouchDocuments:
         parameters |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
         parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
         parameters["descending"] = "true" if bounds.descending else "false"
+        excluded = high if bounds.end and len(bounds.first) < len(view.by) else None
         skip = 0
         while True:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
             rows = self._request_rows("GET", path)
             for row in rows:
                 # A descending query includes the key `bounds.end`.
-                if row.get("doc") and not (bounds.end and row.get("key") == high):
+                if row.get("doc") and (excluded is None or row.get("key") != excluded):
                     yield _without_server_fields(row["doc"])
             if len(rows) < _PAGE_SIZE:
                 return
