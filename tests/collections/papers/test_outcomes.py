@@ -24,6 +24,7 @@ from windrow.app.summary import summarise
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import read_settings
 from windrow.collections.papers.columns import decode_row
+from windrow.collections.papers.database.store import PaperStore
 from windrow.contract.registry import phases
 from windrow.engine.crawl import crawling
 from windrow.engine.progress import Progress
@@ -348,3 +349,10 @@ def test_the_table_has_its_version_and_environment_in_its_name(tmp_path):
     workspace = library(tmp_path, 'table_version = "7"\ntable_env = "qa"').workspace()
     settings = {setting.name.removeprefix("papers."): setting.value for setting in workspace.values}
     assert read_settings(workspace, tmp_path / "papers.db", settings, ()).table_name == "wbgrp-journal-extract-7-qa"
+
+
+def test_an_attempt_that_was_skipped_for_two_reasons_counts_once(tmp_path):
+    with closing(PaperStore(tmp_path / "papers.db")) as store:
+        rows = [(1, "no_text", "a"), (1, "no_text", "b"), (1, "not_wanted", "c"), (2, "no_text", "a")]
+        store._connection.executemany("INSERT INTO skipped VALUES (?, '', ?, ?, '')", rows)
+        assert store.skipped_without_record() == {"no_text": 2}

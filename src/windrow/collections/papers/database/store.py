@@ -212,10 +212,15 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return a dict from reason to the number of attempts that were skipped and have no record."""
+        """Return a dict from reason to the number of attempts that were skipped and have no record.
+
+        Of an attempt that was skipped for several reasons, the first in alphabetical order counts.
+        """
         query = """
-            SELECT reason, count(*) FROM skipped s
-            WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
+            SELECT reason, count(*) FROM (
+                SELECT min(reason) AS reason FROM skipped s
+                WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY s.attempt
+            ) GROUP BY reason
         """
         with self._guarded():
             return dict(self._connection.execute(query).fetchall())
