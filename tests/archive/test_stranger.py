@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import random
 
 import pytest
@@ -21,8 +22,9 @@ from tests.archive.foreign_records import (
 )
 from tests.cpu import cpu_seconds
 from windrow.archive import open_capture
-from windrow.archive.import_file import import_warc_file, remove_leftovers
+from windrow.archive.import_file import _read_blocks, import_warc_file, remove_leftovers
 from windrow.archive.warc_reader import detect_form, read_records
+from windrow.archive.warc_writer import map_write_errors
 from windrow.digest import digest
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, Limits
@@ -376,3 +378,14 @@ def test_an_answer_of_http_is_told_by_how_it_begins_where_its_type_does_not_say_
         ("response", b"", None),
     ]  # fmt: skip
     assert [record_of(record_, path) for record_ in records] == [b"body", b"body", HTML + b"body", b"no head", b""]
+
+
+def test_an_error_of_the_file_that_is_repacked_is_not_one_of_its_target(tmp_path):
+    class FailingFile(io.BytesIO):
+        name = str(tmp_path / "x.arc")
+
+        def read(self, *_):
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(ArchiveError, match=r"x\.arc cannot be read: Input/output error"), map_write_errors(tmp_path):
+        list(_read_blocks(FailingFile(), 0, 9))

@@ -51,7 +51,10 @@ def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits:
     try:
         if plain != source:
             problem = _decompress_file(source, plain, limits)
-        with map_write_errors(destination), destination.open("wb") as out, plain.open("rb") as plain_file:
+        with (
+            map_read_errors(plain), plain.open("rb") as plain_file,
+            map_write_errors(destination), destination.open("wb") as out,
+        ):  # fmt: skip
             for record in read_records(plain, 0, limits):
                 check_free_space(destination.parent, record.length, limits.free_space)
                 for block in _compress(_record_pieces(plain_file, record, form, digest)):
@@ -80,10 +83,11 @@ def _record_pieces(file: BinaryIO, record: WarcRecord, form: WarcForm, digest: s
 
 
 def _read_blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
-    file.seek(offset)
-    while length and (block := file.read(min(length, _BLOCK_SIZE))):
-        length -= len(block)
-        yield block
+    with map_read_errors(Path(file.name)):
+        file.seek(offset)
+        while length and (block := file.read(min(length, _BLOCK_SIZE))):
+            length -= len(block)
+            yield block
 
 
 def convert_arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
