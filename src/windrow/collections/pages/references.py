@@ -37,7 +37,8 @@ class References:
         """Take the user agent `agent`, whose robots directives are obeyed.
 
         If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references returned
-        for a document, in addition to those of `meta` refreshes. The step `summarise` reports pages with more links.
+        for a page, in addition to those of `meta` refreshes. The step `summarise` reports pages with more links. The
+        entries of feeds and sitemaps have a cap of their own, which `SiteRules.hints` reports.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -60,7 +61,7 @@ class References:
         if robots.read_header_directives(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINT_TYPES:
-            return url, [entry.url for entry in read_hints(body, url).entries[: self._max_links]]
+            return url, [entry.url for entry in read_hints(body, url).entries]
         if essence not in _PAGE_TYPES:
             return url, []
         return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
