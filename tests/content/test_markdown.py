@@ -14,6 +14,10 @@ from windrow.content.markdown import html_to_markdown
 
 BASE = "https://news.example/2025/11/"
 
+SENTENCE = "The mayor, who has opposed the plan for two years, told the meeting that no tender was made."
+PASSAGE = f"<p>{SENTENCE}</p>" * 3
+PASSAGE_TEXT = "\n\n".join([SENTENCE] * 3)
+
 CASES = {
     # the rules of the standard
     "<h1>A</h1><h2>B</h2>": "# A\n\n## B",
@@ -84,6 +88,22 @@ CASES = {
     '<p>a</p><div class="related-posts"><a href=/x>Other</a></div><form><input><button>Go</button></form>': "a",
     '<p>a</p><div class="sharedaddy sd-sharing-enabled">Share</div><figure class="inline-editorial-x">r</figure>': "a",
     '<aside class="tncms-inline-relcontent"><h4>More</h4></aside><p>b</p><nav><a href=/>Home</a></nav>': "b",
+    # text that only looks like clutter
+    "<p>a</p><form><div><p>A paragraph of the article.</p></div></form><form><p>b</p><button>Vote</button></form>": (
+        "a\n\nA paragraph of the article.\n\nb"
+    ),
+    f"<form id=aspnetForm><input type=hidden><input type=text>{PASSAGE}</form>": PASSAGE_TEXT,
+    f"<form><p>{SENTENCE}</p><input type=radio><label>Yes</label></form>": f"{SENTENCE}\n\nYes",
+    "<form><p>Poll</p><input type=radio><label>Yes</label></form><form><p>Your name</p><input></form>": "",
+    f"<form><p>{SENTENCE}</p><input type=email></form>": "",
+    f'<div class="related-content"><h2>Related content</h2><p>{SENTENCE}</p></div>': f"## Related content\n\n{SENTENCE}",
+    f'<div class="related-posts"><p>{SENTENCE} <a href=/x>Read</a></p></div><div class="related-links">Two words</div>': "",
+    "<nav><p>In this article text</p></nav><nav>In: <a href=/a>Section one</a> <a href=/b>Section two</a></nav>": (
+        "In this article text"
+    ),
+    "<dialog open><p>shown</p></dialog><dialog><p>not shown</p></dialog>": "shown",
+    f"<div hidden>{PASSAGE}<p hidden>b</p></div><p hidden>c</p><p hidden=until-found>d</p>": f"{PASSAGE_TEXT}\n\nb\n\nd",
+    f"<div hidden><script>{PASSAGE_TEXT}</script></div>": "",
     '<h2 id="social-benefits">Social benefits</h2><aside>A note.</aside>': "## Social benefits\n\nA note.",
 }
 

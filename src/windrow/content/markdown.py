@@ -8,77 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
+from windrow.content.clutter import remove_clutter
 from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, append_to_last_item, join_item, separate_list
 from windrow.content.markup import split_markup
 from windrow.content.outline import read_attribute, unescape
 from windrow.content.tree import parse, remove_silent_elements, serialise_body
 from windrow.formats.url import normalise
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-_REMOVED = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-text, .sr-only, .visually-hidden"
-_CLUTTER_WORDS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert",
-          "addtoany", "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also",
-          "signup", "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
-_CLUTTER_SELECTOR = ", ".join(f"[class*={word}], [id*={word}]" for word in _CLUTTER_WORDS)
-_CERTAIN_NAMES = re.compile(
-    r"(?i)\b(?:sharedaddy|sd-sharing\S*|jp-relatedposts|addtoany\S*|a2a_kit|a2a_\w+|share-?this\S*|outbrain\S*|taboola\S*"
-    r"|tncms-inline-relcontent|inline-editorial\S*|adsbygoogle|yarpp\S*|related-?(?:posts?|articles?|stories|content"
-    r"|links?)|recommended-?(?:posts?|articles?|stories)|social-?(?:share|sharing|links|media|icons|buttons?)|"
-    r"share-?(?:buttons?|bar|links|tools|icons)|newsletter-?(?:signup|form|box)\S*|ad-slot)(?![\w-])"
-)
-_LIKELY_NAMES = re.compile(
-    r"(?i)(?:^|[\s_-])(?:related|recommend(?:ed|ations?)|sharing|share|social|newsletter|subscribe|promo|advert(?:isement)?"
-    r"|read-?more|more-stories|also-?(?:read|like)|see-also|signup|sign-up|teasers?)(?=$|[\s_-])"
-)
-_TEXT_ELEMENTS = frozenset(
-    ("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong")
-)
-_MAX_LIKELY_CHARACTERS, _MAX_CERTAIN_CHARACTERS = 600, 6_000  # of clutter, by the kind of its name
-_MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some systems use
-
-
-def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, buttons, navigation, dialogs, hidden elements, and short elements whose class or id names clutter.
-
-    The content of a form with much text remains, and so do buttons that are headlines. `tree` was parsed from `html`.
-    """
-    for node in tree.css(_REMOVED):
-        if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
-            node.unwrap()
-        elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
-            node.decompose()
-    lower_html = html.lower()
-    if any(word in lower_html for word in _CLUTTER_WORDS):
-        for node in tree.css(_CLUTTER_SELECTOR):
-            if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
-                node.decompose()
-
-
-def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button opens another element, like a headline in a list of questions."""
-    return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
-
-
-def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element's class or id names clutter, and its text is short.
-
-    If the name only makes clutter likely, the text must also be mostly links.
-    """
-    attributes = node.attributes
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    if _CERTAIN_NAMES.search(names):
-        return len(node.text() or "") <= _MAX_CERTAIN_CHARACTERS
-    if not _LIKELY_NAMES.search(names):
-        return False
-    text_size = len(" ".join((node.text() or "").split()))
-    linked_size = sum(len(" ".join((link.text() or "").split())) for link in node.css("a"))
-    return text_size <= _MAX_LIKELY_CHARACTERS and linked_size * 2 >= text_size
-
 
 _MAX_DEPTH = 24  # nested lists and quotations; deeper ones are written without markers
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
@@ -111,8 +48,8 @@ def html_to_markdown(html: str, base: str = "") -> str:
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
     """
     tree = parse(html)
-    remove_clutter(tree, html)
     remove_silent_elements(tree)
+    remove_clutter(tree, html)
     writer = _Writer(base)
     markup_pieces = split_markup(serialise_body(tree))
     writer.write_text(b"".join(markup_pieces[2:3]))
