@@ -37,6 +37,9 @@ CASES = {
     "<p><b>bold </b>text<b> more</b></p>": "**bold** text **more**",
     "<p><b>a</b><b>b</b> <strong><b>c</b></strong></p>": "**ab** **c**",
     "<p>x<em>,</em> y<b></b></p>": "x, y",
+    "<p><b>Note:</b>text <b>Yes!?</b><i>no.</i>x <b>a</b>: <b>[b]</b>c</p>": (
+        "**Note**:text **Yes**!?*no*.x **a**: **[b\\]**c"
+    ),
     "<p><b>a<p>b</b> c": "**a**\n\n**b** c",
     "<p>a<br>b<br><br>c</p>": "a  \nb\n\nc",
     "<p>H<sub>2</sub>O, x<sup>2</sup>, 1<sup>st</sup></p>": "H\u2082O, x\u00b2, 1st",
@@ -53,6 +56,13 @@ CASES = {
     '<a href="/x"><h2>Head</h2><p>text</p></a>': "## [Head](https://news.example/x)\n\n[text](https://news.example/x)",
     '<img src="p.jpg" alt="a [b]" title="t"> <img src="data:image/gif;base64,x" data-src="/l.jpg" alt="">': (
         '![a \\[b\\]](https://news.example/2025/11/p.jpg "t") ![](https://news.example/l.jpg)'
+    ),
+    '<p><img src="data:image/gif;base64,x" data-unknown="/l.jpg" alt="w"><img alt="w"> <a name="n">a</a> <a href="">b</a>': (
+        "a b"
+    ),
+    '<img src="data:," data-orig-file="/o.jpg" alt="">': "![](https://news.example/o.jpg)",
+    '<video><source src="/f.webm"><source src="/f.mp4"></video><video></video><picture><source srcset="/p"></picture>': (
+        "[news.example](https://news.example/f.webm)"
     ),
     '<p>a<img src="/dot.gif" width="1" height="1"></p>': "a",
     "<figure><img src=/p.jpg alt=p><figcaption>By <b>Ann</b></figcaption></figure>": (

@@ -28,6 +28,8 @@ _BRACKET = re.compile(r"[\[\]]")
 _BLOCK_START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
 _SURROUNDING_SPACE = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
 _WORD = re.compile(r"[^\W_]")
+_PUNCTUATED = re.compile(r"(.*[^\W_])([^\w\s\\*_`<>()\[\]~]+)", re.DOTALL)
+"""Matches text that ends in punctuation which has no meaning in Markdown."""
 _BACKTICKS = re.compile(r"`+")
 _SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
@@ -35,7 +37,10 @@ _SCHEME = re.compile(r"(?i)(https?|mailto|tel|ftp|sms|geo|magnet|xmpp):")
 _ABSOLUTE = re.compile(r"(?i)https?://[^\s]")
 _ESCAPED_IN_LINKS = {ord(char): f"%{ord(char):02X}" for char in ' ()<>"\\^`{|}\t\n\r'}
 _HREF, _SRC, _ALT, _TITLE = b' href="', b' src="', b' alt="', b' title="'
-_LAZY_SOURCES = (b' data-src="', b' data-lazy-src="', b' data-original="', b' data-srcset="', b' srcset="')
+_LAZY_SOURCES = tuple(b' %b="' % name for name in (
+    b"data-src", b"data-lazy-src", b"data-original", b"data-lazy", b"data-orig-file", b"data-hi-res-src",
+    b"data-srcset", b"data-lazy-srcset", b"srcset",
+))  # fmt: skip
 _PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
@@ -85,6 +90,7 @@ class _Writer:
         self._link_count = 0  # open links
         self._nested_count = 0  # open lists and quotations
         self._last_wrapped: tuple[int, str] = (-1, "")  # index of the last part with delimiters, and its delimiter
+        self._needs_source = False  # whether a film or a recording is open whose address was not found yet
 
     def finish(self) -> str:
         """Close all open elements; return the Markdown in NFC."""
@@ -143,7 +149,10 @@ class _Writer:
             plain = _NEEDS_ESCAPE.sub(_escape_match, plain)
         if self._link_count and ("[" in plain or "]" in plain):
             plain = _BRACKET.sub(_escape_match, plain.replace("\\]", "]"))
-        self._line.append(plain)
+        line = self._line
+        if line and self._last_wrapped[0] == len(line) - 1 and _WORD.match(plain):
+            line[-1] = _move_punctuation_out(line[-1], self._last_wrapped[1])
+        line.append(plain)
 
     def _read_preformatted(self, name: bytes, tag: bytes) -> None:
         """Read a tag within preformatted text: only line ends and the language of the code are used."""
@@ -232,8 +241,10 @@ class _Writer:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
     def _resolve_address(self, href: str) -> str:
-        """Return an absolute address, escaped for a link, or "" if it cannot be resolved."""
+        """Return an absolute address, escaped for a link, or "" if `href` is empty or cannot be resolved."""
         address = href.strip()
+        if not address:
+            return ""  # it would be resolved to the page's own address
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
                 if address[:4].lower() == "http":
@@ -271,10 +282,15 @@ class _Writer:
         alt = _BRACKET.sub(_escape_match, " ".join(_INVISIBLE.sub("", read_attribute(tag, _ALT)).split()))
         self._line.append(f"![{alt}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
 
+    def _write_source(self, tag: bytes) -> None:
+        if self._needs_source:  # it is the first one of a film or a recording
+            self._write_embedded(tag)
+
     def _write_embedded(self, tag: bytes) -> None:
         address = self._resolve_address(
             read_attribute(tag, _SRC) or read_attribute(tag, b' data="') or read_attribute(tag, b' data-src="')
         )
+        self._needs_source = not address and tag.partition(b" ")[0] in _WITH_SOURCES
         if not address or not _ABSOLUTE.match(address):
             return
         label = " ".join(read_attribute(tag, _TITLE).split()) or address.split("/")[2]
@@ -374,6 +390,16 @@ def _escape_block_start(match: re.Match[str]) -> str:
     return f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[0]}"
 
 
+def _move_punctuation_out(wrapped: str, delimiter: str) -> str:
+    """Return a part with delimiters that are recognised before a letter or a digit: punctuation follows them.
+
+    >>> _move_punctuation_out("**Note:**", "**"), _move_punctuation_out("*tea*", "*")
+    ('**Note**:', '*tea*')
+    """
+    match = _PUNCTUATED.fullmatch(wrapped.removesuffix(delimiter))
+    return f"{match[1]}{delimiter}{match[2]}" if match else wrapped
+
+
 def _collapse_spaces(line: str) -> str:
     while "  " in line:
         line = line.replace("  ", " ")
@@ -420,8 +446,10 @@ _SINGLE_ELEMENT_WRITERS: dict[bytes, Callable[[_Writer, bytes], None]] = {
     b"object": _Writer._write_embedded,  # noqa: SLF001
     b"video": _Writer._write_embedded,  # noqa: SLF001
     b"audio": _Writer._write_embedded,  # noqa: SLF001
+    b"source": _Writer._write_source,  # noqa: SLF001
     b"input": _Writer._write_checkbox,  # noqa: SLF001
 }
+_WITH_SOURCES = frozenset((b"video", b"audio", b"source"))
 _PARAGRAPH_BORDERS = frozenset(name.encode() for name in (
     "address", "article", "aside", "body", "center", "colgroup", "dd", "details", "dialog", "div", "dl", "fieldset",
     "figure", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "noscript", "option", "p",
