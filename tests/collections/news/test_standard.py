@@ -5,6 +5,7 @@ import json
 import random
 import re
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -24,6 +25,7 @@ from windrow.content.article import read_article
 from windrow.content.markdown import html_to_markdown
 from windrow.engine.check import Fault
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 SCHEMA = "src/windrow/collections/news/article.schema.json"
@@ -126,6 +128,32 @@ def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_
     assert [summary["statistics"]["articles_new"] for summary in summaries(tmp_path)] == [3, 0, 0]
     assert summaries(tmp_path)[-1]["details"]["updated"] == 1
     assert list(standard.problems(last)) == []
+
+
+def test_a_deleted_file_is_written_again_and_a_file_without_an_article_is_kept_and_counted(tmp_path, press):
+    workspace = wordpress(tmp_path, press)
+    folder = tmp_path / "normalized_news" / "127.0.0.1"
+    folder.mkdir(parents=True)
+    paths = [folder / standard.file_name(f"{press.url}/2025/11/story-{number}/") for number in (1, 2, 3)]
+    broken = {paths[0]: "", paths[1]: '{"url": "trunc'}
+    for path, text in broken.items():
+        path.write_text(text)
+    run(workspace)
+    first = json.loads(paths[2].read_text())
+    paths[2].unlink()
+    pass_time(1.1)
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    for number in (1, 2, 3):
+        press.edit(number, now)
+    run(workspace)
+    assert json.loads(paths[2].read_text())["first_seen_timestamp_gmt"] == first["first_seen_timestamp_gmt"]
+    assert {path: path.read_text() for path in broken} == broken
+    for summary, details in zip(summaries(tmp_path), ({}, {"file_missing": 1}), strict=True):
+        assert summary["statistics"].items() >= {"articles_new": 1, "articles_skipped": 0, "errors": 2}.items()
+        assert summary["details"].items() >= ({"error: file_not_valid": 2} | details).items()
+    with closing(Ledger(workspace.ledger)) as ledger:
+        counts = ledger.sessions.left_out_in_last("press")
+    assert [(count.addresses, count.reason) for count in counts] == [(2, "not_well_formed")]
 
 
 def test_a_post_that_moved_keeps_the_file_of_its_first_address(tmp_path, press):
