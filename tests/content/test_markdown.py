@@ -64,6 +64,7 @@ CASES = {
     '<video><source src="/f.webm"><source src="/f.mp4"></video><video></video><picture><source srcset="/p"></picture>': (
         "[news.example](https://news.example/f.webm)"
     ),
+    '<img src="/p.jpg" alt="A &amp;amp; B *c*">': "![A \\&amp; B \\*c\\*](https://news.example/p.jpg)",
     '<p>a<img src="/dot.gif" width="1" height="1"></p>': "a",
     "<figure><img src=/p.jpg alt=p><figcaption>By <b>Ann</b></figcaption></figure>": (
         "![p](https://news.example/p.jpg)\n\n*By **Ann***"

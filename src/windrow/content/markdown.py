@@ -148,7 +148,7 @@ class _Writer:
         if _MAY_NEED_ESCAPE.search(plain):
             plain = _NEEDS_ESCAPE.sub(_escape_match, plain)
         if self._link_count and ("[" in plain or "]" in plain):
-            plain = _BRACKET.sub(_escape_match, plain.replace("\\]", "]"))
+            plain = _escape_brackets(plain)
         line = self._line
         if line and self._last_wrapped[0] == len(line) - 1 and _WORD.match(plain):
             line[-1] = _move_punctuation_out(line[-1], self._last_wrapped[1])
@@ -279,8 +279,9 @@ class _Writer:
         address = self._resolve_address(source)
         if not address or self._code_count or len(_PIXEL_SIZE.findall(tag)) > 1:
             return
-        alt = _BRACKET.sub(_escape_match, " ".join(_INVISIBLE.sub("", read_attribute(tag, _ALT)).split()))
-        self._line.append(f"![{alt}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
+        alt = " ".join(_INVISIBLE.sub("", read_attribute(tag, _ALT)).split())
+        label = _escape_brackets(_NEEDS_ESCAPE.sub(_escape_match, alt))
+        self._line.append(f"![{label}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
 
     def _write_source(self, tag: bytes) -> None:
         if self._needs_source:  # it is the first one of a film or a recording
@@ -295,7 +296,7 @@ class _Writer:
             return
         label = " ".join(read_attribute(tag, _TITLE).split()) or address.split("/")[2]
         self._end_paragraph()
-        self._line.append(f"[{_BRACKET.sub(_escape_match, label)}]({address})")
+        self._line.append(f"[{_escape_brackets(_NEEDS_ESCAPE.sub(_escape_match, label))}]({address})")
         self._end_paragraph()
 
     def _write_checkbox(self, tag: bytes) -> None:
@@ -384,6 +385,11 @@ class _Writer:
 
 def _escape_match(match: re.Match[str]) -> str:
     return f"\\{match[0]}"
+
+
+def _escape_brackets(text: str) -> str:
+    """Escape the brackets of the label of a link or picture, of which some may be escaped already."""
+    return _BRACKET.sub(_escape_match, text.replace("\\]", "]"))
 
 
 def _escape_block_start(match: re.Match[str]) -> str:
