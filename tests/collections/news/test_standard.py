@@ -92,6 +92,21 @@ def test_a_file_with_a_number_that_json_does_not_have_is_not_valid(number):
     assert problems == [("", f"is not JSON: {number} is not a number in JSON, or is too large")]
 
 
+def test_a_key_that_a_file_has_twice_is_a_fault():
+    content = json.dumps(good()).replace("{", '{"title": "U", ', 1).encode()
+    problems = list(standard.check_file("example.com", standard.file_name(good()["url"]), content))
+    assert problems == [("", "has the key 'title' more than once")]
+
+
+@pytest.mark.parametrize("text", [
+    'a \\<b> \\&lt; `<b> &lt;` <https://a.example/?a&amp;b> [x](https://a.example/?a&amp;b "&amp;") 3 < 4 > 2 & c',
+    "- a\n\n  ```html\n  <p>x</p>\n  ```\n\n> ````\n> &lt;\n> ````", "```\n<p>",
+])  # fmt: skip
+def test_code_and_addresses_in_an_article_are_not_taken_for_html(text):
+    content = json.dumps(good(article_text=text)).encode()
+    assert list(standard.check_file("example.com", standard.file_name(good()["url"]), content)) == []
+
+
 def test_dates_that_lie_are_told_and_never_guessed():
     now = datetime(2025, 11, 20, tzinfo=UTC)
     assert parse_date("2025-11-20T14:30:00-06:00", "", now) == (1763670600, "")
@@ -185,6 +200,10 @@ def good(**fields):
     ({"first_seen_timestamp_gmt": "1"}, "first_seen"), ({"first_seen_timestamp_gmt": 0}, "first_seen"),
     ({"publication_timestamp_gmt": 1763670600000}, "publication_timestamp_gmt"), ({"keywords": "a"}, "keywords"),
     ({"publication_timestamp_gmt": 1732132200}, "publication_timestamp_gmt: is 1732132200"), ({"author": ["x"]}, "author"),
+    ({"article_text": "<p>Hello <b>x</b></p>"}, "article_text: contains HTML that is not converted: '<p>'"),
+    ({"article_text": "A &lt; B"}, "converted: '&lt;'"), ({"title": "\u200b"}, "title: has only invisible"),
+    ({"title": "a\ud83d"}, "title: contains half of a surrogate pair"), ({"url": "https://example.com/a b"}, "url: contains spaces"),
+    ({"url": "https://else.example/x"}, "source_domain: is not the domain of the url, 'else.example'"),
     ({"source_domain": "www.example.com"}, "should be in the folder 'www.example.com'"), ({"metadata": []}, "metadata"),
 ])  # fmt: skip
 def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, changes, words):
