@@ -14,6 +14,10 @@ from windrow.content.markdown import html_to_markdown
 
 BASE = "https://news.example/2025/11/"
 
+SENTENCE = "The mayor, who has opposed the plan for two years, told the meeting that no tender was made."
+PASSAGE = f"<p>{SENTENCE}</p>" * 3
+PASSAGE_TEXT = "\n\n".join([SENTENCE] * 3)
+
 CASES = {
     # the rules of the standard
     "<h1>A</h1><h2>B</h2>": "# A\n\n## B",
@@ -33,6 +37,9 @@ CASES = {
     "<p><b>bold </b>text<b> more</b></p>": "**bold** text **more**",
     "<p><b>a</b><b>b</b> <strong><b>c</b></strong></p>": "**ab** **c**",
     "<p>x<em>,</em> y<b></b></p>": "x, y",
+    "<p><b>Note:</b>text <b>Yes!?</b><i>no.</i>x <b>a</b>: <b>[b]</b>c</p>": (
+        "**Note**:text **Yes**!?*no*.x **a**: **[b\\]**c"
+    ),
     "<p><b>a<p>b</b> c": "**a**\n\n**b** c",
     "<p>a<br>b<br><br>c</p>": "a  \nb\n\nc",
     "<p>H<sub>2</sub>O, x<sup>2</sup>, 1<sup>st</sup></p>": "H\u2082O, x\u00b2, 1st",
@@ -50,6 +57,14 @@ CASES = {
     '<img src="p.jpg" alt="a [b]" title="t"> <img src="data:image/gif;base64,x" data-src="/l.jpg" alt="">': (
         '![a \\[b\\]](https://news.example/2025/11/p.jpg "t") ![](https://news.example/l.jpg)'
     ),
+    '<p><img src="data:image/gif;base64,x" data-unknown="/l.jpg" alt="w"><img alt="w"> <a name="n">a</a> <a href="">b</a>': (
+        "a b"
+    ),
+    '<img src="data:," data-orig-file="/o.jpg" alt="">': "![](https://news.example/o.jpg)",
+    '<video><source src="/f.webm"><source src="/f.mp4"></video><video></video><picture><source srcset="/p"></picture>': (
+        "[news.example](https://news.example/f.webm)"
+    ),
+    '<img src="/p.jpg" alt="A &amp;amp; B *c*">': "![A \\&amp; B \\*c\\*](https://news.example/p.jpg)",
     '<p>a<img src="/dot.gif" width="1" height="1"></p>': "a",
     "<figure><img src=/p.jpg alt=p><figcaption>By <b>Ann</b></figcaption></figure>": (
         "![p](https://news.example/p.jpg)\n\n*By **Ann***"
@@ -84,6 +99,22 @@ CASES = {
     '<p>a</p><div class="related-posts"><a href=/x>Other</a></div><form><input><button>Go</button></form>': "a",
     '<p>a</p><div class="sharedaddy sd-sharing-enabled">Share</div><figure class="inline-editorial-x">r</figure>': "a",
     '<aside class="tncms-inline-relcontent"><h4>More</h4></aside><p>b</p><nav><a href=/>Home</a></nav>': "b",
+    # text that only looks like clutter
+    "<p>a</p><form><div><p>A paragraph of the article.</p></div></form><form><p>b</p><button>Vote</button></form>": (
+        "a\n\nA paragraph of the article.\n\nb"
+    ),
+    f"<form id=aspnetForm><input type=hidden><input type=text>{PASSAGE}</form>": PASSAGE_TEXT,
+    f"<form><p>{SENTENCE}</p><input type=radio><label>Yes</label></form>": f"{SENTENCE}\n\nYes",
+    "<form><p>Poll</p><input type=radio><label>Yes</label></form><form><p>Your name</p><input></form>": "",
+    f"<form><p>{SENTENCE}</p><input type=email></form>": "",
+    f'<div class="related-content"><h2>Related content</h2><p>{SENTENCE}</p></div>': f"## Related content\n\n{SENTENCE}",
+    f'<div class="related-posts"><p>{SENTENCE} <a href=/x>Read</a></p></div><div class="related-links">Two words</div>': "",
+    "<nav><p>In this article text</p></nav><nav>In: <a href=/a>Section one</a> <a href=/b>Section two</a></nav>": (
+        "In this article text"
+    ),
+    "<dialog open><p>shown</p></dialog><dialog><p>not shown</p></dialog>": "shown",
+    f"<div hidden>{PASSAGE}<p hidden>b</p></div><p hidden>c</p><p hidden=until-found>d</p>": f"{PASSAGE_TEXT}\n\nb\n\nd",
+    f"<div hidden><script>{PASSAGE_TEXT}</script></div>": "",
     '<h2 id="social-benefits">Social benefits</h2><aside>A note.</aside>': "## Social benefits\n\nA note.",
 }
 

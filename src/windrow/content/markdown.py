@@ -8,77 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
+from windrow.content.clutter import remove_clutter
 from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, append_to_last_item, join_item, separate_list
 from windrow.content.markup import split_markup
 from windrow.content.outline import read_attribute, unescape
 from windrow.content.tree import parse, remove_silent_elements, serialise_body
 from windrow.formats.url import normalise
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-_REMOVED = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-text, .sr-only, .visually-hidden"
-_CLUTTER_WORDS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert",
-          "addtoany", "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also",
-          "signup", "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
-_CLUTTER_SELECTOR = ", ".join(f"[class*={word}], [id*={word}]" for word in _CLUTTER_WORDS)
-_CERTAIN_NAMES = re.compile(
-    r"(?i)\b(?:sharedaddy|sd-sharing\S*|jp-relatedposts|addtoany\S*|a2a_kit|a2a_\w+|share-?this\S*|outbrain\S*|taboola\S*"
-    r"|tncms-inline-relcontent|inline-editorial\S*|adsbygoogle|yarpp\S*|related-?(?:posts?|articles?|stories|content"
-    r"|links?)|recommended-?(?:posts?|articles?|stories)|social-?(?:share|sharing|links|media|icons|buttons?)|"
-    r"share-?(?:buttons?|bar|links|tools|icons)|newsletter-?(?:signup|form|box)\S*|ad-slot)(?![\w-])"
-)
-_LIKELY_NAMES = re.compile(
-    r"(?i)(?:^|[\s_-])(?:related|recommend(?:ed|ations?)|sharing|share|social|newsletter|subscribe|promo|advert(?:isement)?"
-    r"|read-?more|more-stories|also-?(?:read|like)|see-also|signup|sign-up|teasers?)(?=$|[\s_-])"
-)
-_TEXT_ELEMENTS = frozenset(
-    ("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong")
-)
-_MAX_LIKELY_CHARACTERS, _MAX_CERTAIN_CHARACTERS = 600, 6_000  # of clutter, by the kind of its name
-_MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some systems use
-
-
-def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, buttons, navigation, dialogs, hidden elements, and short elements whose class or id names clutter.
-
-    The content of a form with much text remains, and so do buttons that are headlines. `tree` was parsed from `html`.
-    """
-    for node in tree.css(_REMOVED):
-        if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
-            node.unwrap()
-        elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
-            node.decompose()
-    lower_html = html.lower()
-    if any(word in lower_html for word in _CLUTTER_WORDS):
-        for node in tree.css(_CLUTTER_SELECTOR):
-            if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
-                node.decompose()
-
-
-def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button opens another element, like a headline in a list of questions."""
-    return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
-
-
-def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element's class or id names clutter, and its text is short.
-
-    If the name only makes clutter likely, the text must also be mostly links.
-    """
-    attributes = node.attributes
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    if _CERTAIN_NAMES.search(names):
-        return len(node.text() or "") <= _MAX_CERTAIN_CHARACTERS
-    if not _LIKELY_NAMES.search(names):
-        return False
-    text_size = len(" ".join((node.text() or "").split()))
-    linked_size = sum(len(" ".join((link.text() or "").split())) for link in node.css("a"))
-    return text_size <= _MAX_LIKELY_CHARACTERS and linked_size * 2 >= text_size
-
 
 _MAX_DEPTH = 24  # nested lists and quotations; deeper ones are written without markers
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
@@ -91,6 +28,8 @@ _BRACKET = re.compile(r"[\[\]]")
 _BLOCK_START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
 _SURROUNDING_SPACE = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
 _WORD = re.compile(r"[^\W_]")
+_PUNCTUATED = re.compile(r"(.*[^\W_])([^\w\s\\*_`<>()\[\]~]+)", re.DOTALL)
+"""Matches text that ends in punctuation which has no meaning in Markdown."""
 _BACKTICKS = re.compile(r"`+")
 _SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
@@ -98,7 +37,10 @@ _SCHEME = re.compile(r"(?i)(https?|mailto|tel|ftp|sms|geo|magnet|xmpp):")
 _ABSOLUTE = re.compile(r"(?i)https?://[^\s]")
 _ESCAPED_IN_LINKS = {ord(char): f"%{ord(char):02X}" for char in ' ()<>"\\^`{|}\t\n\r'}
 _HREF, _SRC, _ALT, _TITLE = b' href="', b' src="', b' alt="', b' title="'
-_LAZY_SOURCES = (b' data-src="', b' data-lazy-src="', b' data-original="', b' data-srcset="', b' srcset="')
+_LAZY_SOURCES = tuple(b' %b="' % name for name in (
+    b"data-src", b"data-lazy-src", b"data-original", b"data-lazy", b"data-orig-file", b"data-hi-res-src",
+    b"data-srcset", b"data-lazy-srcset", b"srcset",
+))  # fmt: skip
 _PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
@@ -111,8 +53,8 @@ def html_to_markdown(html: str, base: str = "") -> str:
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
     """
     tree = parse(html)
-    remove_clutter(tree, html)
     remove_silent_elements(tree)
+    remove_clutter(tree, html)
     writer = _Writer(base)
     markup_pieces = split_markup(serialise_body(tree))
     writer.write_text(b"".join(markup_pieces[2:3]))
@@ -148,6 +90,7 @@ class _Writer:
         self._link_count = 0  # open links
         self._nested_count = 0  # open lists and quotations
         self._last_wrapped: tuple[int, str] = (-1, "")  # index of the last part with delimiters, and its delimiter
+        self._needs_source = False  # whether a film or a recording is open whose address was not found yet
 
     def finish(self) -> str:
         """Close all open elements; return the Markdown in NFC."""
@@ -205,8 +148,11 @@ class _Writer:
         if _MAY_NEED_ESCAPE.search(plain):
             plain = _NEEDS_ESCAPE.sub(_escape_match, plain)
         if self._link_count and ("[" in plain or "]" in plain):
-            plain = _BRACKET.sub(_escape_match, plain.replace("\\]", "]"))
-        self._line.append(plain)
+            plain = _escape_brackets(plain)
+        line = self._line
+        if line and self._last_wrapped[0] == len(line) - 1 and _WORD.match(plain):
+            line[-1] = _move_punctuation_out(line[-1], self._last_wrapped[1])
+        line.append(plain)
 
     def _read_preformatted(self, name: bytes, tag: bytes) -> None:
         """Read a tag within preformatted text: only line ends and the language of the code are used."""
@@ -295,8 +241,10 @@ class _Writer:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
     def _resolve_address(self, href: str) -> str:
-        """Return an absolute address, escaped for a link, or "" if it cannot be resolved."""
+        """Return an absolute address, escaped for a link, or "" if `href` is empty or cannot be resolved."""
         address = href.strip()
+        if not address:
+            return ""  # it would be resolved to the page's own address
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
                 if address[:4].lower() == "http":
@@ -331,18 +279,24 @@ class _Writer:
         address = self._resolve_address(source)
         if not address or self._code_count or len(_PIXEL_SIZE.findall(tag)) > 1:
             return
-        alt = _BRACKET.sub(_escape_match, " ".join(_INVISIBLE.sub("", read_attribute(tag, _ALT)).split()))
-        self._line.append(f"![{alt}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
+        alt = " ".join(_INVISIBLE.sub("", read_attribute(tag, _ALT)).split())
+        label = _escape_brackets(_NEEDS_ESCAPE.sub(_escape_match, alt))
+        self._line.append(f"![{label}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
+
+    def _write_source(self, tag: bytes) -> None:
+        if self._needs_source:  # it is the first one of a film or a recording
+            self._write_embedded(tag)
 
     def _write_embedded(self, tag: bytes) -> None:
         address = self._resolve_address(
             read_attribute(tag, _SRC) or read_attribute(tag, b' data="') or read_attribute(tag, b' data-src="')
         )
+        self._needs_source = not address and tag.partition(b" ")[0] in _WITH_SOURCES
         if not address or not _ABSOLUTE.match(address):
             return
         label = " ".join(read_attribute(tag, _TITLE).split()) or address.split("/")[2]
         self._end_paragraph()
-        self._line.append(f"[{_BRACKET.sub(_escape_match, label)}]({address})")
+        self._line.append(f"[{_escape_brackets(_NEEDS_ESCAPE.sub(_escape_match, label))}]({address})")
         self._end_paragraph()
 
     def _write_checkbox(self, tag: bytes) -> None:
@@ -433,8 +387,23 @@ def _escape_match(match: re.Match[str]) -> str:
     return f"\\{match[0]}"
 
 
+def _escape_brackets(text: str) -> str:
+    """Escape the brackets of the label of a link or picture, of which some may be escaped already."""
+    return _BRACKET.sub(_escape_match, text.replace("\\]", "]"))
+
+
 def _escape_block_start(match: re.Match[str]) -> str:
     return f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[0]}"
+
+
+def _move_punctuation_out(wrapped: str, delimiter: str) -> str:
+    """Return a part with delimiters that are recognised before a letter or a digit: punctuation follows them.
+
+    >>> _move_punctuation_out("**Note:**", "**"), _move_punctuation_out("*tea*", "*")
+    ('**Note**:', '*tea*')
+    """
+    match = _PUNCTUATED.fullmatch(wrapped.removesuffix(delimiter))
+    return f"{match[1]}{delimiter}{match[2]}" if match else wrapped
 
 
 def _collapse_spaces(line: str) -> str:
@@ -483,8 +452,10 @@ _SINGLE_ELEMENT_WRITERS: dict[bytes, Callable[[_Writer, bytes], None]] = {
     b"object": _Writer._write_embedded,  # noqa: SLF001
     b"video": _Writer._write_embedded,  # noqa: SLF001
     b"audio": _Writer._write_embedded,  # noqa: SLF001
+    b"source": _Writer._write_source,  # noqa: SLF001
     b"input": _Writer._write_checkbox,  # noqa: SLF001
 }
+_WITH_SOURCES = frozenset((b"video", b"audio", b"source"))
 _PARAGRAPH_BORDERS = frozenset(name.encode() for name in (
     "address", "article", "aside", "body", "center", "colgroup", "dd", "details", "dialog", "div", "dl", "fieldset",
     "figure", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "noscript", "option", "p",

@@ -236,8 +236,10 @@ def _bare_tag(tag: re.Match[bytes]) -> bytes:
 
 HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)
 """The locations whose text is not shown: `hidden`, `display: none`, `noscript`."""
-_MIN_PROSE_WORDS = 12  # the fewest words of a block of prose
-_MIN_PASSAGE_WORDS = 50  # the fewest words of hidden prose that a script is assumed to show
+MIN_PROSE_WORDS = 12
+"""The fewest words of a block of prose."""
+MIN_PASSAGE_WORDS = 50
+"""The fewest words of hidden prose that a script is assumed to show."""
 
 
 def find_unseen_blocks(outline: Outline) -> frozenset[int]:
@@ -267,8 +269,8 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
         prose = [
             block
             for block in inside
-            if blocks.words[block] >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < blocks.words[block]
+            if blocks.words[block] >= MIN_PROSE_WORDS and blocks.linked[block] * 3 < blocks.words[block]
         ]
-        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown_texts) >= _MIN_PASSAGE_WORDS:
+        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown_texts) >= MIN_PASSAGE_WORDS:
             excluded.difference_update(block for block in inside if blocks.text[block] not in shown_texts)
     return frozenset(excluded)

@@ -5,6 +5,7 @@ import json
 import random
 import re
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -24,6 +25,7 @@ from windrow.content.article import read_article
 from windrow.content.markdown import html_to_markdown
 from windrow.engine.check import Fault
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 SCHEMA = "src/windrow/collections/news/article.schema.json"
@@ -90,6 +92,21 @@ def test_a_file_with_a_number_that_json_does_not_have_is_not_valid(number):
     assert problems == [("", f"is not JSON: {number} is not a number in JSON, or is too large")]
 
 
+def test_a_key_that_a_file_has_twice_is_a_fault():
+    content = json.dumps(good()).replace("{", '{"title": "U", ', 1).encode()
+    problems = list(standard.check_file("example.com", standard.file_name(good()["url"]), content))
+    assert problems == [("", "has the key 'title' more than once")]
+
+
+@pytest.mark.parametrize("text", [
+    'a \\<b> \\&lt; `<b> &lt;` <https://a.example/?a&amp;b> [x](https://a.example/?a&amp;b "&amp;") 3 < 4 > 2 & c',
+    "- a\n\n  ```html\n  <p>x</p>\n  ```\n\n> ````\n> &lt;\n> ````", "```\n<p>",
+])  # fmt: skip
+def test_code_and_addresses_in_an_article_are_not_taken_for_html(text):
+    content = json.dumps(good(article_text=text)).encode()
+    assert list(standard.check_file("example.com", standard.file_name(good()["url"]), content)) == []
+
+
 def test_dates_that_lie_are_told_and_never_guessed():
     now = datetime(2025, 11, 20, tzinfo=UTC)
     assert parse_date("2025-11-20T14:30:00-06:00", "", now) == (1763670600, "")
@@ -128,6 +145,32 @@ def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_
     assert list(standard.problems(last)) == []
 
 
+def test_a_deleted_file_is_written_again_and_a_file_without_an_article_is_kept_and_counted(tmp_path, press):
+    workspace = wordpress(tmp_path, press)
+    folder = tmp_path / "normalized_news" / "127.0.0.1"
+    folder.mkdir(parents=True)
+    paths = [folder / standard.file_name(f"{press.url}/2025/11/story-{number}/") for number in (1, 2, 3)]
+    broken = {paths[0]: "", paths[1]: '{"url": "trunc'}
+    for path, text in broken.items():
+        path.write_text(text)
+    run(workspace)
+    first = json.loads(paths[2].read_text())
+    paths[2].unlink()
+    pass_time(1.1)
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    for number in (1, 2, 3):
+        press.edit(number, now)
+    run(workspace)
+    assert json.loads(paths[2].read_text())["first_seen_timestamp_gmt"] == first["first_seen_timestamp_gmt"]
+    assert {path: path.read_text() for path in broken} == broken
+    for summary, details in zip(summaries(tmp_path), ({}, {"file_missing": 1}), strict=True):
+        assert summary["statistics"].items() >= {"articles_new": 1, "articles_skipped": 0, "errors": 2}.items()
+        assert summary["details"].items() >= ({"error: file_not_valid": 2} | details).items()
+    with closing(Ledger(workspace.ledger)) as ledger:
+        counts = ledger.sessions.left_out_in_last("press")
+    assert [(count.addresses, count.reason) for count in counts] == [(2, "not_well_formed")]
+
+
 def test_a_post_that_moved_keeps_the_file_of_its_first_address(tmp_path, press):
     workspace = wordpress(tmp_path, press, "rewrite_changed = true")
     run(workspace)
@@ -157,6 +200,10 @@ def good(**fields):
     ({"first_seen_timestamp_gmt": "1"}, "first_seen"), ({"first_seen_timestamp_gmt": 0}, "first_seen"),
     ({"publication_timestamp_gmt": 1763670600000}, "publication_timestamp_gmt"), ({"keywords": "a"}, "keywords"),
     ({"publication_timestamp_gmt": 1732132200}, "publication_timestamp_gmt: is 1732132200"), ({"author": ["x"]}, "author"),
+    ({"article_text": "<p>Hello <b>x</b></p>"}, "article_text: contains HTML that is not converted: '<p>'"),
+    ({"article_text": "A &lt; B"}, "converted: '&lt;'"), ({"title": "\u200b"}, "title: has only invisible"),
+    ({"title": "a\ud83d"}, "title: contains half of a surrogate pair"), ({"url": "https://example.com/a b"}, "url: contains spaces"),
+    ({"url": "https://else.example/x"}, "source_domain: is not the domain of the url, 'else.example'"),
     ({"source_domain": "www.example.com"}, "should be in the folder 'www.example.com'"), ({"metadata": []}, "metadata"),
 ])  # fmt: skip
 def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, changes, words):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
+from unicodedata import category
 
 from windrow.errors import StepError
 from windrow.formats.json_page import load_json
@@ -24,6 +26,16 @@ FIELDS = (
 REQUIRED_TEXT_FIELDS = ("url", "title", "article_text", "source_domain")
 _OPTIONAL_TEXT_FIELDS = ("image_url", "excerpt")
 _MAX_SECONDS = 10**12  # since 1970; a larger number is in milliseconds
+_NOT_PROSE = re.compile(
+    r"^[ \t>]*(`{3,})(?s:.*?)(?:^[ \t>]*\1|\Z)|(?<!`)(`+)(?!`)(?s:.{1,2000}?)(?<!`)\2(?!`)"
+    r"|\]\([^()\s]*(?: \"(?:\\.|[^\"\\\n])*+\")?|<(?:https?|mailto|tel):[^<>\s]*>|\\.",
+    re.MULTILINE,
+)
+"""Matches what may look like HTML in Markdown: code, addresses and titles of links, and escaped characters."""
+_MARKUP = re.compile(
+    r"(?i)</?(?:a|b|blockquote|br|div|em|figure|font|h[1-6]|hr|i|iframe|img|li|ol|p|script|section|span|strong|style"
+    r"|table|t[dhr]|u|ul)(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#\d{1,7}|#x[\da-f]{1,6});"
+)
 _HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MOBILE_PREFIX = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
 _TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid)$")
@@ -147,7 +159,8 @@ MAX_FILE_SIZE = 64 << 20
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
     """Yield (field, problem) for each violation in the file `folder`/`name`; the field is "" for the whole file."""
     try:
-        article = load_json(content.decode("utf-8"), strict=True)
+        text = content.decode("utf-8")
+        article = load_json(text, strict=True)
     except UnicodeDecodeError:
         yield "", "is not UTF-8"
         return
@@ -158,6 +171,9 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
     if isinstance(article, dict):
         yield from _check_path(article, folder, name)
         yield from _check_date(article)
+        yield from _check_texts(article)
+        for key in sorted(_find_repeated_keys(text)):
+            yield "", f"has the key {key[:100]!r} more than once"
 
 
 def _check_path(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:
@@ -166,6 +182,40 @@ def _check_path(article: dict[str, Any], folder: str, name: str) -> Iterator[tup
         yield "url", f"the file's name should be {file_name(url)}"
     if isinstance(domain, str) and domain != folder:
         yield "source_domain", f"the file should be in the folder {domain[:100]!r}"
+
+
+def _check_texts(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a reader would see in the texts, but `problems` accepts."""
+    texts = {name: text for name, text in article.items() if isinstance(text, str) and text.strip()}
+    for name, text in texts.items():
+        if any(map(_is_surrogate, text)):
+            yield name, "contains half of a surrogate pair, which is not a character"
+        if name in REQUIRED_TEXT_FIELDS and all(category(character)[0] in "CZ" for character in text):
+            yield name, "has only invisible characters"
+    if markup := _MARKUP.search(_NOT_PROSE.sub(" ", texts.get("article_text", ""))):
+        yield "article_text", f"contains HTML that is not converted: {markup[0][:40]!r}"
+    url = texts.get("url", "")
+    if any(map(str.isspace, url)):
+        yield "url", "contains spaces"
+    site, own_site = domain(f"https://{texts.get('source_domain', '')}/"), domain(url)
+    if site and own_site and not f".{own_site}".endswith(f".{site}") and not f".{site}".endswith(f".{own_site}"):
+        yield "source_domain", f"is not the domain of the url, {own_site[:100]!r}"
+
+
+def _is_surrogate(character: str) -> bool:
+    return "\ud800" <= character <= "\udfff"
+
+
+def _find_repeated_keys(text: str) -> set[str]:
+    """Return the keys that are more than once in one object of a JSON document."""
+    repeated: set[str] = set()
+
+    def read_object(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(key for key, _ in pairs)
+        repeated.update(key for key, count in counts.items() if count > 1)
+
+    json.loads(text, object_pairs_hook=read_object)
+    return repeated
 
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:

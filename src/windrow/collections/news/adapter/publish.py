@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,12 +31,15 @@ from windrow.errors import DISK_FULL_ERRNOS, DiskFull, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
+from windrow.ledger.sessions import RuleCount
 from windrow.model import RecordedAttempt
 from windrow.private_files import published_files
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
 
+_NO_ARTICLE = "file_not_valid"  # the detail of a file that is empty or not JSON
+_INVALID_FILE_RULE = "its file is empty or not JSON (see `windrow check`)"
 _PAGE_SIZE = 200  # attempts that are processed at a time
 
 
@@ -63,6 +66,7 @@ class Publisher:
             closing(TreeIndex(self.records)) as index,
         ):
             new_articles = runs = 0
+            left_out: tuple[RuleCount, ...] = ()
             failed_sources: dict[str, str] = {}
             try:
                 last_read = _last_read_attempt(ledger, store)
@@ -72,6 +76,7 @@ class Publisher:
                         break
                     writer = _RunWriter(ledger, store, index, self, session)
                     new_articles += writer.write(session_attempts, pulse)
+                    left_out += tuple(writer.count_invalid_files())
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
                     runs += 1
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
@@ -81,7 +86,8 @@ class Publisher:
             except OSError as error:
                 error_class = DiskFull if error.errno in DISK_FULL_ERRNOS else StoreError
                 raise error_class(f"an article or the directory of a run cannot be written: {error}") from error
-        return Derived(f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}", failed_sources)
+        message = f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}"
+        return Derived(message, failed_sources, left_out=left_out)
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
@@ -104,11 +110,17 @@ class _RunWriter:
         self._session = session
         self._raw_runs: dict[str, RawRun] = {}  # by kind
         self._errors: dict[str, str] = {}  # the error of the first list that failed, by source
+        self._invalid_files: dict[str, list[str]] = {}  # the articles whose files have no article, by source
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
         """Return a dict from each source with a failed list and without a usable list to its first error."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
+
+    def count_invalid_files(self) -> Iterator[RuleCount]:
+        """Yield, by source, how many articles are not written because their files are there without an article."""
+        for source, urls in self._invalid_files.items():
+            yield RuleCount(source, Reason.NOT_WELL_FORMED, _INVALID_FILE_RULE, len(urls), urls[0])
 
     @published_files()
     def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
@@ -177,6 +189,8 @@ class _RunWriter:
             if not self._index.is_first(f"{kind} {recorded.source} {statement.key} {spelling}"):
                 continue  # another page of this run has listed the article, too
             outcome, *details = self._write_article(statement, recorded, kind)
+            if details == [_NO_ARTICLE]:
+                self._invalid_files.setdefault(recorded.source, []).append(statement.key)
             raw_run.count(outcome, recorded.attempt.url, details)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
@@ -215,8 +229,8 @@ class _RunWriter:
     ) -> tuple[str, ...]:
         """Write the file of a new article, or of a changed one if `may_revise` is true and the configuration allows it.
 
-        The index gets the article and its aliases. Return (outcome, *details) for `RawRun.count`; an observation
-        without an article has an outcome, too.
+        A file that was deleted is written again. The index gets the article and its aliases. Return (outcome, *details)
+        for `RawRun.count`; an observation without an article has an outcome, too.
         """
         if statement.reason is Reason.FORGOTTEN:
             return ("forgotten",)
@@ -237,28 +251,35 @@ class _RunWriter:
         aliases = [alias for alias in (*aliases, name, *claimed_aliases(canonical)[1:]) if alias]
         if written is not None:
             self._index.add_aliases(written.id, aliases)
+            existing = _read_file(self._folders.articles / written.file)
             is_changed = (
                 may_revise
-                and self._folders.rewrites_changed
+                and (self._folders.rewrites_changed or existing is None)
                 and self._revise(written, observed, first_seen, kind, site)
             )
-            return ("articles_skipped", "updated") if is_changed else ("articles_skipped",)
+            outcome = _describe_existing(existing)
+            if is_changed:
+                outcome = ("articles_new", "file_missing") if existing is None else ("articles_skipped", "updated")
+            return outcome
         shared_canonical = canonical and self._index.find("", claimed_aliases(canonical))
         file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
         article = observed | {"first_seen_timestamp_gmt": first_seen}
         file_text = standard.format_article(article)
         path = self._folders.articles / file
         existing = _read_file(path)
-        is_new = existing is None or existing == file_text
         if existing is None:
             write_whole(path, file_text)
-        elif not is_new:
+            outcome = ("articles_new",)
+        elif existing == file_text:  # a killed process wrote it
+            outcome = ("articles_new",)
+        else:
             first_seen = min(first_seen, _first_seen(_parse_article(existing)) or first_seen)
+            outcome = _describe_existing(existing)
         content_hash = standard.content_hash(observed)
         self._index.add(WrittenArticle(0, file, observed["url"], first_seen, kind, content_hash, [], site), aliases)
         date_doubt = observed.get("metadata", {}).get("date_doubt", "")
         details = ("shared_canonical" if shared_canonical else "", f"doubtful_date: {date_doubt}" if date_doubt else "")
-        return ("articles_new" if is_new else "articles_skipped", *filter(None, details))
+        return outcome if outcome[0] == "errors" else (*outcome, *filter(None, details))
 
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
         """Rewrite an article's file if the content changed or the file is missing; return whether it was rewritten.
@@ -330,10 +351,18 @@ def _already_written_revisions(
 
 
 def _read_file(path: Path) -> str | None:
+    """Return the text of a file, "" if it cannot be read, or None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return None
+    except OSError:
+        return ""
+
+
+def _describe_existing(text: str | None) -> tuple[str, ...]:
+    """Return the outcome (see `RawRun.count`) of an article whose file, with this text, is not written."""
+    return ("articles_skipped",) if text is None or _parse_article(text) else ("errors", _NO_ARTICLE)
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
