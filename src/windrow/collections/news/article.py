@@ -22,7 +22,7 @@ from windrow.contract import Observation, Skip, Task, skip_excess
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
-from windrow.formats.moment import read_page_time
+from windrow.formats.moment import has_day, read_page_time
 from windrow.formats.url import is_front_page, normalise
 from windrow.reasons import Reason
 
@@ -141,8 +141,8 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
     """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
     `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date before 1990, or more
-    than a day after `seen`, is doubtful. So is a text that is not a date, or a date without a zone if `zone` is empty;
-    its time is None.
+    than a day after `seen`, is doubtful. So is a text that is not a date, one with a time of day or a zone that is not
+    understood, and a date without a zone if `zone` is empty; its time is None.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -153,7 +153,7 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
         return None, ""
     time = read_page_time(date)
     if time is None:
-        return None, "not a date"
+        return None, "time not understood" if has_day(date) else "not a date"
     if time.tzinfo is None:
         if not zone:
             return None, "no time zone"
