@@ -253,6 +253,9 @@ class Article(NamedTuple):
     encoding: str
     left_out: tuple[Excess, ...] = ()
     """For each cap that the page exceeds, how much is left out."""
+    stated_date: str = ""
+    """The date of publication in the page's metadata, as written, even if it cannot be read. If it cannot, or is empty,
+    `published` is a date in the address or near the headline."""
 
 
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
@@ -311,6 +314,7 @@ def read_article_and_choice(
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
         left_out=ARTICLE_AUTHORS.find_excess(len(authors)),
+        stated_date=page_head.published or page_head.unread_date,
     )
     return article, outline, choice
 

@@ -295,6 +295,8 @@ class PageHead(NamedTuple):
     """The name and content of each `meta` outside `open_graph` whose content matches `HIDING_DIRECTIVE`."""
     published: str = ""
     """A date that `read_page_time` can read, as written. `modified` is in the same form."""
+    unread_date: str = ""
+    """The first date of publication in JSON-LD or a `meta`, as written, if `read_page_time` can read none."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""
@@ -365,6 +367,8 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
             dated_elements.append(node)
     structured = read_json_ld(scripts)
     properties = dict(reversed([*open_graph, *metas.items()]))
+    stated_dates = (structured.published, *_values_of(_PUBLISHED_NAMES, properties))
+    published = first_date(stated_dates) or first_date(published_dates(tree, dated_elements))
     root = tree.css_first("html")
     canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     return PageHead(
@@ -376,9 +380,9 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
         base=base,
         robots=frozenset(word.strip().lower() for word in metas.get("robots", "").split(",") if word.strip()),
         robots_metas=tuple(meta for meta in (*metas.items(), *repeated_metas) if HIDING_DIRECTIVE.search(meta[1])),
-        published=_stated_date(structured.published, _PUBLISHED_NAMES, properties)
-        or first_date(published_dates(tree, dated_elements)),
-        modified=_stated_date(structured.modified, _MODIFIED_NAMES, properties)
+        published=published,
+        unread_date="" if published else next(filter(None, stated_dates), ""),
+        modified=first_date((structured.modified, *_values_of(_MODIFIED_NAMES, properties)))
         or first_date(modified_dates(dated_elements)),
         author_metas=tuple(author_metas),
         metas=tuple(metas.items()),
@@ -392,8 +396,8 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     )
 
 
-def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    return first_date((linked_date, *filter(None, map(properties.get, names))))
+def _values_of(names: Sequence[str], properties: Mapping[str, str]) -> Iterator[str]:
+    return filter(None, map(properties.get, names))
 
 
 def first_date(texts: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from windrow.collections.news import standard
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
-from windrow.content.head import read_refresh
+from windrow.content.head import first_date, read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.content.tree import parse, remove_silent_elements
@@ -32,7 +32,6 @@ _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 _DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)\)"
 _NO_WORDS = re.compile(rf"!\[[^\[\]]*+{_DESTINATION}|{_DESTINATION}")
 """Matches what is not counted as words in Markdown: an image, and the address of a link."""
-_SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
@@ -71,7 +70,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
         return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
-    title = " ".join(_SCRIPT.sub(" ", article.title).split())
+    title = " ".join(article.title.split())
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
     text = _remove_title(html_to_markdown(article.html, normalise(article.base_url or article.url).url), title)
@@ -249,17 +248,18 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         return
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
+    stated_dates = (page.stated_date, feed_entry.get("published", ""))
     article = FoundArticle(
         url=url,
         kind=kind,
-        title=unescape(page.title) or feed_entry.get("title", ""),
+        title=page.title or feed_entry.get("title", ""),
         html=page.markup,
         base_url=base_url,
-        date=page.published or feed_entry.get("published", ""),
+        date=first_date(stated_dates) or next(filter(None, stated_dates), page.published),
         authors=list(page.authors or feed_entry.get("authors", ())),
         keywords=[*page.keywords, *feed_entry.get("keywords", ())],
         image_url=page.image,
-        excerpt=" ".join(unescape(page.description).split()),
+        excerpt=" ".join(page.description.split()),
         metadata={
             "site_name": page.site, "language": page.language, "modified_date": page.modified,
             "paywalled": True if _PAYWALL_MARK.search(body) else None,

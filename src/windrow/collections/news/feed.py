@@ -382,6 +382,5 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     kind, _, document_type = request.name.partition(".")
     if document_type and document_type != ARTICLE:  # a page from another collection has no name
         return
-    context = json.loads(request.context) if request.context else {}
-    feed_entry = {name: strip_html(value) if name == "title" else value for name, value in context.items()}
+    feed_entry = json.loads(request.context) if request.context else {}
     yield from article.read_page(task, kind or "page", feed_entry)
