@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -156,7 +156,9 @@ _LIKELY_AUTHOR_SELECTORS = (
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
-_NAME_SEPARATOR = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
+_NAME_SEPARATOR = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b)\s*")
+_SPANISH_AND = re.compile(r"(?<=[^\s,;|&])\s+y\s+(?=[^\s,;|&]+\s+(?!y\b)[^\s,;|&])")
+"""Matches the word between two names in Spanish if the second one has two words: `Ortega y Gasset` is one name."""
 _AFTER_NAMES = re.compile(
     r"\s+(?:[|•·\u22c5\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·\u22c5(].*$",
     re.IGNORECASE,
@@ -166,16 +168,25 @@ _ROLES = frozenset(("the author", "author", "admin", "administrator", "editor", 
 _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS = 60, 5
 
 
-def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
+def extract_names(texts: Sequence[str], whole_names: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of authors in texts such as bylines, each once, without "by", roles and addresses.
+
+    A text that is in `whole_names` is one name, and is not split.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
+    >>> extract_names(["Ministry of Health and Social Care"], {"Ministry of Health and Social Care"})
+    ('Ministry of Health and Social Care',)
     """
     names: dict[str, str] = {}
     for text in texts:
+        if text in whole_names:
+            name = _BY.sub("", text, count=1).strip(" :") if _BY.match(text) else text
+            if name.casefold() not in _ROLES and "://" not in name and "@" not in name:
+                names.setdefault(name.casefold(), name)
+            continue
         line = _AFTER_NAMES.sub("", _BYLINE_START.sub("", " ".join(text.split())))
-        for name in _NAME_SEPARATOR.split(line):
+        for name in _NAME_SEPARATOR.split(_SPANISH_AND.sub(",", line)):
             name = _BYLINE_START.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name
             if name and name.casefold() not in _ROLES and _is_name(name):
                 names.setdefault(name.casefold(), name)
@@ -278,7 +289,7 @@ def read_article_and_choice(
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
-    authors = extract_names(page_head.authors) or find_byline_authors(tree, text.text)
+    authors = extract_names(page_head.authors, page_head.linked.named_authors) or find_byline_authors(tree, text.text)
     likely_authors = () if authors else find_byline_authors(tree, text.text, is_likely=True)
     for selector in drop:
         _remove_elements(tree, selector)

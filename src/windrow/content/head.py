@@ -40,6 +40,8 @@ class StructuredData(NamedTuple):
 
     headline: str = ""
     authors: tuple[str, ...] = ()
+    named_authors: frozenset[str] = frozenset()
+    """Those of `authors` that are each the name of one person or organisation, and not perhaps a byline."""
     published: str = ""
     modified: str = ""
     description: str = ""
@@ -65,12 +67,14 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     if main_object is None:
         main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
     names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
-    roles = ("author", "creator")
+    authors = [author for role in ("author", "creator") for author in _list_of(main_object.get(role))]
+    objects_only = [author for author in authors if isinstance(author, dict)]
     keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
     return StructuredData(
         headline=_first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
-        authors=tuple(dict.fromkeys(name for role in roles for name in _read_names(main_object.get(role), by_id))),
+        authors=tuple(dict.fromkeys(_read_names(authors, by_id))),
+        named_authors=frozenset(_read_names(objects_only, by_id)),
         published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
         or dates_in_text.get("datePublished", ""),
         modified=_first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
@@ -125,8 +129,12 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
     return any(type_pattern.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
 
 
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _texts(value: Any) -> list[str]:
-    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    return [text for text in _list_of(value) if isinstance(text, str)]
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
@@ -142,7 +150,7 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for person in (persons if isinstance(persons, list) else [persons])[: ARTICLE_AUTHORS.number + 1]:
+    for person in _list_of(persons)[: ARTICLE_AUTHORS.number + 1]:
         if isinstance(person, str):
             yield _clean(person)
         elif isinstance(person, dict):
@@ -151,7 +159,7 @@ def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
 
 
 def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for image in (images if isinstance(images, list) else [images])[:10]:
+    for image in _list_of(images)[:10]:
         node = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
         addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
         yield from (text for text in map(_clean, addresses) if text)
