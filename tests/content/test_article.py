@@ -35,6 +35,14 @@ def test_an_article_says_who_wrote_what_and_when() -> None:
     assert extracted.description == "On tea"
 
 
+def test_keywords_are_also_tags_and_microdata_of_the_article() -> None:
+    extracted = read(
+        "<meta itemprop=keywords content='harbour, wall'><article><h1>Tea</h1><a rel='category tag' href=/c>Local  news</a>"
+        "<span itemprop=articleSection>Town</span></article><article><a rel=tag href=/d>Of another</a></article>"
+    )
+    assert extracted.keywords == ("Local news", "harbour", "wall", "Town")
+
+
 def test_the_main_content_is_there_as_blocks_and_as_markup() -> None:
     extracted = read(PAGE)
     assert extracted.blocks[-1] == TEXT.strip()

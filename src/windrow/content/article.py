@@ -11,7 +11,7 @@ from selectolax.lexbor import SelectolaxError
 
 from windrow.caps import ARTICLE_AUTHORS, Excess
 from windrow.content.charset import decode
-from windrow.content.head import PageHead, first_date, read_page_head
+from windrow.content.head import PageHead, first_date, read_page_head, unique_keywords
 from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, split_markup
 from windrow.content.outline import LEVELS, Outline
 from windrow.content.page import BlockFate, Choice, choose_main_content, leave_out
@@ -290,6 +290,7 @@ def read_article_and_choice(
     tree = parse(text.text)
     page_head = read_page_head(tree)
     authors = extract_names(page_head.authors, page_head.linked.named_authors) or find_byline_authors(tree, text.text)
+    topics = _find_topics(tree, text.text)
     likely_authors = () if authors else find_byline_authors(tree, text.text, is_likely=True)
     for selector in drop:
         _remove_elements(tree, selector)
@@ -316,7 +317,7 @@ def read_article_and_choice(
         or first_date(sorted(near_texts, key=_is_change)),
         modified=page_head.modified,
         description=page_head.description or page_head.property("og:description") or page_head.linked.description,
-        keywords=page_head.keywords,
+        keywords=unique_keywords((*page_head.keywords, *topics)),
         language=_find_language(page_head),
         image=page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
         canonical=page_head.canonical or page_head.property("og:url"),
@@ -328,6 +329,21 @@ def read_article_and_choice(
         stated_date=page_head.published or page_head.unread_date,
     )
     return article, outline, choice
+
+
+def _find_topics(tree: LexborHTMLParser, markup: str) -> list[str]:
+    """Return the texts of links with the relation `tag`, and of keywords and sections in microdata.
+
+    If the page has an `article`, only the links in it are used, since those of other articles may follow it.
+    """
+    if not any(sign in markup for sign in ("itemprop", 'tag"', "tag'", "=tag")):
+        return []
+    article = tree.css_first("article:has(h1)") or tree.css_first("article") or tree.root
+    links = article.css("a[rel~=tag]") if article is not None else []
+    fields = tree.css("[itemprop~=keywords], [itemprop~=articleSection]")
+    contents = (node.attributes.get("content") or node.text(separator=" ") for node in fields)
+    texts = [node.text(separator=" ") for node in links] + [word for text in contents for word in text.split(",")]
+    return [" ".join(text.split()) for text in texts]
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:

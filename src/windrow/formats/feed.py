@@ -128,8 +128,15 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
         _RSS_AUTHOR.sub(r"\1", text) for text in _child_texts(element, "author")
     ]
     return FeedEntry(
-        title, html, url, base, published, updated, tuple(authors), tuple(_child_texts(element, "category"))
-    )
+        title, html, url, base, published, updated, tuple(authors),
+        (*_child_texts(element, "category"), *_subjects(element)),
+    )  # fmt: skip
+
+
+def _subjects(element: etree._Element) -> list[str]:
+    """Return the texts of `dc:subject`, and the words in `media:keywords` and `itunes:keywords`."""
+    keywords = (word.strip() for text in _child_texts(element, "keywords") for word in text.split(","))
+    return [*_child_texts(element, "subject"), *filter(None, keywords)]
 
 
 def _child_texts(element: etree._Element, name: str) -> list[str]:
@@ -158,7 +165,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
     authors = [name for author in element.iterchildren("{*}author") for name in _child_texts(author, "name")]
     labels = [child.get("label", "") or child.get("term", "") for child in element.iterchildren("{*}category")]
     categories = filter(None, map(_plain_text, labels))
-    return FeedEntry(title, html, url, base, published, updated, tuple(authors), tuple(categories))
+    return FeedEntry(title, html, url, base, published, updated, tuple(authors), (*categories, *_subjects(element)))
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:

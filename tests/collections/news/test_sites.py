@@ -155,7 +155,7 @@ def row(press, number, **settings):
         "uuid": f"u{number}", "type": "article", "url": f"{press.url}/news/article_{number}.html",
         "title": f"Row &amp; {number}", "byline": "By <b>Ann Lee</b>", "prologue": f"<p>Prologue {number}.</p>",
         "content": ["<p>Text &lt;script&gt; of it.</p>", {"more": ["<ul><li>a<ul><li>b</ul></ul>"]}],
-        "keywords": ["quay", "council"], "sections": ["news/local", "quay"],
+        "keywords": ["quay", {"name": "council"}], "sections": {"1": {"name": "news/local", "id": 7}, "2": "quay"},
         "starttime": {"iso8601": at, "rfc2822": "", "utc": "1763000000000"}, "lastupdated": {"iso8601": at},
         "preview": {"url": f"{press.url}/p.jpg"},
     } | settings  # fmt: skip
