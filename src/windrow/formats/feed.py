@@ -1,4 +1,4 @@
-"""Read feeds with their entries' HTML: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1."""
+"""Read feeds with their entries' HTML: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1; sitemaps of news."""
 
 from __future__ import annotations
 
@@ -86,6 +86,28 @@ def read_feed(raw: bytes) -> Feed | None:
     hidden = xml.count_start_tags(admitted.content, "entry" if admitted.root == "feed" else "item")
     hidden -= len(feed.entries) + feed.left_out
     return replace(feed, left_out=feed.left_out + max(0, hidden))
+
+
+def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
+    """Read the titles, dates and keywords in a sitemap of news; return () for another document.
+
+    Raise StepError for a document that cannot be read.
+
+    >>> read_news_sitemap(b"<urlset><url><loc>/a</loc><news><title>R&amp;amp;D</title></news></url></urlset>")[0].title
+    'R&amp;D'
+    """
+    admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS)
+    if admitted.root != "urlset":
+        return ()
+    root = xml.build_tree(admitted.content, recover=True)
+    return _read_entries(root.iterdescendants("{*}url"), _read_news_url)[0]
+
+
+def _read_news_url(element: etree._Element) -> FeedEntry:
+    news = next(element.iterchildren("{*}news"), element)
+    title = " ".join(replace_controls(first_child_text(news, "title")).split())  # it is not HTML
+    published = first_child_text(news, "publication_date")
+    return FeedEntry(title, "", first_child_text(element, "loc"), "", published, "", (), tuple(_subjects(news)))
 
 
 def _read_rss(root: etree._Element) -> Feed:
