@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,14 @@ def test_an_article_says_who_wrote_what_and_when() -> None:
     assert extracted.description == "On tea"
 
 
+def test_keywords_are_also_tags_and_microdata_of_the_article() -> None:
+    extracted = read(
+        "<meta itemprop=keywords content='harbour, wall'><article><h1>Tea</h1><a rel='category tag' href=/c>Local  news</a>"
+        "<span itemprop=articleSection>Town</span></article><article><a rel=tag href=/d>Of another</a></article>"
+    )
+    assert extracted.keywords == ("Local news", "harbour", "wall", "Town")
+
+
 def test_the_main_content_is_there_as_blocks_and_as_markup() -> None:
     extracted = read(PAGE)
     assert extracted.blocks[-1] == TEXT.strip()
@@ -46,6 +56,13 @@ def test_the_main_content_is_there_as_blocks_and_as_markup() -> None:
 def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
     extracted = read(PAGE)
     assert tuple(page(extracted.markup.encode()).outline.blocks.text) == extracted.blocks
+
+
+LINKED_AUTHORS = json.dumps({"@type": "NewsArticle", "author": [
+    {"name": "Ministry of Health and Social Care"}, {"name": "Reporters in Exile"}, {"name": "John Smith 3rd"},
+    {"name": "admin"}, {"name": "https://site.example/ann"}, "Ann Lee and Bo Ek", {"name": "By Cy Fox"},
+    {"name": "Jo\u00e3o Maria da Concei\u00e7\u00e3o de Almeida e Silva"},
+]})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -72,6 +89,10 @@ def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
         ("<h1>Tea</h1><p>By Ann Lee<p class=the-author>Ann Lee Chief of Tea", ("Ann Lee",)),  # what a page signs first
         ("<p class=comment-form-author><label>Name *</label><a href=/authors/>Authors</a>", ()),
         ("<meta name=author content='design: Bo Ek'>", ()),
+        ("<meta name=author content='By Jos\u00e9 Ortega y Gasset y Ana Ruiz'>", ("Jos\u00e9 Ortega y Gasset", "Ana Ruiz")),
+        (f"<script type=application/ld+json>{LINKED_AUTHORS}</script>", (
+            "Ministry of Health and Social Care", "Reporters in Exile", "John Smith 3rd", "Ann Lee", "Bo Ek", "Cy Fox",
+            "Jo\u00e3o Maria da Concei\u00e7\u00e3o de Almeida e Silva")),
     ],
 )  # fmt: skip
 def test_authors_are_found_where_the_page_shows_them(html: str, authors: tuple[str, ...]) -> None:

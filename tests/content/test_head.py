@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from windrow.content.head import FeedLink, PageHead, Translation
@@ -97,6 +99,20 @@ def test_a_date_that_cannot_be_read_is_no_date() -> None:
 )  # fmt: skip
 def test_authors_of_the_head(html: str, authors: tuple[str, ...]) -> None:
     assert head(html).authors == authors
+
+
+def test_keywords_are_all_topics_that_the_head_names() -> None:
+    linked = {
+        "@type": "NewsArticle", "keywords": ["Smith, John", {"@type": "DefinedTerm", "name": "Budget"}],
+        "articleSection": ["Local", "Politics"], "about": {"name": "Harbour Board"}, "genre": "Analysis",
+    }  # fmt: skip
+    page_head = head(
+        f"<meta name=dc.subject content=Quay><meta name=DC.Subject content=Town><meta name=keywords content='tea, local'>"
+        f"<script type=application/ld+json>{json.dumps(linked)}</script>"
+    )
+    assert page_head.keywords == (
+        "Quay", "Town", "tea", "local", "Smith, John", "Budget", "Politics", "Harbour Board", "Analysis",
+    )  # fmt: skip
 
 
 def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:

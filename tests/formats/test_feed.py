@@ -91,6 +91,9 @@ def test_an_atom_entry_without_authors_has_those_of_its_source_or_of_the_feed():
     b"<category> Sport &amp;amp; Leisure</category><category/><category domain='x'>Quay</category></item></channel></rss>"),
     (b"<rss version='2.0'><channel><item><title>A</title><author>ann@a.example (Ann Lee)</author><author>Bo Ek</author>"
     b"<category>Sport &amp;amp; Leisure</category><category>Quay</category></item></channel></rss>"),
+    (b"<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:media='http://search.yahoo.com/mrss/'><channel>"
+    b"<item><author>Ann Lee</author><author>Bo Ek</author><dc:subject>Sport &amp;amp; Leisure</dc:subject>"
+    b"<media:keywords>Quay, </media:keywords></item></channel></rss>"),
     (b"<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>A</title><author><name>Ann Lee</name></author>"
     b"<author><name>Bo Ek</name><email>b@a.example</email></author><category term='s' label='Sport &amp;amp; Leisure'/>"
     b"<category term='Quay'/></entry></feed>"),

@@ -17,6 +17,8 @@ from windrow.formats.moment import read_utc_time
         ("2024-02-29T10:00:00.123Z", datetime(2024, 2, 29, 10, 0, 0, 123000, tzinfo=UTC)),
         ("2024", datetime(2024, 1, 1, tzinfo=UTC)),
         (" 2024-12 ", datetime(2024, 12, 1, tzinfo=UTC)),
+        ("Thu, 20 Nov 2025 14:30:00 IST", None),
+        ("20 Nov 2025 02:30 PM", None),
         ("2023-02-29", None),
         ("0000", None),
         ("0001-01-01T00:00:00+23:59", None),

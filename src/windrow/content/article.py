@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ from selectolax.lexbor import SelectolaxError
 
 from windrow.caps import ARTICLE_AUTHORS, Excess
 from windrow.content.charset import decode
-from windrow.content.head import PageHead, first_date, read_page_head
+from windrow.content.head import PageHead, first_date, read_page_head, unique_keywords
 from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, split_markup
 from windrow.content.outline import LEVELS, Outline
 from windrow.content.page import BlockFate, Choice, choose_main_content, leave_out
@@ -156,7 +156,9 @@ _LIKELY_AUTHOR_SELECTORS = (
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
-_NAME_SEPARATOR = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
+_NAME_SEPARATOR = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b)\s*")
+_SPANISH_AND = re.compile(r"(?<=[^\s,;|&])\s+y\s+(?=[^\s,;|&]+\s+(?!y\b)[^\s,;|&])")
+"""Matches the word between two names in Spanish if the second one has two words: `Ortega y Gasset` is one name."""
 _AFTER_NAMES = re.compile(
     r"\s+(?:[|•·\u22c5\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·\u22c5(].*$",
     re.IGNORECASE,
@@ -166,16 +168,25 @@ _ROLES = frozenset(("the author", "author", "admin", "administrator", "editor", 
 _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS = 60, 5
 
 
-def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
+def extract_names(texts: Sequence[str], whole_names: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of authors in texts such as bylines, each once, without "by", roles and addresses.
+
+    A text that is in `whole_names` is one name, and is not split.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
+    >>> extract_names(["Ministry of Health and Social Care"], {"Ministry of Health and Social Care"})
+    ('Ministry of Health and Social Care',)
     """
     names: dict[str, str] = {}
     for text in texts:
+        if text in whole_names:
+            name = _BY.sub("", text, count=1).strip(" :") if _BY.match(text) else text
+            if name.casefold() not in _ROLES and "://" not in name and "@" not in name:
+                names.setdefault(name.casefold(), name)
+            continue
         line = _AFTER_NAMES.sub("", _BYLINE_START.sub("", " ".join(text.split())))
-        for name in _NAME_SEPARATOR.split(line):
+        for name in _NAME_SEPARATOR.split(_SPANISH_AND.sub(",", line)):
             name = _BYLINE_START.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name
             if name and name.casefold() not in _ROLES and _is_name(name):
                 names.setdefault(name.casefold(), name)
@@ -253,6 +264,9 @@ class Article(NamedTuple):
     encoding: str
     left_out: tuple[Excess, ...] = ()
     """For each cap that the page exceeds, how much is left out."""
+    stated_date: str = ""
+    """The date of publication in the page's metadata, as written, even if it cannot be read. If it cannot, or is empty,
+    `published` is a date in the address or near the headline."""
 
 
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
@@ -275,7 +289,8 @@ def read_article_and_choice(
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
-    authors = extract_names(page_head.authors) or find_byline_authors(tree, text.text)
+    authors = extract_names(page_head.authors, page_head.linked.named_authors) or find_byline_authors(tree, text.text)
+    topics = _find_topics(tree, text.text)
     likely_authors = () if authors else find_byline_authors(tree, text.text, is_likely=True)
     for selector in drop:
         _remove_elements(tree, selector)
@@ -302,7 +317,7 @@ def read_article_and_choice(
         or first_date(sorted(near_texts, key=_is_change)),
         modified=page_head.modified,
         description=page_head.description or page_head.property("og:description") or page_head.linked.description,
-        keywords=page_head.keywords,
+        keywords=unique_keywords((*page_head.keywords, *topics)),
         language=_find_language(page_head),
         image=page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
         canonical=page_head.canonical or page_head.property("og:url"),
@@ -311,8 +326,24 @@ def read_article_and_choice(
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
         left_out=ARTICLE_AUTHORS.find_excess(len(authors)),
+        stated_date=page_head.published or page_head.unread_date,
     )
     return article, outline, choice
+
+
+def _find_topics(tree: LexborHTMLParser, markup: str) -> list[str]:
+    """Return the texts of links with the relation `tag`, and of keywords and sections in microdata.
+
+    If the page has an `article`, only the links in it are used, since those of other articles may follow it.
+    """
+    if not any(sign in markup for sign in ("itemprop", 'tag"', "tag'", "=tag")):
+        return []
+    article = tree.css_first("article:has(h1)") or tree.css_first("article") or tree.root
+    links = article.css("a[rel~=tag]") if article is not None else []
+    fields = tree.css("[itemprop~=keywords], [itemprop~=articleSection]")
+    contents = (node.attributes.get("content") or node.text(separator=" ") for node in fields)
+    texts = [node.text(separator=" ") for node in links] + [word for text in contents for word in text.split(",")]
+    return [" ".join(text.split()) for text in texts]
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:

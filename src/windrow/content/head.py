@@ -1,161 +1,17 @@
-"""Read a page's metadata: from its head, from JSON-LD (schema.org), and from dates in its body."""
+"""Read a page's metadata: from its head, and from dates in its body."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import unescape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from windrow.caps import ARTICLE_AUTHORS
+from windrow.content.json_ld import StructuredData, read_json_ld
 from windrow.content.tree import select_once
 from windrow.formats.moment import read_page_time
-from windrow.formats.text import replace_lone_surrogates
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-_MAX_SCRIPT_CHARACTERS = 1 << 20  # characters of one script
-_MAX_DEPTH = 12  # of nested objects and lists in JSON-LD
-_MAX_OBJECTS = 5_000  # JSON-LD objects of a page
-_ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
-_SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
-_PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
-_OTHER_OBJECTS = frozenset((
-    "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
-    "suggestedAnswer", "breadcrumb",
-))  # fmt: skip
-"""Properties whose objects describe something other than the page."""
-_DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
-_COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
-_COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
-
-LinkedObject = dict[str, Any]
-
-
-class StructuredData(NamedTuple):
-    """The properties of the main object in a page's JSON-LD as plain text; missing properties are empty."""
-
-    headline: str = ""
-    authors: tuple[str, ...] = ()
-    published: str = ""
-    modified: str = ""
-    description: str = ""
-    image: str = ""
-    language: str = ""
-    keywords: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
-    """The names of the site and of the object's publisher."""
-
-
-def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page. If none of its objects has a type, read only dates, from its text.
-
-    >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
-    ('Ann',)
-    """
-    if not scripts:
-        return StructuredData()
-    by_id: dict[str, LinkedObject] = {}
-    objects = list(_linked_objects(scripts, by_id))
-    dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(scripts)))) if not objects else {}
-    main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
-    if main_object is None:
-        main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
-    names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
-    roles = ("author", "creator")
-    keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
-    return StructuredData(
-        headline=_first_text(main_object, "headline")
-        or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
-        authors=tuple(dict.fromkeys(name for role in roles for name in _read_names(main_object.get(role), by_id))),
-        published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
-        or dates_in_text.get("datePublished", ""),
-        modified=_first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
-        description=_first_text(main_object, "description"),
-        image=next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
-        language=_first_text(main_object, "inLanguage"),
-        keywords=tuple(dict.fromkeys(filter(None, keywords))),
-        sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
-    )
-
-
-def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type among the first `_MAX_OBJECTS`, except objects in `_OTHER_OBJECTS` properties.
-
-    Objects with an `@id` and other properties are added to `by_id`.
-    """
-    objects_left = _MAX_OBJECTS
-    for script in scripts:
-        try:
-            document = json.loads(_strip_comment(script[:_MAX_SCRIPT_CHARACTERS]), strict=False)
-        except (ValueError, RecursionError):
-            continue
-        queue = deque([(document, 0)])
-        while queue and objects_left:
-            node, depth = queue.popleft()
-            if isinstance(node, list) and depth < _MAX_DEPTH:
-                queue += [(member, depth + 1) for member in node[:objects_left]]
-            elif isinstance(node, dict):
-                objects_left -= 1
-                object_id = node.get("@id")
-                if isinstance(object_id, str) and len(node) > 1:
-                    by_id.setdefault(object_id, node)
-                if "@type" in node:
-                    yield node
-                members = [
-                    member
-                    for key, member in node.items()
-                    if key not in _OTHER_OBJECTS and isinstance(member, dict | list)
-                ]
-                queue += [(member, depth + 1) for member in members if depth < _MAX_DEPTH]
-
-
-def _strip_comment(script: str) -> str:
-    if opening := _COMMENT_OPENING.match(script):
-        script = script[opening.end() :]
-    end = script.rstrip()
-    closing = next((delimiter for delimiter in _COMMENT_CLOSINGS if end.endswith(delimiter)), "")
-    return end.removesuffix(closing) if closing else script
-
-
-def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
-    return any(type_pattern.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
-
-
-def _texts(value: Any) -> list[str]:
-    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-
-
-def _first_text(node: LinkedObject, *names: str) -> str:
-    for name in names:
-        for raw_text in _texts(node.get(name)):
-            if text := _clean(raw_text):
-                return text
-    return ""
-
-
-def _clean(text: str) -> str:
-    return replace_lone_surrogates(" ".join(unescape(text[:10_000]).split()))
-
-
-def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for person in (persons if isinstance(persons, list) else [persons])[: ARTICLE_AUTHORS.number + 1]:
-        if isinstance(person, str):
-            yield _clean(person)
-        elif isinstance(person, dict):
-            node = person if "name" in person else by_id.get(str(person.get("@id")), person)
-            yield from filter(None, map(_clean, _texts(node.get("name"))))
-
-
-def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for image in (images if isinstance(images, list) else [images])[:10]:
-        node = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
-        addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
-        yield from (text for text in map(_clean, addresses) if text)
-
 
 DATE_SELECTOR = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
 """A selector for elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
@@ -243,7 +99,7 @@ _AUTHOR_NAMES = (
 _AUTHOR_NAME_SET = frozenset(_AUTHOR_NAMES)
 _KEYWORD_NAMES = frozenset((
     "article:tag", "og:article:tag", "article:section", "news_keywords", "keywords", "parsely-tags",
-    "sailthru.tags", "parsely-section",
+    "sailthru.tags", "parsely-section", "dc.subject", "dcterms.subject",
 ))  # fmt: skip
 _HEAD_ELEMENTS = frozenset(("meta", "link", "base", "script"))
 _READ_SELECTOR = f"{', '.join(sorted(_HEAD_ELEMENTS))}, {DATE_SELECTOR}"
@@ -295,12 +151,14 @@ class PageHead(NamedTuple):
     """The name and content of each `meta` outside `open_graph` whose content matches `HIDING_DIRECTIVE`."""
     published: str = ""
     """A date that `read_page_time` can read, as written. `modified` is in the same form."""
+    unread_date: str = ""
+    """The first date of publication in JSON-LD or a `meta`, as written, if `read_page_time` can read none."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""
     metas: tuple[tuple[str, str], ...] = ()
-    """The lower-case name of each `meta` that is not in `open_graph`, and its first content; for `robots`, all contents
-    joined."""
+    """The lower-case name of each `meta` that is not in `open_graph`, and its first content; for `robots` and
+    keywords, all contents joined."""
     linked: StructuredData = StructuredData()
     """The properties in the page's JSON-LD."""
     open_graph: tuple[tuple[str, str], ...] = ()
@@ -328,14 +186,19 @@ class PageHead(NamedTuple):
         """Keywords, tags and sections, each once, ignoring case."""
         pairs = [*self.open_graph, *self.metas]
         words = [word.strip() for key, value in pairs if key in _KEYWORD_NAMES for word in value.split(",")]
-        first_spelling: dict[str, str] = {}
-        for word in filter(None, (*words, *self.linked.keywords)):
-            first_spelling.setdefault(word.casefold(), word)
-        return tuple(first_spelling.values())
+        return unique_keywords((*words, *self.linked.keywords))
 
     def property(self, name: str) -> str:
         """Return the first content of a `meta` with this name in `open_graph`, such as `og:title`, or ""."""
         return next((value for key, value in self.open_graph if key == name and value), "")
+
+
+def unique_keywords(words: Iterable[str]) -> tuple[str, ...]:
+    """Return each word once, ignoring case, in its first spelling; empty ones are left out."""
+    first_spelling: dict[str, str] = {}
+    for word in filter(None, words):
+        first_spelling.setdefault(word.casefold(), word)
+    return tuple(first_spelling.values())
 
 
 def read_page_head(tree: LexborHTMLParser) -> PageHead:
@@ -365,6 +228,8 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
             dated_elements.append(node)
     structured = read_json_ld(scripts)
     properties = dict(reversed([*open_graph, *metas.items()]))
+    stated_dates = (structured.published, *_values_of(_PUBLISHED_NAMES, properties))
+    published = first_date(stated_dates) or first_date(published_dates(tree, dated_elements))
     root = tree.css_first("html")
     canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     return PageHead(
@@ -376,9 +241,9 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
         base=base,
         robots=frozenset(word.strip().lower() for word in metas.get("robots", "").split(",") if word.strip()),
         robots_metas=tuple(meta for meta in (*metas.items(), *repeated_metas) if HIDING_DIRECTIVE.search(meta[1])),
-        published=_stated_date(structured.published, _PUBLISHED_NAMES, properties)
-        or first_date(published_dates(tree, dated_elements)),
-        modified=_stated_date(structured.modified, _MODIFIED_NAMES, properties)
+        published=published,
+        unread_date="" if published else next(filter(None, stated_dates), ""),
+        modified=first_date((structured.modified, *_values_of(_MODIFIED_NAMES, properties)))
         or first_date(modified_dates(dated_elements)),
         author_metas=tuple(author_metas),
         metas=tuple(metas.items()),
@@ -392,8 +257,8 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     )
 
 
-def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    return first_date((linked_date, *filter(None, map(properties.get, names))))
+def _values_of(names: Sequence[str], properties: Mapping[str, str]) -> Iterator[str]:
+    return filter(None, map(properties.get, names))
 
 
 def first_date(texts: Iterable[str]) -> str:
@@ -418,8 +283,8 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it may name an author.
 
-    If `metas` has the name already, the element is added to `repeated_metas` instead; the contents of `robots` are
-    joined in `metas`. An element without content is not added.
+    If `metas` has the name already, the element is added to `repeated_metas` instead; the contents of `robots` and of
+    keywords are joined in `metas`. An element without content is not added.
     """
     content = attributes.get("content")
     if not content:
@@ -431,9 +296,9 @@ def _add_meta(
     if key.startswith(("og:", "article:", "twitter:")):
         open_graph.append((key, content))
     elif key:
-        # for `robots`, all contents are joined; for others, only the first is in `metas`
+        # for `robots` and keywords, all contents are joined; for others, only the first is in `metas`
         earlier = metas.get(key)
-        if earlier is None or key == "robots":
+        if earlier is None or key == "robots" or key in _KEYWORD_NAMES:
             metas[key] = content if earlier is None else f"{earlier},{content}"
         else:
             repeated_metas.append((key, content))

@@ -1,4 +1,4 @@
-"""Read feeds with their entries' HTML: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1."""
+"""Read feeds with their entries' HTML: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1; sitemaps of news."""
 
 from __future__ import annotations
 
@@ -88,6 +88,28 @@ def read_feed(raw: bytes) -> Feed | None:
     return replace(feed, left_out=feed.left_out + max(0, hidden))
 
 
+def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
+    """Read the titles, dates and keywords in a sitemap of news; return () for another document.
+
+    Raise StepError for a document that cannot be read.
+
+    >>> read_news_sitemap(b"<urlset><url><loc>/a</loc><news><title>R&amp;amp;D</title></news></url></urlset>")[0].title
+    'R&amp;D'
+    """
+    admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS)
+    if admitted.root != "urlset":
+        return ()
+    root = xml.build_tree(admitted.content, recover=True)
+    return _read_entries(root.iterdescendants("{*}url"), _read_news_url)[0]
+
+
+def _read_news_url(element: etree._Element) -> FeedEntry:
+    news = next(element.iterchildren("{*}news"), element)
+    title = " ".join(replace_controls(first_child_text(news, "title")).split())  # it is not HTML
+    published = first_child_text(news, "publication_date")
+    return FeedEntry(title, "", first_child_text(element, "loc"), "", published, "", (), tuple(_subjects(news)))
+
+
 def _read_rss(root: etree._Element) -> Feed:
     channel = next(root.iterchildren("{*}channel"), root)
     entries, left_out = _read_entries(root.iterdescendants("{*}item"), _read_rss_item)
@@ -128,8 +150,15 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
         _RSS_AUTHOR.sub(r"\1", text) for text in _child_texts(element, "author")
     ]
     return FeedEntry(
-        title, html, url, base, published, updated, tuple(authors), tuple(_child_texts(element, "category"))
-    )
+        title, html, url, base, published, updated, tuple(authors),
+        (*_child_texts(element, "category"), *_subjects(element)),
+    )  # fmt: skip
+
+
+def _subjects(element: etree._Element) -> list[str]:
+    """Return the texts of `dc:subject`, and the words in `media:keywords` and `itunes:keywords`."""
+    keywords = (word.strip() for text in _child_texts(element, "keywords") for word in text.split(","))
+    return [*_child_texts(element, "subject"), *filter(None, keywords)]
 
 
 def _child_texts(element: etree._Element, name: str) -> list[str]:
@@ -164,7 +193,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
     authors = next(filter(None, (_atom_authors(parent) for parent in parents if parent is not None)), [])
     labels = [child.get("label", "") or child.get("term", "") for child in element.iterchildren("{*}category")]
     categories = filter(None, map(_plain_text, labels))
-    return FeedEntry(title, html, url, base, published, updated, tuple(authors), tuple(categories))
+    return FeedEntry(title, html, url, base, published, updated, tuple(authors), (*categories, *_subjects(element)))
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:

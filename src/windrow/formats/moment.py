@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 
 _MAX_CHARACTERS = 80
 _ISO = re.compile(
-    r"(\d{4})([-/.]?)(\d\d)\2(\d\d)(?!\d)"
-    r"(?:[T\s]+(\d\d):?(\d\d)(?::?(\d\d))?(?:[.,]\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d)?)?",
+    r"(\d{4})([-/.]?)(\d\d)\2(\d\d)"
+    r"(?:[T\s]+(\d\d)(?::?(\d\d)(?::?(\d\d))?(?:[.,]\d+)?)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d)?)?",
     re.ASCII | re.IGNORECASE,
+)  # fmt: skip
+_ISO_DAY = re.compile(
+    r"(?<![\w/.-])(\d{4})([-/.])(\d\d)\2(\d\d)(?!\d)|^(\d{4})()(\d\d)(\d\d)(?!\d)", re.ASCII
 )  # fmt: skip
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH_NAME = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_MONTH_NAME = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _ENGLISH_DATES = (
     re.compile(rf"\b{_MONTH_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b",
                re.ASCII | re.IGNORECASE),
@@ -21,12 +24,22 @@ _ENGLISH_DATES = (
                re.ASCII | re.IGNORECASE),
     re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_MONTH_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
 )  # fmt: skip
-_ISO_DATE_INSIDE = re.compile(r"(?<![\w/.-])(?=\d{4}([-/.])\d\d\1\d\d(?!\d))", re.ASCII)
-_TIME_OF_DAY = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII | re.IGNORECASE)
-_AM_OR_PM = re.compile(r"\d\s*[ap]\.?m\b", re.ASCII | re.IGNORECASE)
+_CLOCK = re.compile(r"\d[:.]\d")
+_END_OF_MAIL_DATE = re.compile(
+    r"\d[:.]\d\d(?:[:.]\d\d)?(?:\s*(?:[+-]\d{4}|Z|UTC?|GMT|[AECMP][SD]T))?(?:\s+\d{4})?(?:\s*\([^()]*\))?\Z",
+    re.ASCII | re.IGNORECASE,
+)
+"""Matches the end of a date of mail, from its minutes on: its zone, if any, is one that the parser for mail knows."""
+_TIME_SIGN = re.compile(
+    r"\d\s?[:.h]\s?\d|\d(?:\s?(?:[ap]\.?\s?m|h|hrs?|uhr|o'?clock)|[ap])\b|\bnoon\b|\d{4}\s*(?:Z|UTC|GMT|[+-]\d\d:?\d\d)",
+    re.ASCII | re.IGNORECASE,
+)
+"""Matches what may be a part of a time of day."""
+_WORDS_BEFORE = re.compile(rf"(?:\D*?[a-z])??\W*?(?=\b(?:(?i:{_MONTH_NAME})\s+)?\d)", re.ASCII)
+"""Matches the words before a time; the last one is not in capitals, as the name of a zone would be."""
+_WORDS_AFTER = re.compile(r"(?:\s*[|\u00b7\u2022\u2013\u2014]|\s+(?=by\b))(?!\W*[A-Z]{1,5}\W*$)\D*$")
+"""Matches the words after a time and a separator, except one word in capitals, which may be the name of a zone."""
 _FIRST_YEAR = 1_500
-_NOON = 12  # the hour
-_LAST_HOUR = 23
 _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 
 
@@ -48,11 +61,11 @@ def read_utc_time(text: str) -> datetime | None:
         if year_or_month := _YEAR_OR_MONTH.fullmatch(text):
             return datetime(int(year_or_month[1]), int(year_or_month[2] or 1), 1, tzinfo=UTC)
         if text[:4].isdigit():
-            time = datetime.fromisoformat(text)
+            time: datetime | None = datetime.fromisoformat(text)
         else:
-            from email.utils import parsedate_to_datetime  # noqa: PLC0415 it imports sockets, and few texts need it
-
-            time = parsedate_to_datetime(text)
+            time = _read_mail_date(text)
+        if time is None:
+            return None
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
@@ -61,75 +74,101 @@ def read_utc_time(text: str) -> datetime | None:
 def read_page_time(text: str) -> datetime | None:
     """Read a time in one of the forms that pages use. The result is aware if the text has a zone, and otherwise naive.
 
-    The forms are ISO 8601 (also with `/` or `.` as separators or, at the start of the text, without separators), dates
-    of HTTP and mail, numbers such as `13.4.2024`, and English dates. Return None for a text that has no time or more
-    than 80 characters, for an ambiguous date such as `3/4/2024`, and for a year before 1500.
+    The forms are ISO 8601 (also with `/` or `.` as separators, or without separators), dates of HTTP and mail, numbers
+    such as `13.4.2024`, and English dates. A date may be among other words; but if a text has a time of day, all of it
+    must be understood, apart from words at its beginning and its end. Return None for a text that has no date or more
+    than 80 characters, whose time of day or zone is not understood, for an ambiguous date such as `3/4/2024`, and for a
+    year before 1500.
 
     >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
     '2024-03-01T23:30:00-05:00'
-    >>> read_page_time("Updated March 5th, 2024 at 9:05 pm").isoformat()
-    '2024-03-05T21:05:00'
+    >>> read_page_time("Updated March 5th, 2024 at 9:05 pm").isoformat(), read_page_time("5 March 2024 at 9:05 XYZT")
+    ('2024-03-05T21:05:00', None)
     """
     text = text.strip()
     if len(text) > _MAX_CHARACTERS:
         return None
     try:
-        time = _read_iso(text) or _read_mail_date(text) or _read_numeric_date(text) or _read_english_date(text)
+        time = _read_iso(text) or _read_mail_date(text) or _read_written_time(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     return time if time and time.year >= _FIRST_YEAR else None
 
 
+def has_day(text: str) -> bool:
+    """Return whether a text has a valid date, even if `read_page_time` does not understand its time of day or its zone.
+
+    >>> has_day("Thu, 20 Nov 2025 14:30:00 IST"), has_day("30 Feb 2025")
+    (True, False)
+    """
+    try:
+        return _find_day(text) is not None
+    except ValueError:
+        return False
+
+
 def _read_iso(text: str) -> datetime | None:
-    """Read ISO 8601 at the start of a text, or with separators anywhere in it; return None if there is none."""
-    match = _ISO.match(text)
-    if not match and (date_inside := _ISO_DATE_INSIDE.search(text)):
-        match = _ISO.match(text, date_inside.start())
+    match = _ISO.fullmatch(text)
     if not match:
         return None
     year, _, month, day, hour, minute, second, zone = match.groups()
-    time = f"T{hour}:{minute}:{second or '00'}" if hour else ""
+    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
     zone = "" if zone is None else "+00:00" if zone.upper() in {"Z", "UTC", "GMT"} else zone
     return datetime.fromisoformat(f"{year}-{month}-{day}{time}{zone if time else ''}")
 
 
 def _read_mail_date(text: str) -> datetime | None:
-    # Mail uses a 24-hour clock: the parser for mail reads 9:05 pm as 9:05.
-    if not text.isascii() or text.isdigit() or _AM_OR_PM.search(text):
+    """Read a date of HTTP or mail; return None for another text, and for one with a time or a zone of another form."""
+    if not text.isascii() or text.isdigit():
+        return None
+    # The parser for mail ignores what it does not know: it reads 9:05 pm as 9:05, and an unknown zone as none.
+    if _CLOCK.search(text) and not _END_OF_MAIL_DATE.search(text):
         return None
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 it imports sockets, and most pages use ISO 8601
 
     try:
-        return parsedate_to_datetime(text)
+        time = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+    return time.replace(tzinfo=UTC) if "-0000" in text else time  # UTC, of a sender that does not state its own zone
 
 
-def _read_numeric_date(text: str) -> datetime | None:
-    """Read a date such as 13.4.2024 (dots: the day is first) or 4/13/2024; return None if it is missing or unclear."""
-    match = _DAY_MONTH_YEAR.search(text)
-    if not match:
-        return None
-    first_number, separator, second_number, year = match.groups()
-    day, month = int(first_number), int(second_number)
-    if separator == "/":
-        if day <= len(_MONTHS) and month <= len(_MONTHS) and day != month:
-            return None
-        if day <= len(_MONTHS):
-            day, month = month, day
-    return datetime(int(year), month, day)  # noqa: DTZ001 - it has no zone
+def _find_day(text: str) -> tuple[datetime, int, int] | None:
+    """Return the first date in a text, with its start and its end; None if it is missing, or a number that is unclear.
 
-
-def _read_english_date(text: str) -> datetime | None:
+    In numbers with dots the day is first: 13.4.2024. With slashes, the number that is more than 12 is the day.
+    """
+    if iso := _ISO_DAY.search(text):
+        year, _, month, day = (group for group in iso.groups() if group is not None)
+        return datetime(int(year), int(month), int(day)), iso.start(), iso.end()  # noqa: DTZ001 - it has no zone
+    if numeric := _DAY_MONTH_YEAR.search(text):
+        first_number, separator, second_number, year = numeric.groups()
+        day, month = int(first_number), int(second_number)
+        if separator == "/":
+            if day <= len(_MONTHS) and month <= len(_MONTHS) and day != month:
+                return None
+            if day <= len(_MONTHS):
+                day, month = month, day
+        return datetime(int(year), month, day), numeric.start(), numeric.end()  # noqa: DTZ001 - it has no zone
     for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
-            month = _MONTHS.index(match[1 if pattern is _ENGLISH_DATES[0] else 2][:3].lower()) + 1
-            date = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
-            time_of_day = _TIME_OF_DAY.search(text, match.end())
-            if time_of_day is None or int(time_of_day[1]) > _LAST_HOUR:
-                return date
-            hour = int(time_of_day[1])
-            if time_of_day[4]:
-                hour = hour % _NOON + _NOON * (time_of_day[4].lower() == "p")
-            return date.replace(hour=hour, minute=int(time_of_day[2]), second=int(time_of_day[3] or 0))
+            month = _MONTHS.index(match["month"][:3].lower()) + 1
+            day = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
+            return day, match.start(), match.end()
     return None
+
+
+def _read_written_time(text: str) -> datetime | None:
+    """Read a date as people write it, with or without a time of day; return None if the time is not understood."""
+    dated_span = _find_day(text)
+    if dated_span is None:
+        return None
+    day, start, end = dated_span
+    if not _TIME_SIGN.search(f"{text[:start]};{text[end:]}"):
+        return day
+    from windrow.formats.time_of_day import split_time_of_day  # noqa: PLC0415 few texts need its large patterns
+
+    words_before = _WORDS_BEFORE.match(text)
+    dated_text = _WORDS_AFTER.sub("", text[words_before.end() if words_before else 0 :])
+    parts = split_time_of_day(" ".join(dated_text.split()))  # JavaScript writes narrow spaces
+    return parts.time.on_day(day, None) if parts and parts.time else None

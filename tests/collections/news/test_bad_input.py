@@ -82,7 +82,9 @@ DATES = {
     "2999-01-01T00:00:00Z": (32472144000, "in the future"),
     "2025-11-20T08:00:00": (None, "no time zone"),
     "2025-11-20T08:00:00+00:00": (1763625600, None),
-    "2025-11-20T08:00:00+99:00": (None, "not a date"),
+    "2025-11-20T08:00:00+99:00": (None, "time not understood"),
+    "Thu, 20 Nov 2025 14:30:00 IST": (None, "time not understood"),
+    "1763670600": (None, "not a date"),
     "0000-00-00T00:00:00Z": (None, "not a date"),
     "1970-01-01T00:00:00Z": (None, "before 1990"),
     "yesterday": (None, "not a date"),
@@ -96,7 +98,7 @@ def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_an
     for name in DATES:
         body = paper.article(press.url, numbers[name]).replace(f"2025-11-{numbers[name]:02}T08:00:00-06:00", name)
         press.put(f"/news/the-quay-story-{numbers[name]}.html", body)
-    tricks = paper.article(press.url, 50, title="<script>alert(1)</script>Caf\u00e9 &lt;b&gt; \u202e")
+    tricks = paper.article(press.url, 50, title="How to use the &lt;script&gt; tag, and why &amp;lt;b&amp;gt; is bold")
     press.put("/news/the-quay-story-50.html", tricks.encode("latin-1", "replace"), "text/html; charset=utf-8")
     press.put("/news/the-quay-story-51.html", b"%PDF-1.7 ...", "application/pdf")
     listed = paper.rss(press.url, [*numbers.values(), 50, 51], "").replace("<title>The quay 3</title>", "")
@@ -122,12 +124,9 @@ def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_an
     for date, (stamp, doubt) in DATES.items():
         (article,) = [each for url, each in written.items() if url.endswith(f"-{numbers[date]}.html")]
         stated = article.get("metadata", {}).get("date_doubt")
-        if article["publication_date"] is not None:  # the page reader drops invalid dates
-            assert (date, article["publication_timestamp_gmt"], stated) == (date, stamp, doubt)
-        else:
-            assert (doubt, article["publication_timestamp_gmt"]) == ("not a date", None)
+        assert (article["publication_date"], article["publication_timestamp_gmt"], stated) == (date, stamp, doubt)
     (trick,) = [dated for url, dated in written.items() if url.endswith("-50.html")]
-    assert "<script>" not in trick["title"]
+    assert trick["title"] == "How to use the <script> tag, and why &lt;b&gt; is bold 50"
     assert trick["article_text"].startswith(("Sentence", "#"))
     assert {path.name for path in (tmp_path / "normalized_news").iterdir()} == {"127.0.0.1"}
 

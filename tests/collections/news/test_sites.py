@@ -102,8 +102,14 @@ def test_sitemaps_sections_and_front_pages_lead_to_articles_whose_kind_is_found_
     urls = [page(press, number) for number in (1, 2)]
     links = "".join(f"<li><a href='{url}'>A long headline of a story in the paper</a>" for url in urls)
     if kind == "sitemap":
-        entries = "".join(f"<url><loc>{url}</loc><lastmod>2025-11-20</lastmod></url>" for url in urls)
-        press.put("/", f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{entries}</urlset>", "text/xml")
+        press.put(urls[1].removeprefix(press.url), f"<title>The quay 2</title>{PROSE}")  # it has no metadata
+        news = (
+            "<n:news><n:publication_date>2025-11-20T10:00:00Z</n:publication_date><n:title>The quay 2</n:title>"
+            "<n:keywords>harbour, council</n:keywords></n:news>"
+        )
+        entries = "".join(f"<url><loc>{url}</loc><lastmod>2025-11-20</lastmod>{news}</url>" for url in urls)
+        names = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9' xmlns:n='http://www.google.com/schemas/sitemap-news/0.9'"
+        press.put("/", f"<urlset {names}>{entries}</urlset>", "text/xml")
     elif kind == "section":
         press.put("/", f"<html><body><h1>News</h1><ul>{links}<li><a href='/tag/harbour-news-of-the-day/'>x</a></ul>")
     else:
@@ -111,7 +117,11 @@ def test_sitemaps_sections_and_front_pages_lead_to_articles_whose_kind_is_found_
         rss(press, (1, 2))
         press.put("/", f"<link rel=alternate type='application/rss+xml' href='/rss.xml'><ul>{links}</ul>")
     run(configured(tmp_path, {"g": {"url": press.url}}))
-    assert sorted(article["title"] for article in articles(tmp_path).values()) == ["The quay 1", "The quay 2"]
+    written = articles(tmp_path)
+    assert sorted(article["title"] for article in written.values()) == ["The quay 1", "The quay 2"]
+    if kind == "sitemap":
+        second = written[urls[1]]
+        assert (second["publication_timestamp_gmt"], second["keywords"]) == (1763632800, ["harbour", "council"])
 
 
 def test_a_wordpress_is_found_out_by_what_its_front_page_says(tmp_path, press):
@@ -155,7 +165,7 @@ def row(press, number, **settings):
         "uuid": f"u{number}", "type": "article", "url": f"{press.url}/news/article_{number}.html",
         "title": f"Row &amp; {number}", "byline": "By <b>Ann Lee</b>", "prologue": f"<p>Prologue {number}.</p>",
         "content": ["<p>Text &lt;script&gt; of it.</p>", {"more": ["<ul><li>a<ul><li>b</ul></ul>"]}],
-        "keywords": ["quay", "council"], "sections": ["news/local", "quay"],
+        "keywords": ["quay", {"name": "council"}], "sections": {"1": {"name": "news/local", "id": 7}, "2": "quay"},
         "starttime": {"iso8601": at, "rfc2822": "", "utc": "1763000000000"}, "lastupdated": {"iso8601": at},
         "preview": {"url": f"{press.url}/p.jpg"},
     } | settings  # fmt: skip

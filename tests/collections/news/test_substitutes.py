@@ -18,6 +18,7 @@ from windrow.collections.news.collection import COLLECTION
 from windrow.content.substitute import asks_for_consent
 from windrow.contract import Answer, Observation, Request, Task
 from windrow.engine.frontier import frontier_of
+from windrow.formats.url_hints import HintKind
 from windrow.ledger import Ledger
 
 
@@ -386,7 +387,7 @@ def test_a_title_is_not_cut_and_a_feed_adds_its_authors_and_categories(tmp_path)
         f"<title>{long_title}</title><link>https://a.example/news/a</link><dc:creator>Ann Lee</dc:creator>"
         "<category>Politics</category><category>quay</category></item></channel></rss>"
     ).encode()
-    details = feed._feed_details(feed_body, "https://a.example/feed")["https://a.example/news/a"]
+    details = feed._read_details(feed_body, "https://a.example/feed", HintKind.FEED)["https://a.example/news/a"]
     assert details["title"] == long_title.strip()
     entry = read_article(tmp_path, PROSE, json.dumps(details))
     assert (entry.value["author"], entry.value["keywords"]) == ("Ann Lee", ["quay", "Politics"])

@@ -15,8 +15,8 @@ from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from windrow.collections.events.day_ranges import find_days, has_range_within
-from windrow.collections.events.time_of_day import has_date, split_time_of_day
 from windrow.formats.moment import read_page_time
+from windrow.formats.time_of_day import has_date, split_time_of_day
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _DIGITS = re.compile(r"\d{9,14}", re.ASCII)

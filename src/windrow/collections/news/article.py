@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from windrow.collections.news import standard
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
-from windrow.content.head import read_refresh
+from windrow.content.head import first_date, read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.content.tree import parse, remove_silent_elements
@@ -22,7 +22,7 @@ from windrow.contract import Observation, Skip, Task, skip_excess
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
-from windrow.formats.moment import read_page_time
+from windrow.formats.moment import has_day, read_page_time
 from windrow.formats.url import is_front_page, normalise
 from windrow.reasons import Reason
 
@@ -32,7 +32,6 @@ _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 _DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)\)"
 _NO_WORDS = re.compile(rf"!\[[^\[\]]*+{_DESTINATION}|{_DESTINATION}")
 """Matches what is not counted as words in Markdown: an image, and the address of a link."""
-_SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
@@ -71,7 +70,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
         return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
-    title = " ".join(_SCRIPT.sub(" ", article.title).split())
+    title = " ".join(article.title.split())
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
     text = _remove_title(html_to_markdown(article.html, normalise(article.base_url or article.url).url), title)
@@ -141,8 +140,8 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
     """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
     `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date before 1990, or more
-    than a day after `seen`, is doubtful. So is a text that is not a date, or a date without a zone if `zone` is empty;
-    its time is None.
+    than a day after `seen`, is doubtful. So is a text that is not a date, one with a time of day or a zone that is not
+    understood, and a date without a zone if `zone` is empty; its time is None.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -153,7 +152,7 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
         return None, ""
     time = read_page_time(date)
     if time is None:
-        return None, "not a date"
+        return None, "time not understood" if has_day(date) else "not a date"
     if time.tzinfo is None:
         if not zone:
             return None, "no time zone"
@@ -249,17 +248,18 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         return
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
+    stated_dates = (page.stated_date, feed_entry.get("published", ""))
     article = FoundArticle(
         url=url,
         kind=kind,
-        title=unescape(page.title) or feed_entry.get("title", ""),
+        title=page.title or feed_entry.get("title", ""),
         html=page.markup,
         base_url=base_url,
-        date=page.published or feed_entry.get("published", ""),
+        date=first_date(stated_dates) or next(filter(None, stated_dates), page.published),
         authors=list(page.authors or feed_entry.get("authors", ())),
         keywords=[*page.keywords, *feed_entry.get("keywords", ())],
         image_url=page.image,
-        excerpt=" ".join(unescape(page.description).split()),
+        excerpt=" ".join(page.description.split()),
         metadata={
             "site_name": page.site, "language": page.language, "modified_date": page.modified,
             "paywalled": True if _PAYWALL_MARK.search(body) else None,

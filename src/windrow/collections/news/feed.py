@@ -167,7 +167,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         for address, time in times.items()
         if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
     }
-    details = _feed_details(body, url) if hints.kind is HintKind.FEED else {}
+    details = _read_details(body, url, hints.kind)
     listing = _article_requests(kind, learned, url, wanted, details)
     unwanted = [address for address in times if address not in wanted]
     left_out = _count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted)
@@ -336,13 +336,19 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
     return [address for address in known_addresses[first:last] if address not in listed]
 
 
-def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
+def _read_details(body: bytes, url: str, kind: HintKind) -> dict[str, dict[str, Any]]:
+    """Return by address what a feed or a sitemap of news gives for each of its articles."""
+    listed: Sequence[entries.FeedEntry] = ()
     try:
-        parsed = entries.read_feed(body)
+        if kind is HintKind.FEED:
+            parsed = entries.read_feed(body)
+            listed = parsed.entries if parsed else ()
+        elif b"sitemap-news" in body:
+            listed = entries.read_news_sitemap(body)
     except StepError:
         return {}
     details = {}
-    for entry in parsed.entries if parsed else ():
+    for entry in listed:
         address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url
         entry_fields = {
             "title": entry.title, "published": entry.published[:64], "authors": entry.authors,
@@ -382,6 +388,5 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     kind, _, document_type = request.name.partition(".")
     if document_type and document_type != ARTICLE:  # a page from another collection has no name
         return
-    context = json.loads(request.context) if request.context else {}
-    feed_entry = {name: strip_html(value) if name == "title" else value for name, value in context.items()}
+    feed_entry = json.loads(request.context) if request.context else {}
     yield from article.read_page(task, kind or "page", feed_entry)

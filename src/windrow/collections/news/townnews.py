@@ -167,7 +167,7 @@ def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:
         date=_time_text(row, "starttime"),
         timestamp=_timestamp(row.get("starttime")),
         authors=list(filter(None, map(_author_name, people))) or ([byline] if byline else []),
-        keywords=[strip_html(text) for text in (*texts_in(row.get("keywords")), *texts_in(row.get("sections")))],
+        keywords=[strip_html(text) for name in ("keywords", "sections") for text in _topic_names(row.get(name))],
         image_url=image if isinstance(image, str) else "",
         excerpt=strip_html(row.get("subheadline")),
         metadata={
@@ -177,6 +177,16 @@ def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:
         lasting_name=f"townnews:{standard.domain(url)}/{row['uuid']}" if isinstance(row.get("uuid") or 0, str) else "",
         modified=_time_text(row, "lastupdated"),
     )  # fmt: skip
+
+
+def _topic_names(topics: Any) -> list[str]:
+    """Return the names of keywords or sections: a text, or texts and objects with a `name` in a list or object."""
+    if isinstance(topics, dict) and isinstance(topics.get("name"), str):
+        topics = [topics]
+    members = list(topics.values()) if isinstance(topics, dict) else topics
+    if not isinstance(members, list):
+        return texts_in(members)
+    return texts_in([member.get("name") if isinstance(member, dict) else member for member in members])
 
 
 def _flatten(nested: Any, depth: int = 0) -> Iterator[str]:

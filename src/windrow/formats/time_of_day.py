@@ -128,10 +128,11 @@ class TimeOfDay(NamedTuple):
         """The minutes since the beginning of the day."""
         return self.hour * 60 + self.minute
 
-    def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
+    def on_day(self, day: datetime, zone: ZoneInfo | None) -> datetime | None:
         """Return this time on a day as a datetime, or None if the time or its zone is not valid.
 
-        The datetime has the zone that the time names. It has no zone if the time names none, or names `zone` itself.
+        The datetime has the zone that the time names. It has no zone if the time names none, or names `zone` itself,
+        which is the zone of the source, if that is known.
         """
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None

@@ -1,0 +1,172 @@
+"""Read the main object of a page's JSON-LD (schema.org)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from html import unescape
+from typing import Any, NamedTuple
+
+from windrow.caps import ARTICLE_AUTHORS
+from windrow.formats.text import replace_lone_surrogates
+
+_MAX_SCRIPT_CHARACTERS = 1 << 20  # characters of one script
+_MAX_DEPTH = 12  # of nested objects and lists in JSON-LD
+_MAX_OBJECTS = 5_000  # JSON-LD objects of a page
+_ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
+_SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
+_PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
+_OTHER_OBJECTS = frozenset((
+    "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
+    "suggestedAnswer", "breadcrumb",
+))  # fmt: skip
+"""Properties whose objects describe something other than the page."""
+_DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
+_COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
+_COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
+
+LinkedObject = dict[str, Any]
+
+
+class StructuredData(NamedTuple):
+    """The properties of the main object in a page's JSON-LD as plain text; missing properties are empty."""
+
+    headline: str = ""
+    authors: tuple[str, ...] = ()
+    named_authors: frozenset[str] = frozenset()
+    """Those of `authors` that are each the name of one person or organisation, and not perhaps a byline."""
+    published: str = ""
+    modified: str = ""
+    description: str = ""
+    image: str = ""
+    language: str = ""
+    keywords: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    """The names of the site and of the object's publisher."""
+
+
+def read_json_ld(scripts: Sequence[str]) -> StructuredData:
+    """Read the JSON-LD of a page. If none of its objects has a type, read only dates, from its text.
+
+    >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
+    ('Ann',)
+    """
+    if not scripts:
+        return StructuredData()
+    by_id: dict[str, LinkedObject] = {}
+    objects = list(_linked_objects(scripts, by_id))
+    dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(scripts)))) if not objects else {}
+    main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
+    if main_object is None:
+        main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
+    names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
+    authors = [
+        author for role in ("author", "creator") if role in main_object for author in _list_of(main_object[role])
+    ]
+    author_objects = [author for author in authors if isinstance(author, dict)]
+    return StructuredData(
+        headline=_first_text(main_object, "headline")
+        or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
+        authors=tuple(dict.fromkeys(_read_names(authors[: ARTICLE_AUTHORS.number + 1], by_id))),
+        named_authors=frozenset(_read_names(author_objects, by_id) if author_objects else ()),
+        published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
+        or dates_in_text.get("datePublished", ""),
+        modified=_first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
+        description=_first_text(main_object, "description"),
+        image=next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
+        language=_first_text(main_object, "inLanguage"),
+        keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object), {})))),
+        sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
+    )
+
+
+def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
+    """Yield the objects with a type among the first `_MAX_OBJECTS`, except objects in `_OTHER_OBJECTS` properties.
+
+    Objects with an `@id` and other properties are added to `by_id`.
+    """
+    objects_left = _MAX_OBJECTS
+    for script in scripts:
+        try:
+            document = json.loads(_strip_comment(script[:_MAX_SCRIPT_CHARACTERS]), strict=False)
+        except (ValueError, RecursionError):
+            continue
+        queue = deque([(document, 0)])
+        while queue and objects_left:
+            node, depth = queue.popleft()
+            if isinstance(node, list) and depth < _MAX_DEPTH:
+                queue += [(member, depth + 1) for member in node[:objects_left]]
+            elif isinstance(node, dict):
+                objects_left -= 1
+                object_id = node.get("@id")
+                if isinstance(object_id, str) and len(node) > 1:
+                    by_id.setdefault(object_id, node)
+                if "@type" in node:
+                    yield node
+                members = [
+                    member
+                    for key, member in node.items()
+                    if key not in _OTHER_OBJECTS and isinstance(member, dict | list)
+                ]
+                queue += [(member, depth + 1) for member in members if depth < _MAX_DEPTH]
+
+
+def _strip_comment(script: str) -> str:
+    if opening := _COMMENT_OPENING.match(script):
+        script = script[opening.end() :]
+    end = script.rstrip()
+    closing = next((delimiter for delimiter in _COMMENT_CLOSINGS if end.endswith(delimiter)), "")
+    return end.removesuffix(closing) if closing else script
+
+
+def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
+    return any(type_pattern.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+
+
+def _first_text(node: LinkedObject, *names: str) -> str:
+    for name in names:
+        for raw_text in _texts(node.get(name)):
+            if text := _clean(raw_text):
+                return text
+    return ""
+
+
+def _clean(text: str) -> str:
+    return replace_lone_surrogates(" ".join(unescape(text[:10_000]).split()))
+
+
+def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
+    for person in persons if isinstance(persons, list) else [persons]:
+        if isinstance(person, str):
+            yield _clean(person)
+        elif isinstance(person, dict):
+            node = person if "name" in person else by_id.get(str(person.get("@id")), person)
+            yield from filter(None, map(_clean, _texts(node.get("name"))))
+
+
+def _list_topics(node: LinkedObject) -> list[Any]:
+    """Return an object's keywords, sections, subjects and genres. Keywords in one text are separated by commas."""
+    keywords = _list_of(node.get("keywords"))
+    if len(keywords) == 1 and isinstance(keywords[0], str):
+        keywords = keywords[0].split(",")
+    for name in ("articleSection", "about", "genre"):
+        if name in node:
+            keywords = [*keywords, *_list_of(node[name])]
+    return keywords
+
+
+def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
+    for image in (images if isinstance(images, list) else [images])[:10]:
+        node = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
+        addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
+        yield from (text for text in map(_clean, addresses) if text)
