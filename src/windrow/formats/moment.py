@@ -171,4 +171,4 @@ def _read_written_time(text: str) -> datetime | None:
     words_before = _WORDS_BEFORE.match(text)
     dated_text = _WORDS_AFTER.sub("", text[words_before.end() if words_before else 0 :])
     parts = split_time_of_day(" ".join(dated_text.split()))  # JavaScript writes narrow spaces
-    return parts.time.on_day(day, None) if parts and parts.time else None
+    return parts.time.start.on_day(day, None) if parts and parts.time else None
