@@ -100,9 +100,7 @@ def test_a_store_that_is_gone(root):
     before = read_tables(root)
     for path in root.glob("drops.sqlite*"):
         path.unlink()
-    assert [tuple(fault) for fault in faults(root)] == [
-        ("store", "does not exist", "windrow replay")
-    ]
+    assert [tuple(fault) for fault in faults(root)] == [("store", "does not exist", "windrow replay")]
     assert not (root / "drops.sqlite").exists()
     for _ in range(2):
         with pytest.raises(StoreError, match="has no tables, although documents were read") as error:
