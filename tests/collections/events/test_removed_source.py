@@ -59,6 +59,9 @@ def test_a_renamed_source_has_a_row_in_status_and_can_be_forgotten(tmp_path):
         assert all(result.done for result in workspace.forget(["council"]))
         assert [document["source"] for document in events(workspace.config)] == ["council2"]
         assert [source.source for source in workspace.status().sources] == ["council2"]
+        run(configured(tmp_path, f"{site.url}/c.ics", name="council"))
+        (row,) = (source for source in windrow.open(tmp_path).status().sources if source.source == "council")
+        assert row.error.endswith("to repeat the request: windrow forget council --lift")
         for command in (workspace.forget, workspace.lift):
             with pytest.raises(UsageError, match=r"^no collection has 'nobody'$"):
                 command(["nobody"])

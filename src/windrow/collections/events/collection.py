@@ -22,7 +22,7 @@ from windrow.contract import Captures, Collection, ColumnType, Derive, Requests,
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise
 from windrow.model import Source
-from windrow.settings.configuration import Configuration, Preset, SourceTable, Surroundings, source_at_url
+from windrow.settings.configuration import Configuration, Given, Preset, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
@@ -287,7 +287,15 @@ def _build_parser(
     )
 
 
+def _refuse_equal_names(given: Given) -> None:
+    event_database = given.values["events.event_database"]
+    if event_database.value == given.values["events.log_database"].value:
+        problem = "events.event_database and events.log_database have the same name"
+        raise ConfigError(f"{event_database.origin}: {problem}", hint="windrow config")
+
+
 CONFIGURATION = Configuration(
+    section=_refuse_equal_names,
     settings=(
         store_of("events"),
         Setting(
