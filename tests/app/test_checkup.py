@@ -96,6 +96,23 @@ def test_a_lost_row(root, table):
     assert read_tables(root) == before
 
 
+def test_a_store_that_is_gone(root):
+    before = read_tables(root)
+    for path in root.glob("drops.sqlite*"):
+        path.unlink()
+    assert [tuple(fault) for fault in faults(root)] == [("store", "does not exist", "windrow replay")]
+    assert not (root / "drops.sqlite").exists()
+    for _ in range(2):
+        with pytest.raises(StoreError, match="has no tables, although documents were read") as error:
+            windrow.open(root).run()
+        assert error.value.hint == "windrow replay"
+    assert [error for error in windrow.open(root).status().last.errors if "windrow replay" in error]
+    assert read_again(root).changes == ()
+    assert faults(root) == []
+    assert read_tables(root) == before
+    assert finish_run(root) == 0
+
+
 def test_a_changed_row_of_the_tracker(root):
     before = read_tables(root)
     change(

@@ -235,8 +235,11 @@ def test_why_tells_why_there_is_no_text(crawled, small, windrow) -> None:
     assert "no text" not in output.out
 
 
-def test_check_misses_a_search_index_that_was_removed(crawled, windrow) -> None:
+def test_check_misses_a_summary_database_and_a_search_index_that_were_removed(crawled, windrow) -> None:
     assert windrow("check").code == 0
+    (crawled / "summary.sqlite").rename(crawled / "away")
+    assert "summary.sqlite: does not exist or has no tables" in windrow("check").out
+    (crawled / "away").rename(crawled / "summary.sqlite")
     shutil.rmtree(crawled / "index")
     output = windrow("check")
     assert output.code == 1

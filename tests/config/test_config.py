@@ -64,6 +64,8 @@ def another_value(setting: Setting) -> tuple[str, str]:
         "place of a secret": ('"env:PLACE"', "env:PLACE"),
         "address without a password": ('"http://proxy:8080"', "http://proxy:8080"),
         "path or database address": ('"mysql+pymysql://u@h/d"', "mysql+pymysql://u@h/d"),
+        "list of addresses without a password": ('["https://a.example/x/"]', "https://a.example/x/"),
+        "path or address without a password": ('"http://proxy:8080"', "http://proxy:8080"),
         "command": ('"mail -s hello me"', "mail -s hello me"),
         "list of texts": ('["a", "b"]', "a,b"),
         "any, ipv4 or ipv6": ('"ipv6"', "ipv6"),
@@ -246,6 +248,10 @@ def test_states_and_inactive_centres(root: Path) -> None:
         ("[source.a]\nurl = 'ftp://h:99999/x'\ncollection = 'drops'", ["port"]),
         ("[source.a]\nurl = 'ftp://h/../x'\ncollection = 'drops'", [".."]),
         ("[source.a]\nurl = 'ftp://h/%0d%0aDELE'\ncollection = 'drops'", ["control"]),
+        ("[source.a]\nurl = 'http://a b/'\ncollection = 'news'", ["`url`", "http or https"]),
+        ("[source.a]\nurl = 'http://a:0/'\ncollection = 'events'", ["source.a.url", "http or https"]),
+        ("[events]\ndocuments = 'htps://h/'", ["events.documents", "http or https", "htps"]),
+        ("[events]\nevent_database = 'vd_log'", ["windrow.toml: events.event_database", "the same name"]),
         ("[source.'a b']\nurl = 'ftp://h/'\ncollection = 'drops'", ["cannot name a source"]),
         ("[source.a_b]\nx = 1\n[source.a-b]\nx = 1", ["declared as a_b"]),
         ("name = ", ["is not TOML", "end of document"]),
@@ -282,6 +288,10 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
             'origins = ["https://b.example", "news.a.example"]',
             "source.a.origins: 'news.a.example' is not a web address",
         ),
+        *(
+            (f'seeds = ["rss.xml", "{seed}"]', f"source.a.seeds: '{seed}' is not a web address")
+            for seed in ("file:///etc/passwd", "http://", "http://[::1", "http://a b/", "gopher://h/")
+        ),
         ('kind = "wordpress"\nseeds = ["feed/"]', "`seeds` are not requested from a site of the kind wordpress"),
     ],
 )
@@ -305,6 +315,10 @@ def test_a_setting_of_news_that_would_be_ignored_is_refused(root: Path, lines: s
         '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nssh_key = "Hunter2"',
         '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nproxy = "http://me:Hunter2@p"',
         '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\npassword = "Hunter2"',
+        '[source.a]\nurl = "https://h/"\ncollection = "news"\nseeds = ["http://me:Hunter2@h/"]',
+        '[source.a]\nurl = "https://h/"\ncollection = "news"\norigins = ["http://me:Hunter2@h/"]',
+        '[source.a]\nurl = "https://h/"\ncollection = "news"\nwarc_urls = ["http://me:Hunter2@h/"]',
+        '[source.a]\nurl = "https://h/"\ncollection = "news"\ns3_endpoint = "http://me:Hunter2@h/"',
         '[drops]\ntracker = "mysql://me:Hunter2@h/d"',
         '[drops]\ntracker = "mysql://me:Hun/ter2@h/d"',
         '[drops]\nstore = "mysql://me@h/d?password=Hunter2"',

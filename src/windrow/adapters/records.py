@@ -119,6 +119,8 @@ class RecordAdapter(CountsUnrepaired):
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
             if store is None:
+                if ledger.attempts.after(self._collection.name, 0, 1):
+                    yield Fault(path.name, "does not exist", "windrow run rebuilds it")
                 return
             checkpoint, last_attempt = store.checkpoint(), ledger.attempts.last_number()
             if checkpoint > last_attempt:

@@ -12,18 +12,21 @@ from windrow.ledger.typed.addresses import HostState
 def named_origins(
     workspace: Workspace, ledger: Ledger, collection: str, name: str, *, host_name: str
 ) -> Iterator[tuple[HostState, str]]:
-    """Yield (host, source name) for each host of the source `name` of a collection.
+    """Yield (host, source name) for each host of the source `name` of a collection, which may be no longer declared.
 
     If the collection has no source of this name, its hosts with the name `host_name` are yielded, each with "". An
     empty `host_name`, or one that contains a slash, yields nothing.
     """
     source = workspace.source(name)
-    source_name = name if source and source.collection == collection else ""
-    wanted_name = "" if source_name else host_name.lower()
-    is_valid = source_name or (wanted_name and "/" not in wanted_name)
-    for host in ledger.addresses.host_states(source_name, wanted_name, 0) if is_valid else ():
-        if host.collection == collection:
-            yield host, source_name
+    if name and (source is None or source.collection == collection):
+        hosts = [host for host in ledger.addresses.host_states(name, "", 0) if host.collection == collection]
+        yield from ((host, name) for host in hosts)
+        if hosts or source is not None:
+            return
+    if host_name and "/" not in host_name:
+        for host in ledger.addresses.host_states("", host_name.lower(), 0):
+            if host.collection == collection:
+                yield host, ""
 
 
 def takedown_line(target: str, process: str, reason: str) -> str:

@@ -173,9 +173,7 @@ def _find_targets(
             for takedown_target in adapter.takedown_targets(workspace, ledger, name)
         ]
         if not found_targets:
-            raise UsageError(
-                f"{name!r} cannot be taken down: no collection has it", hint=f"windrow why {shlex.quote(name)}"
-            )
+            raise UsageError(f"no collection has {name!r}", hint=f"windrow why {shlex.quote(name)}")
         targets += found_targets
     targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # keeps the first of each
     return [*targets_by_key.values()][::-1]

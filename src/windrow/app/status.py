@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CountsRecords
+from windrow.adapters.adapter import CountsRecords, Forgets, harvested_collections
 from windrow.app.changes import content_counts, count_skipped
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import (
@@ -88,11 +88,16 @@ class WorkspaceState:
     left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
     differing: tuple[DifferingFile, ...] = ()  # files of which a source offers other content than was fetched
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
+    undeclared: tuple[str, ...] = ()  # sources that are not declared, of which `windrow forget` removes what was kept
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return the state of the sources and items of a workspace, with the summary of its last session."""
-    sources = (*workspace.sources, *_undeclared_sources(workspace, ledger))
+    counters = capable(CountsRecords, harvested_collections(workspace, ledger))
+    records = {name: adapter.holdings(workspace) for name, adapter in counters.items()}
+    frontier_counts = count_frontiers(ledger)
+    undeclared = _undeclared_sources(workspace, ledger, frontier_counts, records)
+    sources = (*workspace.sources, *undeclared)
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
@@ -110,7 +115,14 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         folder=workspace.root,
         holder=running_process(ledger),
         last=replace(last, differing=len(differing)) if last else None,
-        sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
+        sources=_source_states(
+            workspace,
+            ledger,
+            sources,
+            sessions_by_source,
+            phases,
+            counts_by_source=(frontier_counts, records),
+        ),
         states=count_states(ledger),
         reasons=count_reasons(reasons),
         resting=_resting_files(workspace, frontiers),
@@ -119,6 +131,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         left_out=(*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
+        undeclared=tuple(source.name for source in undeclared if capable(Forgets, {source.collection})),
     )
 
 
@@ -179,14 +192,17 @@ def _source_states(
     sources: Iterable[Source],
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
+    *,
+    counts_by_source: tuple[Mapping[str, FrontierCount], Mapping[str, Mapping[str, int]]],
 ) -> tuple[SourceState, ...]:
-    """Return the state of each source; `sessions_by_source` has the sessions that requested something from each."""
-    frontiers = count_frontiers(ledger)
+    """Return the state of each source; `sessions_by_source` has the sessions that requested something from each.
+
+    `counts_by_source` has the counts of each source's frontier, and by collection those of each source's records.
+    """
+    frontiers, records_by_source = counts_by_source
     failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
     for damaged in _damaged_captures(workspace, ledger):
         failed_captures[damaged.source] += damaged.lines
-    adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
-    records_by_source = {name: adapter.holdings(workspace) for name, adapter in adapters.items()}
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:
@@ -210,12 +226,28 @@ def _source_states(
     return tuple(states)
 
 
-def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
+def _undeclared_sources(
+    workspace: Workspace,
+    ledger: Ledger,
+    frontiers: Mapping[str, FrontierCount],
+    records: Mapping[str, Mapping[str, int]],
+) -> list[Source]:
+    """Return the sources that have files, pages or records, but are not declared.
+
+    A source whose collection counts records is only included if it has some; so services are not included.
+    """
     declared = {source.name for source in workspace.sources}
-    collections_by_source = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
+    collections_by_source = {}
+    for name in sorted(name for name, count in frontiers.items() if count.had and name not in declared):
+        collection = ledger.sessions.collection_of(name)
+        if collection and collection not in records:
+            collections_by_source[name] = collection
+    for collection, counts in records.items():
+        collections_by_source.update(dict.fromkeys(filter(None, sorted(counts)), collection))
+    collections_by_source.update(ledger.imports.sources())
     return [
         Source(name, collection, Site("warc"), active=False, options={"state": HELD})
-        for name, collection in {**collections_by_source, **dict(ledger.imports.sources())}.items()
+        for name, collection in collections_by_source.items()
         if name not in declared
     ]
 

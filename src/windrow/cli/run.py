@@ -97,7 +97,12 @@ class RunCommand(DeclaredOptions):
     "--to", "last", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
     help="End with this phase."
 )  # fmt: skip
-@option("--again", is_flag=True, section=SELECTION, help="Fetch and read finished items again.")
+@option(
+    "--again",
+    is_flag=True,
+    section=SELECTION,
+    help="Fetch and read finished items again, but not what is fetched only once, such as an article.",
+)
 @option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched, without a connection.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
 @option("--quiet", is_flag=True, section=HOW, help="Print only errors, no progress and no summary.")

@@ -118,6 +118,9 @@ def status_command(console: Console) -> int:
         return 0
     console.inform(_status_head(state))
     console.print(_status_lines(state))
+    if state.undeclared:
+        names = ", ".join(state.undeclared)
+        console.inform(f"not declared: {names}; what was kept of them stays until: windrow forget NAME")
     if failing := [source.source for source in state.sources if source.failed]:
         console.inform(f"try: windrow why NAME ({', '.join(failing)}) for the errors at these sources")
     return 0

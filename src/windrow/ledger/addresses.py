@@ -147,6 +147,17 @@ class AddressWriter:
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
+    def set_every(self, collection: str, source: str, digest: int, every: int) -> None:
+        """Set the seconds between two requests to an address of a source.
+
+        If they changed, the address is due at most `every` seconds after its last attempt, unless that failed. A
+        request that is only made once is not changed.
+        """
+        self._batch.flush()
+        values = (every, digest, collection, source)
+        if self._batch.database.execute("request_every", *values):
+            self._batch.database.execute("address_due_sooner", *values)
+
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
         """Make the address of an attempt due at the UNIX time `until`, unless it is due before that.
 

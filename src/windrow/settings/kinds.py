@@ -287,6 +287,13 @@ PATHS = ValueKind(
 )
 TEXTS = ValueKind("list of texts", _read_texts, _spell_list, ", ".join)
 
+URLS = ValueKind(
+    "list of addresses without a password",
+    lambda value, root: tuple(_read_address(text, root) for text in _read_texts(value, root)),
+    _spell_list,
+    ", ".join,
+)
+
 
 def _read_selectors(value: Any, root: Path) -> tuple[str, ...]:
     selectors: tuple[str, ...] = TEXTS.read(value, root)
@@ -302,6 +309,29 @@ def _read_selectors(value: Any, root: Path) -> tuple[str, ...]:
 
 
 SELECTORS = ValueKind("list of texts", _read_selectors, _spell_list, ", ".join)
+
+
+_SCHEME_PATTERN = r"^(?:[a-z][a-z0-9+.-]*:)?//"
+_ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNORECASE)
+_ADDRESS_WITH_PASSWORD = re.compile(
+    rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
+)
+"""Matches an address with a password in a parameter such as `password`, or between a colon and an @.
+
+A text after the colon is not a password if it is a port, alone or followed by `/`, `?` or `#`.
+"""
+
+
+def refuse_password(text: str) -> None:
+    """Raise ConfigError for a web address with a user or password; the message does not repeat the address.
+
+    >>> refuse_password("https://example.org:8080/@somebody?to=a@b.example")
+    >>> refuse_password("https://me:Hun/ter2@example.org/")
+    Traceback (most recent call last):
+    windrow.errors.ConfigError: a web address must not contain a user or password: pages are requested without them
+    """
+    if _ADDRESS_WITH_USER.search(text) or _ADDRESS_WITH_PASSWORD.search(text):
+        raise ConfigError("a web address must not contain a user or password: pages are requested without them")
 
 
 SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")  # of sources

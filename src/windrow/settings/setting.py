@@ -21,6 +21,7 @@ from windrow.settings.kinds import (
     TEXT,
     TEXTS,
     URL,
+    URLS,
     ValueKind,
     choice,
     count,
@@ -149,13 +150,13 @@ CAPTURED = (
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records in WARC files"),
     Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
-        "warc_urls", TEXTS, [], "folders of the files that `cdx` names, as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+        "warc_urls", URLS, [], "folders of the files that `cdx` names, as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
         "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET (s3) or a value for Authorization"
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
-    Setting("s3_endpoint", TEXT, "", "the store for s3:// addresses, such as https://HOST; empty: Amazon's"),
+    Setting("s3_endpoint", URL, "", "the store for s3:// addresses, such as https://HOST; empty: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "region of the store for s3:// addresses"),
 )
 """The settings of a source that reads captures of others, for a collection's `Configuration.source`."""

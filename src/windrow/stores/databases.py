@@ -176,6 +176,15 @@ _TEMPORARY_CODES = {
 }
 
 
+def is_missing_file(url: str) -> bool:
+    """Return whether `url` names an SQLite file that does not exist; connecting to it would create it.
+
+    >>> is_missing_file("sqlite:////nowhere/a.sqlite"), is_missing_file("postgresql+psycopg://db.example.org/a")
+    (True, False)
+    """
+    return url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists()
+
+
 def with_database(url: str, database: str) -> str:
     """Return `url` with the database name `database`, unless `url` has a database name or is an SQLite URL.
 

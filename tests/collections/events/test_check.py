@@ -1,5 +1,6 @@
 """`windrow check` compares each document of events and of the log with what was read."""
 
+import shutil
 from contextlib import closing
 
 import pytest
@@ -70,5 +71,20 @@ def test_documents_that_are_not_written_yet_are_a_fault_until_the_next_run(works
     with open_databases(workspace) as databases:
         databases.store.rewind()
     assert faults(workspace) == [("some documents are not written yet", "windrow run events")]
+    run(workspace)
+    assert faults(workspace) == []
+
+
+def test_records_that_are_gone_are_a_fault_until_the_next_run(workspace):
+    documents = workspace.root / "votersdaily.db"
+    if documents.exists():
+        documents.unlink()
+        assert faults(workspace) == [("does not exist", "windrow run events")]
+        assert not documents.exists()
+        run(workspace)
+        assert faults(workspace) == []
+    for path in workspace.root.glob("events.db*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert faults(workspace) == [("does not exist", "windrow run rebuilds it")]
     run(workspace)
     assert faults(workspace) == []

@@ -1,10 +1,14 @@
 """A source that is removed from the configuration is not requested; its events, logs and parser stay, also after a replay."""
 
+import pytest
+
+import windrow
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
 from tests.sessions import session_settings
 from windrow.collections.events.adapter.databases import remember_parsers, removed_sources
 from windrow.engine.progress import Progress
+from windrow.errors import UsageError
 from windrow.ledger import Ledger
 
 
@@ -38,6 +42,29 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         ledger = Ledger(workspace.ledger)
         assert list(ADAPTER.check(workspace, ledger)) == []
         ledger.close()
+
+
+def test_a_renamed_source_has_a_row_in_status_and_can_be_forgotten(tmp_path):
+    with serving() as site:
+        site.put("/c.ics", calendar(event("c@x", ":20990115T150000Z", "Hearing")))
+        for name in ("council", "council2"):
+            run(configured(tmp_path, f"{site.url}/c.ics", name=name))
+        workspace = windrow.open(tmp_path)
+        status = workspace.status()
+        assert [(source.source, source.state, source.items) for source in status.sources] == [
+            ("council2", "available", 1),
+            ("council", "held", 1),
+        ]
+        assert status.undeclared == ("council",)
+        assert all(result.done for result in workspace.forget(["council"]))
+        assert [document["source"] for document in events(workspace.config)] == ["council2"]
+        assert [source.source for source in workspace.status().sources] == ["council2"]
+        run(configured(tmp_path, f"{site.url}/c.ics", name="council"))
+        (row,) = (source for source in windrow.open(tmp_path).status().sources if source.source == "council")
+        assert row.error.endswith("to repeat the request: windrow forget council --lift")
+        for command in (workspace.forget, workspace.lift):
+            with pytest.raises(UsageError, match=r"^no collection has 'nobody'$"):
+                command(["nobody"])
 
 
 def test_a_parser_that_is_on_the_ledger_comes_back_as_it_was_and_is_not_written_again(tmp_path):

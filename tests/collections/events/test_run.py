@@ -60,6 +60,17 @@ def test_events_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, si
         assert records.late_attempts() == []
 
 
+def test_a_shorter_every_applies_at_once(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Board")))
+    asked = []
+    for every in ("30d", "30d", "1s", "30d"):
+        run_later(configured(tmp_path, f"{site.url}/a.ics", every=every))
+        asked.append(site.asked.count("/a.ics"))
+    assert asked == [1, 1, 2, 3]
+    run_later(configured(tmp_path, f"{site.url}/a.ics", every="30d"))
+    assert site.asked.count("/a.ics") == 3
+
+
 def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):
     site.put("/a.ics", calendar(
         event("a@x", MEETING, "Board", dtend=";TZID=America/New_York:20270115T110000", description="all\\, of it",

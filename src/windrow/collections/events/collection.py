@@ -20,8 +20,9 @@ from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
+from windrow.formats.url import normalise
 from windrow.model import Source
-from windrow.settings.configuration import Configuration, Preset, SourceTable, Surroundings, source_at_url
+from windrow.settings.configuration import Configuration, Given, Preset, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
@@ -83,6 +84,17 @@ def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return version
 
 
+def _read_documents(setting: Any, root: Path) -> str:
+    location: str = URL.read(setting, root)
+    scheme, separator, _ = location.partition("://")
+    if separator and scheme not in {"http", "https"}:
+        raise ConfigError(
+            f"expected the path of a file or the http or https address of a CouchDB, not {scheme[:20]}://"
+        )
+    return location
+
+
+DOCUMENTS = ValueKind("path or address without a password", _read_documents)
 _TEXT_TABLE = ValueKind("table of texts", _read_text_table, show=lambda value: json.dumps(value, ensure_ascii=False))
 _VERSION_TABLES = ValueKind(
     "list of tables", _read_versions, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
@@ -194,7 +206,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
         address = "https://" + address.removeprefix("webcal://")
     bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
     source = source_at_url(table, {**values, "url": bare_url}, surroundings)
-    if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
+    if not normalise(address).url and not (source.options.get("from") and not address):
         raise ConfigError(f"{table.file}: source.{table.name}.url: expected an http or https address")
     _refuse_secrets(table, address)
     try:
@@ -275,10 +287,20 @@ def _build_parser(
     )
 
 
+def _refuse_equal_names(given: Given) -> None:
+    event_database = given.values["events.event_database"]
+    if event_database.value == given.values["events.log_database"].value:
+        problem = "events.event_database and events.log_database have the same name"
+        raise ConfigError(f"{event_database.origin}: {problem}", hint="windrow config")
+
+
 CONFIGURATION = Configuration(
+    section=_refuse_equal_names,
     settings=(
         store_of("events"),
-        Setting("events.documents", URL, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
+        Setting(
+            "events.documents", DOCUMENTS, "votersdaily.db", "file of the databases or URL of a CouchDB", written=True
+        ),
         Setting("events.documents_secret", SECRET, "", "where user:password of the CouchDB is: env:NAME or file:PATH"),
         Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password over http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),

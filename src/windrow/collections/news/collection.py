@@ -15,7 +15,7 @@ from windrow.errors import ConfigError
 from windrow.formats.url import describe_bad_address, normalise
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, PATH, SELECTORS, SWITCH, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import DURATION, PATH, SELECTORS, SWITCH, TEXTS, ValueKind, choice, count, refuse_password
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
@@ -45,12 +45,24 @@ def _read_zone(setting: Any, _root: Path) -> str:
 def _read_addresses(setting: Any, root: Path) -> tuple[str, ...]:
     addresses: tuple[str, ...] = TEXTS.read(setting, root)
     for address in addresses:
+        refuse_password(address)
         if not normalise(address).url:
             raise ConfigError(f"{describe_bad_address(address)}, such as https://news.example.org")
     return addresses
 
 
+def _read_seeds(setting: Any, root: Path) -> tuple[str, ...]:
+    """Read addresses, and paths relative to the source's own address."""
+    seeds: tuple[str, ...] = TEXTS.read(setting, root)
+    for seed in seeds:
+        refuse_password(seed)
+        if not normalise(seed if "://" in seed else f"http://a.example/{seed.lstrip('/')}").url:
+            raise ConfigError(describe_bad_address(seed))
+    return seeds
+
+
 ADDRESSES = ValueKind("list of addresses", _read_addresses, TEXTS.spell, TEXTS.show)
+SEEDS = ValueKind("list of addresses", _read_seeds, TEXTS.spell, TEXTS.show)
 DAY = ValueKind("day", _read_day)
 ZONE = ValueKind("time zone", _read_zone)
 
@@ -65,7 +77,7 @@ SOURCE = (
     Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
     Setting("timezone", ZONE, "", "time zone of dates without one"),
     Setting(
-        "seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; default: `url` itself"
+        "seeds", SEEDS, [], "feeds, sitemaps or section pages to request, relative to `url`; default: `url` itself"
     ),
     Setting("origins", ADDRESSES, [], "other origins with articles of the site, such as https://news.example.org"),
     Setting(
@@ -81,7 +93,7 @@ def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroun
     Raise ConfigError if `url` is not http(s), if `until` is before `since`, or for `seeds` that `kind` does not use.
     """
     source = source_at_url(table, values, surroundings)
-    if source.site.scheme and source.site.scheme not in {"http", "https"}:
+    if source.site.scheme and not normalise(values["url"].value).url:
         raise ConfigError(f"{values['url'].origin}: `url` is not an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:

@@ -27,6 +27,7 @@ from windrow.settings.kinds import (
     TEXTS,
     ValueKind,
     count,
+    refuse_password,
 )
 from windrow.settings.setting import Setting, Value
 
@@ -50,29 +51,6 @@ class Pages:
     index: Path
     """The folder of the search index."""
     limits: Limits
-
-
-_SCHEME_PATTERN = r"^(?:[a-z][a-z0-9+.-]*:)?//"
-_ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNORECASE)
-_ADDRESS_WITH_PASSWORD = re.compile(
-    rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
-)
-"""Matches an address with a password in a parameter such as `password`, or between a colon and an @.
-
-A text after the colon is not a password if it is a port, alone or followed by `/`, `?` or `#`.
-"""
-
-
-def refuse_password(text: str) -> None:
-    """Raise ConfigError for a web address with a user or password; the message does not repeat the address.
-
-    >>> refuse_password("https://example.org:8080/@somebody?to=a@b.example")
-    >>> refuse_password("https://me:Hun/ter2@example.org/")
-    Traceback (most recent call last):
-    windrow.errors.ConfigError: a web address must not contain a user or password: pages are requested without them
-    """
-    if _ADDRESS_WITH_USER.search(text) or _ADDRESS_WITH_PASSWORD.search(text):
-        raise ConfigError("a web address must not contain a user or password: pages are requested without them")
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:

@@ -139,8 +139,14 @@ class AnswerFollower:
         return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """Store a source's address. If it was edited, make its `seeds` due instead of the former first requests."""
+        """Store a source's address. If it was edited, make its `seeds` due instead of the former first requests.
+
+        If the time between two requests to a seed was edited, it applies at once.
+        """
         run, name = self._run, self._run.collection.name
+        for seed in seeds:
+            if every := context_of(seed.request).get("every"):
+                writer.addresses.set_every(name, source.name, seed.digest, every)
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
         if old_address == address:

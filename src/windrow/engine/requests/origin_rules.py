@@ -216,12 +216,16 @@ def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # n
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return why a request did not get a response that the discovery can judge, or "" if it did."""
+    """Return why a request did not get a response that the discovery can judge, or "" if it did.
+
+    The text ends with the command after which the request is repeated.
+    """
     if attempt.reason is None and (attempt.status is None or attempt.status < 500):
         return ""
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
     message = cause if attempt.url in cause else f"{attempt.url}: {cause}"
-    return f"{message}; to repeat the request: windrow retry --source {source.name}"
+    command = f"forget {source.name} --lift" if attempt.reason is Reason.FORGOTTEN else f"retry --source {source.name}"
+    return f"{message}; to repeat the request: windrow {command}"
 
 
 REQUEST_CRAWL = Crawl(

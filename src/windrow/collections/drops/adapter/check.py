@@ -23,7 +23,7 @@ from windrow.engine.run import closing_all
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Status
-from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
+from windrow.stores.databases import READ_ONLY, connect, is_missing_file, map_errors, with_database
 
 REBUILD_HINT = "drop the tracker's tables or delete all their rows (or move its SQLite file away), then: windrow run"
 
@@ -36,6 +36,9 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded_documents:
+        return
+    if is_missing_file(workspace.section(Drops).store.url):
+        yield Fault("store", "does not exist", "windrow replay")
         return
     store = TableStore(
         workspace.section(Drops).store.url,
@@ -59,6 +62,9 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     shown_counts = count_shown_states(ledger)
     expected = {(kind, phase, int(status)): count for (kind, (phase, status)), count in shown_counts.items()}
     if not expected:
+        return
+    if is_missing_file(drops.tracker.url):
+        yield Fault("tracker", "has no tables yet; windrow run creates them")
         return
     engine = connect(with_database(drops.tracker.url, DATABASE), read_password(drops.tracker))
     with closing_all(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:

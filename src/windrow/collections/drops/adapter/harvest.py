@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -28,10 +29,11 @@ from windrow.config.workspace import read_password
 from windrow.contract import Rows, Undecided
 from windrow.digest import combine_digests, digest
 from windrow.engine.run import Harvest
-from windrow.errors import ConfigError, StepError, StoreError, UsageError
+from windrow.errors import ConfigError, StepError, StoreError, StoreUnreachable, UsageError
 from windrow.ledger import Ledger
 from windrow.ledger.facts import batches, last_number
 from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
+from windrow.stores.databases import is_missing_file
 from windrow.stores.sqlite import close_on_failure
 
 _IMPORT_PATTERN = re.compile(rb"""schemaLocation\s*=\s*["']([^"'<>]{1,255})["']""")
@@ -183,8 +185,11 @@ class DropsStore:
         self.tables.close()
 
 
-def harvest(workspace: Workspace) -> Harvest:
-    """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable."""
+def harvest(workspace: Workspace, *, is_replay: bool = False) -> Harvest:
+    """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable.
+
+    Raise StoreUnreachable if the store has no tables although documents were read for it, unless a replay fills it.
+    """
     drops = workspace.section(Drops)
     sources = _sources_of_drops(workspace)
     declarations = read_declarations(workspace, sources)
@@ -200,6 +205,8 @@ def harvest(workspace: Workspace) -> Harvest:
     }
     tables = TableStore(drops.store.url, TABLES, SUMMARY_COUNTS, password=read_password(drops.store))
     with close_on_failure(tables.close):
+        if not is_replay and (is_missing_file(drops.store.url) or not tables.has_tables()):
+            _refuse_lost_store(workspace)
         tables.prepare()
         tracker = Tracker(workspace, sources)
     return Harvest(
@@ -215,6 +222,16 @@ def harvest(workspace: Workspace) -> Harvest:
         listing_deadline=drops.listing_deadline,
         download_deadline=drops.download_deadline,
     )
+
+
+def _refuse_lost_store(workspace: Workspace) -> None:
+    with closing(Ledger(workspace.ledger)) as ledger:
+        if ledger.items.read_items(COLLECTION.name):
+            raise StoreUnreachable(
+                "the store drops.store has no tables, although documents were read for it; nothing was fetched;"
+                " windrow replay rebuilds it from the archive",
+                hint="windrow replay",
+            )
 
 
 def _sources_of_drops(workspace: Workspace) -> tuple[Source, ...]:

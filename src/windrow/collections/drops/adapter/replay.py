@@ -51,7 +51,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     with Session(setup, "replay", progress) as session:
 
         def rebuild_store() -> None:
-            rebuilt = harvest(rebuild_workspace)
+            rebuilt = harvest(rebuild_workspace, is_replay=True)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.add_projection(rebuilt.projection)

@@ -183,6 +183,11 @@ class TableStore:
                     hint="windrow replay (for a store on a server, first name an empty database in drops.store)",
                 )
 
+    def has_tables(self) -> bool:
+        """Return whether `prepare` has created the tables."""
+        with self._read() as connection:
+            return sa.inspect(connection).has_table("submission")
+
     def census(self) -> dict[int, int]:
         """Return a dict from item to its number of element rows; empty if the store has no tables."""
         count_queries = [

@@ -169,8 +169,12 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return
             assert isinstance(records, LateAttemptStore)
+            location, remedy = location_of(workspace), "windrow replay rewrites the documents"
+            if "://" not in location and not (workspace.root / location).exists():  # to open it would create it
+                if records.checkpoint():
+                    yield Fault(location, "does not exist", "windrow run events")
+                return
             with open_databases(workspace) as databases:
-                location, remedy = location_of(workspace), "windrow replay rewrites the documents"
                 if isinstance(databases.store, SqliteDocuments):
                     for message in databases.store.faults():
                         yield Fault(location, message, remedy)

@@ -76,13 +76,11 @@ class WriteResult(NamedTuple):
 def connect_databases(workspace: Workspace) -> EventDatabases:
     """Open both databases; create those that do not exist.
 
-    Raise ConfigError if both have the same name, or if a password would be sent to another machine unencrypted and the
-    configuration does not allow that.
+    Raise ConfigError if a password would be sent to another machine unencrypted and the configuration does not allow
+    that.
     """
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
-    if events == log:
-        raise ConfigError("events.event_database and events.log_database have the same name", hint="windrow config")
     declarations = (
         DocumentDatabase(events, EVENT_VIEWS, texts=SEARCHED_KEYS, newest=NEWEST_KEY),
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),

@@ -184,6 +184,9 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     with open_existing_summary(workspace) as reader:
         if reader is not None:
             yield from _check_summary(workspace.section(Pages), ledger, reader)
+        elif ledger.attempts.after(KIND, 0, 1):
+            summary_name = workspace.section(Pages).summary_database.name
+            yield Fault(summary_name, "does not exist or has no tables", "windrow run rebuilds it")
     yield from check_crawler(workspace.section(Pages).crawler_database, ledger)
 
 
