@@ -239,9 +239,18 @@ def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
     assert time.monotonic() - began < PATIENCE
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
-    (tmp_path / ".fetched").mkdir()
-    (tmp_path / ".fetched" / "7").write_bytes(b"half")
+@pytest.mark.parametrize("left", ["folder", "file", "link", "pipe"])
+def test_what_a_killed_run_or_another_program_left_is_removed_by_the_next(tmp_path, left):
+    folder = tmp_path / ".fetched"
+    if left == "folder":
+        folder.mkdir()
+        (folder / "7").write_bytes(b"half")
+    elif left == "file":
+        folder.write_bytes(b"")
+    elif left == "link":
+        folder.symlink_to("nowhere")
+    else:
+        os.mkfifo(folder)
     assert fetch_records(tmp_path, [line(0, 0)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]
 
 

@@ -172,8 +172,8 @@ class RemoteRecords:
         return self._remote_folders[0].site.address()
 
     def __enter__(self) -> Self:
-        """Make the folder for the records; files that a killed run left in it are removed."""
-        shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        """Make the folder for the records; what a killed run or another program left in its place is removed."""
+        self._remove_folder()
         self._fetched_folder.mkdir(parents=True)
         self._runner.__enter__()
         return self
@@ -182,7 +182,13 @@ class RemoteRecords:
         for folder in self._folders:
             self._runner.run(folder.connection.close())
         self._runner.close()
-        shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        if self._fetched_folder.is_dir() and not self._fetched_folder.is_symlink():
+            shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        else:
+            self._fetched_folder.unlink(missing_ok=True)
 
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
         """Fetch the record of each line into a file. Return the file or a failed reading for each line, in order.
