@@ -123,15 +123,20 @@ def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     away = ForeignWarc(tmp_path / "away.warc.gz")
     away.add("/said/4.html", quotes_page("four"))
     away.close()
-    lines = [" CDX N b a m s k r M S V g", *warc.lines, *away.lines, "junk", "", warc.lines[0]]
+    future = warc.lines[0].replace(" 20240301120000 ", " 99991231235959 ")
+    lines = [" CDX N b a m s k r M S V g", *warc.lines, *away.lines, "junk", "", warc.lines[0], future]
     (tmp_path / "press.cdx").write_text("\n".join(lines) + "\n")
     workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path / "warcs"])
     away.path.rename(tmp_path / "hidden.gz")
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "one"}
     seen, taken, rules, failed = capture_counts(workspace)
-    assert (seen, taken) == (7, 1)
-    assert rules == {"it is no HTML": 2, "a line in an index of captures, or in a catalogue, cannot be read": 1}
+    assert (seen, taken) == (8, 1)
+    assert rules == {
+        "it is no HTML": 2,
+        "a line in an index of captures, or in a catalogue, cannot be read": 1,
+        "the time of the index line is in the future": 1,
+    }
     assert sorted(failed) == ["digest_mismatch", "not_found"]
     (tmp_path / "hidden.gz").rename(tmp_path / "warcs" / "away.warc.gz")
     run_quotes(workspace)

@@ -116,6 +116,17 @@ def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
     assert task_comments(tmp_path)[0] == "them: 1 file, 6 captures; 1 record with faults: bad_date 1"
 
 
+def test_a_capture_of_the_future_or_from_before_the_web_is_refused(tmp_path):
+    """A capture dated in the future was the current version of its address for ever."""
+    times = [datetime.now(UTC) + timedelta(hours=hours) for hours in (23, 25)]
+    dates = ["1989-01-01T00:00:00Z", *map(spell, times), "9999-12-31T23:59:59Z", "1988-12-31T23:59:59Z", "0001"]
+    records = (response_record(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates))
+    assert take_warcs(tmp_path, write(tmp_path / "x.warc", *records)) == 0
+    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["0", "1"]
+    problems = [message.rpartition("' ")[2] for (message,) in query_ledger(tmp_path, "SELECT message FROM finding")]
+    assert problems == ["is in the future"] * 2 + ["is before 1989"] * 2
+
+
 def test_kinds_of_records_that_a_line_does_not_name_are_counted(tmp_path):
     others = (make_record(f"kind{at}") for at in range(11))
     assert take_warcs(tmp_path, write(tmp_path / "x.warc", response_record("http://a.example/", b"x"), *others)) == 0
