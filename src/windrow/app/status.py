@@ -21,6 +21,7 @@ from windrow.app.summary import (
     is_damage,
     summarise,
 )
+from windrow.archive import find_losses
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
@@ -88,6 +89,7 @@ class WorkspaceState:
     left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
     differing: tuple[DifferingFile, ...] = ()  # files of which a source offers other content than was fetched
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
+    problems: tuple[str, ...] = ()  # what is lost in the archive or unfinished now, each with what to do
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -105,11 +107,15 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
     reasons += count_skipped(workspace, ledger, None).items()
     reasons += [(count.reason, count.lines) for count in _damaged_captures(workspace, ledger)]
+    problems = (
+        *find_losses(workspace.archive.folder, ledger.captures.promised()),
+        *unfinished_takedowns(ledger),
+    )
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
         holder=running_process(ledger),
-        last=replace(last, differing=len(differing)) if last else None,
+        last=replace(last, differing=len(differing), problems=problems) if last else None,
         sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
         states=count_states(ledger),
         reasons=count_reasons(reasons),
@@ -119,7 +125,14 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         left_out=(*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
+        problems=problems,
     )
+
+
+def unfinished_takedowns(ledger: Ledger) -> list[str]:
+    """Return a message for each takedown that has begun and is not done, with the command that finishes it."""
+    targets = dict.fromkeys(takedown.target for takedown in ledger.takedowns.open())
+    return [f"{target}: its takedown is not finished, and a part of it remains: windrow forget" for target in targets]
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
