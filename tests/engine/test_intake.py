@@ -23,6 +23,7 @@ from windrow.digest import digest
 from windrow.engine.crawl import warc_import
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
+from windrow.reasons import Reason
 
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
 GONE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
@@ -410,7 +411,8 @@ def test_what_was_imported_of_a_file_is_counted_although_its_disk_fails(tmp_path
         assert take_warcs(tmp_path, warc) == 3
     # the last of the five records was in a batch that was not stored
     assert task_comments(tmp_path) == [
-        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc}: the disk failed"
+        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc}: the disk failed",
+        f"1 left out, such as one.warc.gz: {Reason.PROTOCOL_ERROR.meaning}",
     ]
     assert len(query_ledger(tmp_path, ATTEMPTS)) == 3
     assert take_warcs(tmp_path, warc) == 0
