@@ -42,7 +42,7 @@ class Reason(StrEnum):
 
     # names and listings
     BAD_NAME = "bad_name", "the name does not follow the convention of its collection"
-    BAD_DATE = "bad_date", "the date is not a day of the calendar, or the time is not valid"
+    BAD_DATE = "bad_date", "the date is not a day of the calendar, or the time is not valid or not possible"
     UNKNOWN_CENTRE = "unknown_centre", "the name starts with a centre that is not declared"
     OTHER_SPELLING = "other_spelling", "the source also lists the same name in another spelling"
     NAME_TOO_LONG = "name_too_long", "the name is longer than its standard allows"

@@ -14,6 +14,7 @@ from warcio.checker import Checker
 from windrow.archive import (
     ArchiveWriter,
     CaptureSink,
+    find_losses,
     lock_archive,
     mark_ledger,
     open_capture,
@@ -301,9 +302,14 @@ class TestMend:
         keep = keeper(folder)
         kept = put(keep, ZIP)
         keep.close()
-        messages = repair_archive(folder, {kept.place.warc: 10**9, "gone.warc": 10})
-        assert any("captures in it are lost" in line for line in messages)
-        assert any("gone.warc is missing" in line for line in messages)
+        recorded_ends = {kept.place.warc: 10**9, "gone.warc": 10}
+        assert repair_archive(folder, recorded_ends) == [], "nothing was repaired"
+        missing, short = find_losses(folder, recorded_ends)
+        assert missing.startswith(f"{folder / 'gone.warc'} is missing: captures in it are lost")
+        assert "bytes, but the ledger expects 1,000,000,000: captures in it are lost" in short
+        (folder / "gone.warc.lost").touch()
+        assert find_losses(folder, recorded_ends) == [short], "its loss is accepted"
+        assert find_losses(folder, {kept.place.warc: 10}) == []
 
     def test_files_of_other_names_are_nobodys_business_when_an_archive_is_mended(self, folder):
         folder.mkdir(exist_ok=True)

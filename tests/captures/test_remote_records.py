@@ -37,7 +37,7 @@ def fetch_records(
     options = {"warc_allow_private": True, **options, "warc_urls": at}
     source = Source("library", "any", Site("", agent="windrow"), options=options)
     with RemoteRecords(inputs(source).remote, tmp_path) as records:
-        outcomes = records.fetch(lines, largest, lambda: None)
+        outcomes = records.fetch(lines, largest, lambda: None, bool)
         contents = [outcome.reason if isinstance(outcome, Reading) else outcome.read_bytes() for outcome in outcomes]
     assert not list(tmp_path.rglob("*")), "nothing is left where records were fetched to"
     return contents
@@ -235,13 +235,48 @@ def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
     with served(silent, ("127.0.0.1",)) as port:
         source.options["warc_urls"] = [f"http://127.0.0.1:{port}/"]
         with RemoteRecords(inputs(source).remote, tmp_path) as records, pytest.raises(Stop):
-            records.fetch(LINES[:3], 10**6, tick)
+            records.fetch(LINES[:3], 10**6, tick, bool)
     assert time.monotonic() - began < PATIENCE
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
-    (tmp_path / ".fetched").mkdir()
-    (tmp_path / ".fetched" / "7").write_bytes(b"half")
+def test_a_server_that_sends_a_byte_at_a_time_is_given_up_and_so_is_the_rest_when_the_run_stops(tmp_path, monkeypatch):
+    """Each byte extended the time limit, so the run never ended, and did not end after SIGTERM either."""
+    requests = 0
+
+    async def drip(reader, writer):
+        nonlocal requests
+        await reader.readuntil(b"\r\n\r\n")
+        requests += 1
+        writer.write(HEAD.format("206 P", 100, PART).encode())
+        for number in range(100):
+            writer.write(CONTENT[number : number + 1])
+            await asyncio.sleep(0.1)
+
+    with served(drip, ("127.0.0.1",)) as port:
+        options = {"warc_allow_private": True, "warc_urls": [f"http://127.0.0.1:{port}/"], "timeout": 1}
+        remote = inputs(Source("library", "any", Site(""), options=options)).remote
+        with RemoteRecords(remote, tmp_path) as records:
+            outcomes = records.fetch([line(100, 100)] * 9, 10**6, lambda: None, lambda: True)
+            assert outcomes == [None] * 9
+            assert 1 <= requests <= remote_records.PARALLEL_RECORDS, "the ninth is not requested, and none is again"
+            monkeypatch.setattr(remote_records, "MAX_ATTEMPTS", 1)
+            (reading,) = records.fetch([line(100, 100)], 10**6, lambda: None, bool)
+    assert reading.reason is Reason.TIMEOUT
+    assert "received less than 1000 bytes a second in 1 seconds" in reading.findings[0].message
+
+
+@pytest.mark.parametrize("left", ["folder", "file", "link", "pipe"])
+def test_what_a_killed_run_or_another_program_left_is_removed_by_the_next(tmp_path, left):
+    folder = tmp_path / ".fetched"
+    if left == "folder":
+        folder.mkdir()
+        (folder / "7").write_bytes(b"half")
+    elif left == "file":
+        folder.write_bytes(b"")
+    elif left == "link":
+        folder.symlink_to("nowhere")
+    else:
+        os.mkfifo(folder)
     assert fetch_records(tmp_path, [line(0, 0)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]
 
 

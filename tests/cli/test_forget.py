@@ -106,10 +106,15 @@ def test_a_takedown_whose_bytes_cannot_be_overwritten_stays_open(root: Path, vil
     assert not forgotten["done"]
     assert "the disk is full" in forgotten["errors"][0]
     assert [name for name in remains(root, SECRET) if name.startswith("archive/")]
+    problem = f"{url}: its takedown is not finished, and a part of it remains: windrow forget"
+    assert problem in windrow("status").out
+    (summary,) = windrow("run", "town", "--json").of("summary")
+    assert summary["problems"] == [problem]
     monkeypatch.setattr(takedown, "erase", real_erase)
     (forgotten,) = windrow("forget", "--yes", "--json").of("forgotten")
     assert (forgotten["target"], forgotten["captures"], forgotten["done"]) == (url, 2, True)
     assert remains(root, SECRET) == []
+    assert windrow("status", "--json").of("status")[0]["problems"] == []
 
 
 def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, windrow) -> None:

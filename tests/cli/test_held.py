@@ -99,6 +99,31 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     assert json.loads(windrow("status", "--json").out)["sources"][0]["items"] == 4
 
 
+def test_records_with_faults_are_in_status_until_the_file_is_imported_without_them(root, held, windrow):
+    """Only a task's line said that records of a file were lost; the run said that all was well."""
+
+    def lost() -> tuple[int, set[str], set[str]]:
+        (status,) = windrow("status", "--json").of("status")
+        rules = {f"{rule['reason']} {rule['addresses']} {Path(rule['example']).name}" for rule in status["left_out"]}
+        return (
+            sum(source["failed"] for source in status["sources"]),
+            rules,
+            {row["reason"] for row in status["reasons"]},
+        )
+
+    output = windrow("run", held, "--source", "elsewhere", "--json")
+    (summary_,) = output.of("summary")
+    assert {reason["reason"] for reason in summary_["reasons"]} == {"bad_date", "truncated"}
+    assert summary_["warnings"] == 0
+    assert lost() == (2, {"bad_date 1 two.warc", "truncated 1 one.warc.gz"}, {"bad_date", "truncated"})
+    assert windrow("run", "pages", held / "one.warc.gz", "--source", "elsewhere").code == 0
+    assert lost()[0] == 2, "the counts remain, as nothing was repaired"
+    (held / "one.warc.gz").write_bytes(response_record("http://a.example/more", MORE))
+    (held / "more/two.warc").write_bytes(revisit_record("http://b.example/none", b"none", date="2024-04-01T00:00:00Z"))
+    windrow("run", held, "--source", "elsewhere")
+    assert lost() == (0, {"no_original 1 "}, set())
+
+
 def test_a_file_that_is_imported_again_keeps_its_source_and_says_so(root, held, windrow):
     file = held / "one.warc.gz"
     assert "already imported" not in windrow("run", file, "--source", "first").err

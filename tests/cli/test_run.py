@@ -41,6 +41,22 @@ def test_running_again_does_nothing_again(harvested, windrow) -> None:
     assert "harwell        4    0        0     0        0        0" in output.err
 
 
+def test_a_lost_file_of_the_archive_fails_each_run_until_it_is_back_or_given_up(harvested, windrow) -> None:
+    """Each run was all well, and said that it had repaired what was lost."""
+    path = next((harvested / "archive").glob("*.warc*"))
+    path.rename(harvested / "away")
+    for _ in range(2):
+        output = windrow("run")
+        assert output.code == 3
+        assert "took" in output.err.splitlines()[0] and "1 problem" in output.err
+        assert f"{path.name} is missing: captures in it are lost" in output.err
+        assert "repaired" not in output.err
+        assert path.name in windrow("status").out
+    (harvested / "away").rename(path)
+    assert path.name not in windrow("status").out
+    assert windrow("run").code == 0
+
+
 def test_again_fetches_once_more(harvested, windrow) -> None:
     output = windrow("run", "--again", "--json")
     assert output.code == 0

@@ -23,6 +23,7 @@ from windrow.digest import digest
 from windrow.engine.crawl import warc_import
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
+from windrow.reasons import Reason
 
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
 GONE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
@@ -114,6 +115,17 @@ def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
         "2024-03-01T12:30:59", "2024-03-01T12:30:59",
     ]  # fmt: skip
     assert task_comments(tmp_path)[0] == "them: 1 file, 6 captures; 1 record with faults: bad_date 1"
+
+
+def test_a_capture_of_the_future_or_from_before_the_web_is_refused(tmp_path):
+    """A capture dated in the future was the current version of its address for ever."""
+    times = [datetime.now(UTC) + timedelta(hours=hours) for hours in (23, 25)]
+    dates = ["1989-01-01T00:00:00Z", *map(spell, times), "9999-12-31T23:59:59Z", "1988-12-31T23:59:59Z", "0001"]
+    records = (response_record(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates))
+    assert take_warcs(tmp_path, write(tmp_path / "x.warc", *records)) == 0
+    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["0", "1"]
+    problems = [message.rpartition("' ")[2] for (message,) in query_ledger(tmp_path, "SELECT message FROM finding")]
+    assert problems == ["is in the future"] * 2 + ["is before 1989"] * 2
 
 
 def test_kinds_of_records_that_a_line_does_not_name_are_counted(tmp_path):
@@ -399,7 +411,8 @@ def test_what_was_imported_of_a_file_is_counted_although_its_disk_fails(tmp_path
         assert take_warcs(tmp_path, warc) == 3
     # the last of the five records was in a batch that was not stored
     assert task_comments(tmp_path) == [
-        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc}: the disk failed"
+        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc}: the disk failed",
+        f"1 left out, such as one.warc.gz: {Reason.PROTOCOL_ERROR.meaning}",
     ]
     assert len(query_ledger(tmp_path, ATTEMPTS)) == 3
     assert take_warcs(tmp_path, warc) == 0

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
+from windrow.app.status import unfinished_takedowns
 from windrow.app.summary import SessionSummary, summarise
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
@@ -206,6 +207,7 @@ def _run_session(
     if arguments.again:
         refuse_without_fetching(spans.values())
     with open_session() as session:
+        session.failed += len(session.losses)
         code = None
         try:
             with session.polite_stop():
@@ -403,7 +405,8 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES
     )
     differing = len(ledger.items.differing())
-    summary = replace(summary, still_open=_count_open(config, ledger), differing=differing)
+    problems = (*session.losses, *unfinished_takedowns(ledger))
+    summary = replace(summary, problems=problems, still_open=_count_open(config, ledger), differing=differing)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))

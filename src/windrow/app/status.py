@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from windrow.app.summary import (
     is_damage,
     summarise,
 )
+from windrow.archive import find_losses
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
@@ -36,6 +37,7 @@ from windrow.ledger.typed.captures import LeftOutRow
 from windrow.ledger.typed.items import DifferingFile
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
+from windrow.reasons import Reason
 
 HELD = "held"
 """The name of the state of a source that is on the ledger but not declared, such as one of imported files."""
@@ -89,6 +91,7 @@ class WorkspaceState:
     differing: tuple[DifferingFile, ...] = ()  # files of which a source offers other content than was fetched
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
     undeclared: tuple[str, ...] = ()  # sources that are not declared, of which `windrow forget` removes what was kept
+    problems: tuple[str, ...] = ()  # what is lost in the archive or unfinished now, each with what to do
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -110,11 +113,15 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
     reasons += count_skipped(workspace, ledger, None).items()
     reasons += [(count.reason, count.lines) for count in _damaged_captures(workspace, ledger)]
+    problems = (
+        *find_losses(workspace.archive.folder, ledger.captures.promised()),
+        *unfinished_takedowns(ledger),
+    )
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
         holder=running_process(ledger),
-        last=replace(last, differing=len(differing)) if last else None,
+        last=replace(last, differing=len(differing), problems=problems) if last else None,
         sources=_source_states(
             workspace,
             ledger,
@@ -128,11 +135,20 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         resting=_resting_files(workspace, frontiers),
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
-        left_out=(*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)),
+        left_out=_sum_left_out(
+            (*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)), _left_out_of_imports(ledger)
+        ),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
         undeclared=tuple(source.name for source in undeclared if capable(Forgets, {source.collection})),
+        problems=problems,
     )
+
+
+def unfinished_takedowns(ledger: Ledger) -> list[str]:
+    """Return a message for each takedown that has begun and is not done, with the command that finishes it."""
+    targets = dict.fromkeys(takedown.target for takedown in ledger.takedowns.open())
+    return [f"{target}: its takedown is not finished, and a part of it remains: windrow forget" for target in targets]
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
@@ -145,6 +161,25 @@ def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
     tasks = ledger.sessions.left_out_of_no_source()
     counts = (RuleCount.read(task.collection, task.reason, task.comment) for task in tasks)
     return [count for count in counts if count]
+
+
+def _left_out_of_imports(ledger: Ledger) -> Iterator[RuleCount]:
+    """Yield counts of records with faults for each imported WARC file, and of revisits that wait for each source."""
+    for source, collection in ledger.imports.sources():
+        for index in ledger.captures.indexes(collection, source):
+            for row in ledger.captures.left_out(index.id):
+                yield RuleCount(source, row.reason, row.rule, row.lines, row.url)
+        if waiting := ledger.imports.count_waiting(source):
+            yield RuleCount(source, Reason.NO_ORIGINAL, Reason.NO_ORIGINAL.meaning, waiting, "")
+
+
+def _sum_left_out(last_counts: Iterable[RuleCount], lasting_counts: Iterable[RuleCount]) -> tuple[RuleCount, ...]:
+    """Join the counts of last sessions with lasting ones, which are added up by source and rule, and replace those."""
+    sums: dict[tuple[str, str, str], RuleCount] = {}
+    for count in lasting_counts:
+        earlier = sums.get(count[:3])
+        sums[count[:3]] = earlier._replace(addresses=earlier.addresses + count.addresses) if earlier else count
+    return (*(count for count in last_counts if count[:3] not in sums), *sums.values())
 
 
 def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
@@ -169,6 +204,7 @@ def _attempt_reasons(
 
 def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
     names = {(source.collection, source.name) for source in workspace.sources}
+    names |= {(collection, source) for source, collection in ledger.imports.sources()}
     counts = ledger.captures.left_out_by_source()
     return [count for count in counts if (count.collection, count.source) in names and is_damage(count.reason)]
 

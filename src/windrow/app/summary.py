@@ -130,12 +130,13 @@ class SessionSummary:
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
     differing: int = 0  # how many files had other content at a source than was fetched, when a run ended
+    problems: tuple[str, ...] = ()  # what is lost in the archive or unfinished, each with what to do
     still_open: int | None = None  # how much had failed or was unread when a run ended; None: not counted
 
     @property
     def kept_all(self) -> bool:
-        """Whether nothing was refused, failed or damaged, and no cap left out anything."""
-        return not self.reasons and not self.errors and not self.capped
+        """Whether nothing was refused, failed, damaged or lost, and no cap left out anything."""
+        return not self.reasons and not self.errors and not self.capped and not self.problems
 
     @property
     def capped(self) -> int:

@@ -2,7 +2,14 @@
 
 from windrow.archive.capture_sink import UNARCHIVED_PREFIX, ArchiveWriter, CaptureSink
 from windrow.archive.indexed import LineBlock, read_blocks, verify_record, verify_stated_digest
-from windrow.archive.repair import lock_archive, mark_ledger, refuse_other_ledger, remove_old_parts, repair_archive
+from windrow.archive.repair import (
+    find_losses,
+    lock_archive,
+    mark_ledger,
+    refuse_other_ledger,
+    remove_old_parts,
+    repair_archive,
+)
 from windrow.archive.view import Capture, open_capture, open_response, record_id
 
 __all__ = [
@@ -11,6 +18,7 @@ __all__ = [
     "Capture",
     "CaptureSink",
     "LineBlock",
+    "find_losses",
     "lock_archive",
     "mark_ledger",
     "open_capture",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SOURCES_FAILED = 3
 """The exit code of a session in which sources failed."""
 
+_PROBLEMS_SHOWN = 20
+"""The maximum number of problems in the text of a summary or of the state."""
+
 _CHANGES_SHOWN = 20
 """The maximum number of changes in the text of a session's summary."""
 
@@ -34,6 +37,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         text.append(table([*head, *page_columns], rows, "  "))
     text += [f"  {prefix_name(source.source, source.error)}" for source in summary.sources if source.error]
     text += [f"  {line}" for line in _errors_of_no_source(summary)]
+    text += [f"  {line}" for line in _problem_lines(summary.problems)]
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         head = ["collection", "answer", "times"]
@@ -68,6 +72,11 @@ def _summary_head(summary: SessionSummary) -> str:
     return f"session {summary.session} took {duration}: {describe_end(summary)}"
 
 
+def _problem_lines(problems: Sequence[str]) -> list[str]:
+    lines, more = [*problems[:_PROBLEMS_SHOWN]], len(problems) - _PROBLEMS_SHOWN
+    return [*lines, f"and {counted(more, 'problem')} more: windrow status --json"] if more > 0 else lines
+
+
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
     """Return a list with a table of what each rule or cap left out and what was damaged, or [] if `rules` is empty."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
@@ -77,14 +86,16 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 def describe_end(summary: SessionSummary) -> str:
     """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
 
-    The counts are those of refused and failed items, things that caps left out, warnings, sources with errors, and
-    files of which a source offers other content. If there are none, the text is "all well". Addresses that rules leave
-    out are not counted.
+    The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
+    files of which a source offers other content, and problems. If there are none, the text is "all well". Addresses
+    that rules leave out are not counted.
     """
     code = summary.exit_code or 0
+    problems = [counted(len(summary.problems), "problem")] if summary.problems else []
     if code == SOURCES_FAILED:
         failed = sum(bool(source.error) for source in summary.sources)
-        return f"{failed:,} of {counted(len(summary.sources), 'source')} failed" if failed else EXIT_CODES[code]
+        failures = [f"{failed:,} of {counted(len(summary.sources), 'source')} failed"] if failed else []
+        return ", ".join([*failures, *problems]) or EXIT_CODES[code]
     if code:
         return EXIT_CODES.get(code, "failed")
     refused = sum(source.refused for source in summary.sources)
@@ -98,6 +109,7 @@ def describe_end(summary: SessionSummary) -> str:
     source_errors = sum(bool(source.error) for source in summary.sources)
     counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
     counts += [f"{counted(summary.differing, 'file')} with other content at a source"] if summary.differing else []
+    counts += problems
     return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
 
 
@@ -161,6 +173,11 @@ def _source_notes(state: WorkspaceState) -> Iterator[str]:
             yield prefix_name(source.source, source.error)
 
 
+def _error_lines(state: WorkspaceState) -> list[str]:
+    last_errors = _errors_of_no_source(state.last) if state.last else []
+    return [*state.errors, *last_errors, *_problem_lines(state.problems)]
+
+
 def _status_lines(state: WorkspaceState) -> list[str]:
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
@@ -173,7 +190,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     ]
     if notes := [*_source_notes(state)]:
         lines += ["", *notes]
-    if errors := [*state.errors, *(_errors_of_no_source(state.last) if state.last else ())]:
+    if errors := _error_lines(state):
         lines += ["", *errors]
     if state.waits:
         lines += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]

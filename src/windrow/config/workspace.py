@@ -194,6 +194,8 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
         raise _NotToml(f"{name} is not UTF-8 at byte {error.start}", hint=f"edit {path}") from None
     except tomllib.TOMLDecodeError as error:
         raise _NotToml(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
+    except ValueError:  # of `int`
+        raise _NotToml(f"{name} has a number with too many digits", hint=f"edit {path}") from None
     except RecursionError:
         raise _NotToml(f"{name} is nested too deeply", hint=f"edit {path}") from None
 

@@ -12,7 +12,14 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from windrow.archive import lock_archive, mark_ledger, refuse_other_ledger, remove_old_parts, repair_archive
+from windrow.archive import (
+    find_losses,
+    lock_archive,
+    mark_ledger,
+    refuse_other_ledger,
+    remove_old_parts,
+    repair_archive,
+)
 from windrow.clock import now, spell
 from windrow.contract import (
     Captures,
@@ -129,6 +136,7 @@ class Session:
 
     `number` is the number of the session's fact on the ledger, and is part of the names of its WARC files. `ordinal` is
     shown to people: 1 for the first session, 2 for the second. `stops` is how often Ctrl-C or SIGTERM was received.
+    `repaired` has messages on what was repaired in the archive, and `losses` on what is missing in it.
     """
 
     def __init__(self, settings: SessionSettings, command: str, progress: Progress | None = None) -> None:
@@ -153,6 +161,7 @@ class Session:
                 recorded_ends = self.ledger.captures.promised()
                 refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_ends)
                 self.repaired = repair_archive(settings.archive, recorded_ends)
+                self.losses = find_losses(settings.archive, recorded_ends)
             last_time = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)

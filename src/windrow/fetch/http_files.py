@@ -27,6 +27,7 @@ from windrow.fetch.http_client import (
 )
 from windrow.fetch.http_connection import HttpConnection, StaleConnection, StopReading, connect_web
 from windrow.fetch.secret import SentSecrets
+from windrow.fetch.transfer_rate import RateWindow, TransferRate
 from windrow.fetch.transport import (
     Connection,
     Sink,
@@ -201,9 +202,11 @@ class HttpFiles(Connection):
         """Pass `length` bytes of a file on this server, from `start` on, to `write`. Return the number of bytes.
 
         A response with other bytes raises TerminalFailure before its body is read. If `may_be_short`, the file may end
-        before the range does (RFC 9110, section 14). Raises a TransportError.
+        before the range does (RFC 9110, section 14). Raises a TransportError, also if the transfer is slower
+        than `min_rate` of the site.
         """
         address, missing_bytes = printable(url, 1000), 0
+        window = RateWindow(TransferRate(self._site))
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
 
         def begin(head: ResponseHead, fields: Mapping[str, str]) -> TransportError | None:
@@ -218,6 +221,7 @@ class HttpFiles(Connection):
             missing_bytes -= len(block)
             if missing_bytes < 0:
                 raise TerminalFailure(f"{address}: the server sent more bytes than requested", Reason.PROTOCOL_ERROR)
+            window.add(len(block))
             write(block)
 
         await self._request(self._url(url), range_headers, address, begin, take)

@@ -17,8 +17,13 @@ SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE d
 -- def promised() -> dict[str, int]
 -- Return a dict from file of the archive to its minimum length: the end of its last record on the ledger.
 -- Erased records count too, unless they are in a file of responses that are not archived.
+WITH RECURSIVE file (warc) AS (  -- reads only the last record of each file
+    SELECT min(warc) FROM attempt WHERE warc > ''
+    UNION ALL SELECT (SELECT min(v.warc) FROM attempt v WHERE v.warc > file.warc) FROM file WHERE file.warc IS NOT NULL
+)
 SELECT warc, max(place) FROM (
-    SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
+    SELECT v.warc, v.place_offset + v.place_length AS place FROM file CROSS JOIN attempt v ON v.warc = file.warc
+        AND v.place_offset = (SELECT max(l.place_offset) FROM attempt l WHERE l.warc = file.warc)
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span
         WHERE warc NOT GLOB 'unarchived-*' GROUP BY warc
 ) GROUP BY warc;

@@ -49,7 +49,7 @@ def _parse_json(setting: Any) -> Any:
         return setting
     try:
         return json.loads(setting)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ConfigError("expected JSON") from None
 
 

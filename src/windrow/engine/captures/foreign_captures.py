@@ -271,8 +271,8 @@ class ForeignCapturing:
             if capture_ledger.must_stop():
                 return False
             lines = batch[: capture_ledger.count_allowed(BATCH_RECORDS)]
-            self._copy_records(index, [self._locate(line, index, path) for line in lines])
-            if len(lines) < len(batch):
+            are_copied = self._copy_records(index, [self._locate(line, index, path) for line in lines])
+            if not are_copied or len(lines) < len(batch):
                 return False
         self._store_position(index, position, chosen)
         return True
@@ -312,16 +312,20 @@ class ForeignCapturing:
                 earlier_rows = iter(failed)
                 for batch in _batches([CdxLine(*json.loads(failure.line)) for failure in failed]):
                     keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
-                    self._copy_records(index, map(self._locate, batch, repeat(index), repeat(None), keys))
+                    if not self._copy_records(index, map(self._locate, batch, repeat(index), repeat(None), keys)):
+                        return
             with run.ledger.writing() as writer:
                 writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
 
-    def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> None:
+    def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> bool:
+        """Copy records into the archive. Return False if some were not requested because the run is stopped."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         records = self._new_records(wanted)
         outcomes: dict[_WantedRecord, Any] = self._fetch_records(
             [record for record in records if record.warc_path is None]
         )
+        unrequested = {record for record, failure in outcomes.items() if failure is None}
+        records = [record for record in records if record not in unrequested]
         readable = [record for record in records if record.source_path and record.offset is not None]
         jobs = [
             RecordJob(cast("Path", record.source_path), record.line._replace(offset=record.offset))
@@ -353,6 +357,7 @@ class ForeignCapturing:
                     self._tally.rules.add(Reason.TRUNCATED, _TRUNCATED, 1, attempt.url)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
+        return not unrequested
 
     def _new_records(self, wanted: Iterable[_WantedRecord]) -> Sequence[_WantedRecord]:
         name, captures = self._run.collection.name, self._run.ledger.captures
@@ -383,12 +388,16 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from remote folders, and set their source paths. Return a failed reading for each failure."""
+        """Fetch records from remote folders, and set their source paths. Return a failed reading for each failure.
+
+        The result for a record that was not requested, because the run is stopped, is None.
+        """
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures
         largest = self._run.limits.transfer_size
-        outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick)
+        lines = [record.line for record in records]
+        outcomes = self._remote.fetch(lines, largest, self._run.tick, self._run.stopping)
         for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
                 record.source_path, record.offset = outcome, 0

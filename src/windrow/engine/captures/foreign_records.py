@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.archive import verify_record, verify_stated_digest
 from windrow.archive.erase import target_address
 from windrow.archive.warc_reader import WarcRecord, read_records, stated_digest
+from windrow.clock import now
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
@@ -103,10 +104,10 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
     if not address.url:
         message = f"its address {describe_bad_address(address_text)}" if address_text else "it has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
-    if captured_at is None:
-        return _report_fault(
-            record, Reason.BAD_DATE, f"its WARC-Date {record.fields.get('warc-date', '')[:40]!r} is not valid"
-        )
+    if problem := _why_impossible(captured_at):
+        message = f"its WARC-Date {record.fields.get('warc-date', '')[:40]!r} {problem}"
+        return _report_fault(record, Reason.BAD_DATE, message)
+    assert captured_at is not None
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
     return _import_response(record, warc, address.url, captured_at, kind)._replace(url=address_text)
@@ -189,6 +190,29 @@ def _parse_date(text: str) -> datetime | None:
         return None
 
 
+_FIRST_YEAR = 1989
+"""The year in which the web was proposed: nothing was captured before it."""
+
+_CLOCK_ALLOWANCE = timedelta(days=1)
+"""How much the clock of the program that made a capture may be ahead of the present time."""
+
+
+def _why_impossible(captured_at: datetime | None) -> str:
+    """Return why a capture cannot have been made at a time (None: a time that is not valid), or "" if it can.
+
+    Versions are ordered by the times of their captures: one with a time in the future would stay the current version,
+    whatever is captured later.
+
+    >>> _why_impossible(datetime(9999, 12, 31, tzinfo=UTC)), _why_impossible(datetime(1989, 1, 1, tzinfo=UTC))
+    ('is in the future', '')
+    """
+    if captured_at is None:
+        return "is not valid"
+    if captured_at.year < _FIRST_YEAR:
+        return f"is before {_FIRST_YEAR}"
+    return "is in the future" if captured_at - _CLOCK_ALLOWANCE > now() else ""
+
+
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
     finding = Finding(reason.class_name, f"the record at byte {record.offset:,}: {message}", Level.WARN)
     return ImportedRecord(finding=finding, wrong=reason)
@@ -218,7 +242,10 @@ class BlockJob(NamedTuple):
     legend: Layout | None
 
     def run(self, _limits: Limits) -> ChosenLines:
-        """Parse the lines and run the rules on them. A line that cannot be parsed is counted as left out."""
+        """Parse the lines and run the rules on them.
+
+        A line that cannot be parsed is counted as left out, and so is a wanted one with an impossible time.
+        """
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count = 0
@@ -233,7 +260,13 @@ class BlockJob(NamedTuple):
             elif type(line) is CdxFault:
                 count += 1
                 rules.count_left_out(Skip(line.reason, "", line.reason.meaning), line.line)
-        return ChosenLines(tuple(wanted), rules.left_out(), count)
+        possible: list[CdxLine] = []
+        for line in wanted:
+            if problem := _why_impossible(_parse_date(line.timestamp)):
+                rules.count_left_out(Skip(Reason.BAD_DATE, "", f"the time of the index line {problem}"), line.url)
+            else:
+                possible.append(line)
+        return ChosenLines(tuple(possible), rules.left_out(), count)
 
 
 class ScanJob(NamedTuple):

@@ -13,6 +13,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -164,6 +165,7 @@ class RemoteRecords:
         self._fetched_folder = archive / ".fetched"
         self._folders: list[_ConnectedFolder] = []
         self._failed = 0
+        self._stopped = asyncio.Event()
         self._runner = asyncio.Runner()
 
     @property
@@ -172,8 +174,8 @@ class RemoteRecords:
         return self._remote_folders[0].site.address()
 
     def __enter__(self) -> Self:
-        """Make the folder for the records; files that a killed run left in it are removed."""
-        shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        """Make the folder for the records; what a killed run or another program left in its place is removed."""
+        self._remove_folder()
         self._fetched_folder.mkdir(parents=True)
         self._runner.__enter__()
         return self
@@ -182,17 +184,29 @@ class RemoteRecords:
         for folder in self._folders:
             self._runner.run(folder.connection.close())
         self._runner.close()
-        shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        self._remove_folder()
 
-    def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
+    def _remove_folder(self) -> None:
+        if self._fetched_folder.is_dir() and not self._fetched_folder.is_symlink():
+            shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        else:
+            self._fetched_folder.unlink(missing_ok=True)
+
+    def fetch(
+        self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object], stopping: Callable[[], object]
+    ) -> list[Path | Reading | None]:
         """Fetch the record of each line into a file. Return the file or a failed reading for each line, in order.
 
         The next call overwrites the files. `largest` is the maximum number of bytes of a record; `tick` is called about
-        twice a second.
+        twice a second. Once `stopping` returns true, no further record is requested, or requested again: the result for
+        its line is None.
         """
-        return self._runner.run(self._fetch(lines, largest, tick))
+        self._stopped.clear()
+        return self._runner.run(self._fetch(lines, largest, tick, stopping))
 
-    async def _fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
+    async def _fetch(
+        self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object], stopping: Callable[[], object]
+    ) -> list[Path | Reading | None]:
         slots = asyncio.Semaphore(PARALLEL_RECORDS)
         tasks = [
             asyncio.create_task(self._fetch_record(line, number, largest, slots)) for number, line in enumerate(lines)
@@ -202,23 +216,31 @@ class RemoteRecords:
             while waiting:
                 _, waiting = await asyncio.wait(waiting, timeout=_TICK_SECONDS)
                 tick()
+                if stopping():
+                    self._stopped.set()
         finally:
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
         return [task.result() for task in tasks]
 
-    async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
+    async def _fetch_record(
+        self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore
+    ) -> Path | Reading | None:
         if line.length == 0 or line.offset is None:
             return _failed_reading(Reason.BAD_LINE, "the index line has no offset for the record, or the length 0")
         if line.length is not None and line.length > largest:
             return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes; the limit is {largest}")
         path = self._fetched_folder / str(number)
         async with slots:
+            if self._stopped.is_set():
+                return None
             try:
                 await self._fetch_from_any(line.warc, _RecordRange(line.offset, line.length, largest), path)
             except WindrowError as error:
                 path.unlink(missing_ok=True)
+                if error.retry and self._stopped.is_set():
+                    return None
                 return _failed_reading(error.reason or Reason.CONNECT_FAILED, str(error))
         return path
 
@@ -248,12 +270,14 @@ class RemoteRecords:
                 except TransportError as error:
                     self._failed += error.reason not in _MISSING_REASONS and error.reason is not Reason.TRUNCATED
                     wait = error.wait if error.wait is not None else FIRST_WAIT * 2**attempt
-                    if not error.retry or attempt + 1 == MAX_ATTEMPTS or wait > LONGEST_WAIT:
+                    is_last = attempt + 1 == MAX_ATTEMPTS or self._stopped.is_set()
+                    if not error.retry or is_last or wait > LONGEST_WAIT:
                         raise
                 else:
                     self._failed = 0
                     return
-            await asyncio.sleep(wait)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), wait)
 
     def _connected_folders(self) -> list[_ConnectedFolder]:
         if not self._folders:

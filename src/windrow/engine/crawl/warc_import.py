@@ -7,7 +7,7 @@ continues from there. An address that is known only from such a file is never du
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -21,12 +21,14 @@ from windrow.caps import STORED_FINDINGS
 from windrow.clock import now
 from windrow.engine.captures.capture_ledger import original_response
 from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
+from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
+from windrow.ledger.typed.captures import RuleRow
 from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Reading
 from windrow.reasons import Reason
 
@@ -67,6 +69,7 @@ class _Tally:
     waiting: int = 0  # revisits whose original has not been imported yet
     skipped: Counter[str] = field(default_factory=Counter)  # records that are not imported, by kind
     errors: list[str] = field(default_factory=list)  # messages about files
+    left_out: LeftOutCounter = field(default_factory=LeftOutCounter)  # the faults, for the summary
 
     def add_file(self, tally: _Tally) -> None:
         self.attempts += tally.attempts
@@ -161,7 +164,9 @@ class WarcImporter:
             run.close_task(tally.task, summary, failed=bool(tally.errors))
             if not tally.errors and tally.has_omissions(waiting):
                 # a task without a source, so that the session's summary shows it
-                run.close_task(run.open_task(self._phase), summary)
+                run.close_task(run.open_task(self._phase), summary, Reason.NO_ORIGINAL if waiting else None)
+            with run.ledger.writing() as writer:
+                tally.left_out.record(writer, run.session, run.collection.name, name, self._phase)
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
         run = self._run
@@ -174,6 +179,7 @@ class WarcImporter:
         number, offset, source = self._add_file(warc_file, imported)
         if source != warc_file.source:
             tally.other_sources[source] += 1
+        index = self._begin_counts(source, warc_file.name[:1024], imported.warc)
         if not imported.size:
             tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
             return
@@ -191,6 +197,7 @@ class WarcImporter:
                     run.session, number, self._phase, findings[: max(0, MAX_FINDINGS - faults_before)]
                 )
                 writer.imports.read_to(number, position)
+                _count_faults(writer, index, warc_file.name, batch_counts.faults, tally.left_out)
                 if position >= imported.size:
                     reading = Reading(count=counts.attempts)
                     writer.items.add_reading(run.session, number, (run.collection.phases[0], ""), "", reading, then="")
@@ -216,6 +223,20 @@ class WarcImporter:
                 file_number = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
             writer.imports.add_name(file_number, warc_file.name)
         return file_number, offset, source
+
+    def _begin_counts(self, source: str, name: str, warc: str) -> int:
+        """Return the number under which the faults of a file are counted until it is imported again without them.
+
+        `name` is the name of the file, and `warc` identifies its content: the counts of another content are deleted.
+        """
+        run, captures = self._run, self._run.ledger.captures
+        index = captures.index(run.collection.name, source, name)
+        if index is None or index.rules != warc:
+            with run.ledger.writing() as writer:
+                writer.captures.begin(run.collection.name, source, name, warc)
+            index = captures.index(run.collection.name, source, name)
+        assert index is not None
+        return index.id
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
@@ -308,6 +329,16 @@ class WarcImporter:
         else:
             self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(original, warc, record)))
         writer.imports.remove_waiting_revisit(file_number, offset)
+
+
+def _count_faults(
+    writer: LedgerWriter, index: int, name: str, faults: Mapping[str, int], left_out: LeftOutCounter
+) -> None:
+    """Add the numbers of faults by reason to the counts of the file `name`, and to those of the session."""
+    for reason, count in faults.items():
+        meaning = Reason(reason).meaning
+        writer.captures.leave_out(index, RuleRow(Reason(reason), meaning, count, name))
+        left_out.add(Reason(reason), meaning, count, name)
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:

@@ -28,6 +28,7 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
+from windrow.fetch.transfer_rate import RateWindow, TransferRate
 from windrow.fetch.transport import Connection
 from windrow.fetch.transports import Transport
 from windrow.formats.listing import read_checksum
@@ -119,7 +120,7 @@ async def _run_jobs(
         for start in range(0, len(unwanted), ENTRIES_PER_MESSAGE):
             report(ListedEntries(batch.number, tuple(unwanted[start : start + ENTRIES_PER_MESSAGE])))
     runners = range(max(1, min(batch.parallel, len(jobs))))
-    rate = _Rate(batch.site)
+    rate = _count_rate(batch.site)
     ends = await asyncio.gather(
         *(_run_from_queue(jobs, batch, connection, archive, report, rate=rate, was_idle=was_idle) for _ in runners)
     )
@@ -134,7 +135,7 @@ async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> li
 
 async def _run_from_queue(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: _Rate, was_idle: bool,
+    *, rate: TransferRate, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
     """Fetch files until none is left, the batch is halted, or the connection cannot be used. Return its state."""
     while jobs:
@@ -160,23 +161,23 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
+    *, rate: TransferRate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
     """Make one attempt at a job, and return the attempt. If it failed, it has the reason and a message.
 
     The first of `later_jobs` may be requested early.
     """
     started, clock = now(), time.monotonic()
-    file = job.file
+    file, rate = job.file, rate or _count_rate(batch.site)
     sink: CaptureSink | None = None
     try:
         if file.compared:
-            tail = _TailSink(file, job.url, _make_reporter(job, started, _ignore_event, rate or _Rate(batch.site)))
+            tail = _TailSink(file, job.url, _make_reporter(job, started, _ignore_event, rate))
             answer = await connection.get(file.path, tail)
             attempt = job.attempt(started, time.monotonic() - clock)
             return attempt._replace(status=answer.status, received=tail.received, checksum=tail.digest)
         sink = CaptureSink(archive, job, started)
-        sink.on_grown = _make_reporter(job, started, report, rate or _Rate(batch.site))
+        sink.on_grown = _make_reporter(job, started, report, rate)
         status, validators = None, ("", "")
         if not sink.is_complete:
             answer = await connection.get(file.path, sink)
@@ -222,29 +223,11 @@ def _is_small(file: ListedFile) -> bool:
     return not file.compared and file.size is not None and file.size <= MAX_BODY_IN_MEMORY
 
 
-class _Rate:
-    """Counts the bytes that a batch receives, and checks their rate over each period of `window` seconds."""
-
-    def __init__(self, site: Site) -> None:
-        self._address = site.address()
-        self.window = max(1.0, site.timeout)
-        self._min_bytes = site.min_rate * self.window
-        self.received = 0
-        self.is_slow = False
-
-    def check_rate(self, start_count: int) -> None:
-        """Raise TransientFailure if too few bytes arrived in this window, or in an earlier one.
-
-        `start_count` is the number of bytes received when this window began.
-        """
-        self.is_slow = self.is_slow or self.received - start_count < self._min_bytes
-        if self.is_slow:
-            rate = f"{self._min_bytes / self.window:g} bytes a second"
-            message = f"{self._address}: received less than {rate} in {self.window:g} seconds"
-            raise TransientFailure(message, Reason.TIMEOUT, hint="the limit is the source's setting `min_rate`")
+def _count_rate(site: Site) -> TransferRate:
+    return TransferRate(site, hint="the limit is the source's setting `min_rate`")
 
 
-def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
+def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: TransferRate) -> Callable[[int], None]:
     """Return a function that is called with the number of bytes received so far.
 
     The function reports transfers that take longer than REPORT_INTERVAL, and checks the rate at which the batch
@@ -253,18 +236,13 @@ def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
-    window_start, window_bytes = 0.0, 0
+    window = RateWindow(rate)
 
     def report_size(size: int) -> None:
-        nonlocal due, is_reported, last_size, window_start, window_bytes
-        current_time = time.monotonic()
-        if last_size is None:
-            last_size, window_start, window_bytes = size, current_time, rate.received
-        rate.received += size - last_size
+        nonlocal due, is_reported, last_size
+        window.add(size - (size if last_size is None else last_size))
         last_size = size
-        if current_time - window_start >= rate.window:
-            rate.check_rate(window_bytes)
-            window_start, window_bytes = current_time, rate.received
+        current_time = time.monotonic()
         if current_time < due:
             return
         due = current_time + REPORT_INTERVAL
