@@ -14,7 +14,6 @@ from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter.explain import explain as explain_page
-from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.warc_names import WarcNames
 from windrow.engine.check import Fault, check_archive
 from windrow.formats.cdx import surt
@@ -390,21 +389,6 @@ def test_an_index_line_that_is_not_utf_8_costs_itself_alone(tmp_path):
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "number 1"}
     assert capture_counts(workspace)[3] == ["not_found", "bad_line"]
-
-
-def test_records_that_are_not_requested_since_the_run_stops_are_fetched_by_the_next(tmp_path, monkeypatch):
-    warc = ForeignWarc(tmp_path / "away.warc.gz")
-    offset = len(warc._content)
-    warc.add("/said/1.html", quotes_page("one"))
-    (tmp_path / "press.cdx").write_text("\n".join(warc.lines) + "\n")
-    (tmp_path / "record").write_bytes(warc._content[offset:])
-    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc_urls=["https://library.example/"])
-    monkeypatch.setattr(RemoteRecords, "fetch", lambda *_: [None])
-    run_quotes(workspace)
-    assert capture_counts(workspace) == (0, 0, {}, [])
-    monkeypatch.setattr(RemoteRecords, "fetch", lambda *_: [tmp_path / "record"])
-    run_quotes(workspace)
-    assert capture_counts(workspace) == (1, 1, {}, [])
 
 
 def test_files_whose_names_are_not_utf_8_are_reported_and_the_others_are_read(tmp_path):

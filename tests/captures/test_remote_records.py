@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.captures import test_foreign as foreign
+from tests.captures.quotes import run_quotes
 from tests.servers.raw import served
 from tests.servers.s3 import KEY
 from tests.waiting import PATIENCE
@@ -263,6 +265,21 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up_and_so_is_the_rest_whe
             (reading,) = records.fetch([line(100, 100)], 10**6, lambda: None, bool)
     assert reading.reason is Reason.TIMEOUT
     assert "received less than 1000 bytes a second in 1 seconds" in reading.findings[0].message
+
+
+def test_records_that_are_not_requested_since_the_run_stops_are_fetched_by_the_next(tmp_path, monkeypatch):
+    warc = foreign.ForeignWarc(tmp_path / "away.warc.gz")
+    offset = len(warc._content)
+    warc.add("/said/1.html", foreign.quotes_page("one"))
+    (tmp_path / "press.cdx").write_text("\n".join(warc.lines) + "\n")
+    (tmp_path / "record").write_bytes(warc._content[offset:])
+    workspace = foreign.configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc_urls=["https://library.example/"])
+    monkeypatch.setattr(RemoteRecords, "fetch", lambda *_: [None])
+    run_quotes(workspace)
+    assert foreign.capture_counts(workspace) == (0, 0, {}, [])
+    monkeypatch.setattr(RemoteRecords, "fetch", lambda *_: [tmp_path / "record"])
+    run_quotes(workspace)
+    assert foreign.capture_counts(workspace) == (1, 1, {}, [])
 
 
 @pytest.mark.parametrize("left", ["folder", "file", "link", "pipe"])

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
-from windrow.app.status import unfinished_takedowns
-from windrow.app.summary import SessionSummary, summarise
+from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
 from windrow.contract import Collection

@@ -20,6 +20,7 @@ from windrow.app.summary import (
     count_reasons,
     is_damage,
     summarise,
+    unfinished_takedowns,
 )
 from windrow.archive import find_losses
 from windrow.clock import now
@@ -143,12 +144,6 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         undeclared=tuple(source.name for source in undeclared if capable(Forgets, {source.collection})),
         problems=problems,
     )
-
-
-def unfinished_takedowns(ledger: Ledger) -> list[str]:
-    """Return a message for each takedown that has begun and is not done, with the command that finishes it."""
-    targets = dict.fromkeys(takedown.target for takedown in ledger.takedowns.open())
-    return [f"{target}: its takedown is not finished, and a part of it remains: windrow forget" for target in targets]
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:

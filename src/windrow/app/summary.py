@@ -188,6 +188,12 @@ def summarise(
     )
 
 
+def unfinished_takedowns(ledger: Ledger) -> list[str]:
+    """Return a message for each takedown that has begun and is not done, with the command that finishes it."""
+    targets = dict.fromkeys(takedown.target for takedown in ledger.takedowns.open())
+    return [f"{target}: its takedown is not finished, and a part of it remains: windrow forget" for target in targets]
+
+
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
     """Return counts of what rules or caps left out and of what was damaged, for each source and rule.
 
