@@ -14,7 +14,6 @@ from warcio.checker import Checker
 from windrow.archive import (
     ArchiveWriter,
     CaptureSink,
-    find_losses,
     lock_archive,
     mark_ledger,
     open_capture,
@@ -25,6 +24,7 @@ from windrow.archive import (
 from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
 from windrow.digest import digest, warc_digest
+from windrow.engine.archive_losses import find_losses
 from windrow.errors import ArchiveError, ConfigError, DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.warc import END, format_header
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits, ListedFile

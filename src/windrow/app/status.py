@@ -22,10 +22,10 @@ from windrow.app.summary import (
     summarise,
     unfinished_takedowns,
 )
-from windrow.archive import find_losses
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
+from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
 from windrow.engine.requests.waiting import ServiceWait

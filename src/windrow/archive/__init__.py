@@ -3,7 +3,6 @@
 from windrow.archive.capture_sink import UNARCHIVED_PREFIX, ArchiveWriter, CaptureSink
 from windrow.archive.indexed import LineBlock, read_blocks, verify_record, verify_stated_digest
 from windrow.archive.repair import (
-    find_losses,
     lock_archive,
     mark_ledger,
     refuse_other_ledger,
@@ -18,7 +17,6 @@ __all__ = [
     "Capture",
     "CaptureSink",
     "LineBlock",
-    "find_losses",
     "lock_archive",
     "mark_ledger",
     "open_capture",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +19,6 @@ LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
 DAMAGED_SUFFIX = ".damaged"
 """The suffix that replaces `.warc` in the name of a broken large file. windrow neither reads nor removes such files."""
-ACCEPTED_LOSS_SUFFIX = ".lost"
-"""The suffix of an empty file beside a WARC file, with which the user accepts the loss of the WARC file."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """Matches the names of the WARC files that a session writes."""
 
@@ -89,7 +86,7 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
     written but not recorded, so they will be fetched again. A session's file without a recorded capture is removed or,
     if it is of a large transfer, becomes a part file again; it is renamed if it is broken. There is a message for each
-    file that was changed, but not for removed files of unarchived responses. `find_losses` finds what is missing.
+    file that was changed, but not for removed files of unarchived responses.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
@@ -107,28 +104,6 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
             if not path.name.startswith(UNARCHIVED_PREFIX):  # its responses are not needed any more
                 messages.append(f"{path.name} was removed: the ledger has none of its captures")
     return messages
-
-
-def find_losses(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
-    """Return a message for each WARC file on the ledger that is missing or too short, with what to do next.
-
-    `recorded_ends` is explained at `repair_archive`. There is no message for a file whose loss the user accepts.
-    """
-    losses = []
-    for name, end in sorted(recorded_ends.items()):
-        path, accepted_path = folder / name, folder / f"{name}{ACCEPTED_LOSS_SUFFIX}"
-        try:
-            size = path.stat().st_size
-        except FileNotFoundError:
-            problem = "is missing"
-        else:
-            problem = f"has {size:,} bytes, but the ledger expects {end:,}" if size < end else ""
-        if problem and not accepted_path.exists():
-            losses.append(
-                f"{path} {problem}: captures in it are lost; restore it from a backup, or accept the loss: "
-                f"touch {shlex.quote(str(accepted_path))}"
-            )
-    return losses
 
 
 def _restore_part(folder: Path, path: Path) -> str:

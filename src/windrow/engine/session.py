@@ -13,7 +13,6 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from windrow.archive import (
-    find_losses,
     lock_archive,
     mark_ledger,
     refuse_other_ledger,
@@ -37,6 +36,7 @@ from windrow.contract import (
     Summarise,
 )
 from windrow.digest import digest
+from windrow.engine.archive_losses import find_losses
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
