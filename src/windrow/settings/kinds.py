@@ -191,6 +191,14 @@ def _read_address(value: Any, root: Path) -> str:
     return text
 
 
+def _read_path_or_url(value: Any, root: Path) -> str:
+    text = _read_address(value, root)
+    scheme, separator, _ = text.partition("://")
+    if separator and scheme not in {"http", "https"}:
+        raise ConfigError(f"expected a path, or an address that begins with http or https, not {scheme[:20]}")
+    return text
+
+
 def _read_database(value: Any, root: Path) -> str:
     text = _read_address(value, root)
     if not text:
@@ -277,6 +285,7 @@ OPTIONAL_DURATION = ValueKind(
 PATTERN = ValueKind("regular expression", _read_pattern)
 SECRET = ValueKind("place of a secret", read_secret_place, show=_show_secret)
 URL = ValueKind("address without a password", _read_address)
+PATH_OR_URL = ValueKind("path or address without a password", _read_path_or_url)
 DATABASE = ValueKind("path or database address", _read_database)
 COMMAND = ValueKind("command", _read_command, show=shlex.join)
 PATHS = ValueKind(

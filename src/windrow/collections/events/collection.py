@@ -22,8 +22,8 @@ from windrow.contract import Captures, Collection, ColumnType, Derive, Requests,
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise
 from windrow.model import Source
-from windrow.settings.configuration import Configuration, Given, Preset, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, ValueKind, choice, count
+from windrow.settings.configuration import Configuration, Preset, SourceTable, Surroundings, source_at_url
+from windrow.settings.kinds import DURATION, PATH_OR_URL, SECRET, SWITCH, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
@@ -84,17 +84,6 @@ def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return version
 
 
-def _read_documents(setting: Any, root: Path) -> str:
-    location: str = URL.read(setting, root)
-    scheme, separator, _ = location.partition("://")
-    if separator and scheme not in {"http", "https"}:
-        raise ConfigError(
-            f"expected the path of a file or the http or https address of a CouchDB, not {scheme[:20]}://"
-        )
-    return location
-
-
-DOCUMENTS = ValueKind("path or address without a password", _read_documents)
 _TEXT_TABLE = ValueKind("table of texts", _read_text_table, show=lambda value: json.dumps(value, ensure_ascii=False))
 _VERSION_TABLES = ValueKind(
     "list of tables", _read_versions, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
@@ -199,6 +188,7 @@ def presets() -> dict[str, Preset]:
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Build a source whose options include its parser and its address; raise ConfigError if a setting is not valid."""
+    _refuse_equal_names(surroundings.values)
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = _fill_site(built_in.url, url.value) if built_in else url.value
@@ -287,19 +277,18 @@ def _build_parser(
     )
 
 
-def _refuse_equal_names(given: Given) -> None:
-    event_database = given.values["events.event_database"]
-    if event_database.value == given.values["events.log_database"].value:
+def _refuse_equal_names(values: Mapping[str, Value]) -> None:
+    event_database = values["events.event_database"]
+    if event_database.value == values["events.log_database"].value:
         problem = "events.event_database and events.log_database have the same name"
         raise ConfigError(f"{event_database.origin}: {problem}", hint="windrow config")
 
 
 CONFIGURATION = Configuration(
-    section=_refuse_equal_names,
     settings=(
         store_of("events"),
         Setting(
-            "events.documents", DOCUMENTS, "votersdaily.db", "file of the databases or URL of a CouchDB", written=True
+            "events.documents", PATH_OR_URL, "votersdaily.db", "file of the databases or URL of a CouchDB", written=True
         ),
         Setting("events.documents_secret", SECRET, "", "where user:password of the CouchDB is: env:NAME or file:PATH"),
         Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password over http"),

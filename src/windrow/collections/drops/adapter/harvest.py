@@ -185,11 +185,16 @@ class DropsStore:
         self.tables.close()
 
 
-def harvest(workspace: Workspace, *, is_replay: bool = False) -> Harvest:
+def harvest(workspace: Workspace) -> Harvest:
     """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable.
 
-    Raise StoreUnreachable if the store has no tables although documents were read for it, unless a replay fills it.
+    Raise StoreUnreachable if the store has no tables although documents were read for it.
     """
+    return open_harvest(workspace, is_replay=False)
+
+
+def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
+    """Build the harvest as `harvest` does; in a replay, the store may have no tables."""
     drops = workspace.section(Drops)
     sources = _sources_of_drops(workspace)
     declarations = read_declarations(workspace, sources)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from windrow.adapters.adapter import ReplayResult
 from windrow.collections.drops.adapter.current_states import all_states
-from windrow.collections.drops.adapter.harvest import DropsStore, harvest, read_declarations
+from windrow.collections.drops.adapter.harvest import DropsStore, open_harvest, read_declarations
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
@@ -51,7 +51,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     with Session(setup, "replay", progress) as session:
 
         def rebuild_store() -> None:
-            rebuilt = harvest(rebuild_workspace, is_replay=True)
+            rebuilt = open_harvest(rebuild_workspace, is_replay=True)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.add_projection(rebuilt.projection)
