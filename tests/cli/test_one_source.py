@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,10 +125,12 @@ def test_a_command_ends_quietly_when_its_reader_has_enough(crawled: Path, words:
 
 
 def test_an_export_ends_well_when_its_reader_has_enough(crawled: Path) -> None:
-    with programs.start_piped("-m", "windrow", "export", "pages", "--as", "jsonl", cwd=crawled) as process:
-        process.stdout.close()
-        assert process.wait(60) == 0
-        assert process.stderr.read() == ""
+    out, out_end = os.pipe()
+    os.close(out)
+    command = [sys.executable, "-m", "windrow", "export", "pages", "--as", "jsonl"]
+    process = subprocess.run(command, cwd=crawled, stdout=out_end, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(out_end)
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("nofolow", "nofollow"), ("hiden home", "hidden home")])

@@ -144,8 +144,10 @@ def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> N
     if setting.name == "collection":
         in_file, in_environment = f'"{kind}"', kind
     lines = {"url": f'"{scheme}://other/x"', "collection": f'"{kind}"'} | MUST_SAY.get(kind, {})
-    if setting.name in {"secret_header", "secret_query"}:
+    if setting.name in {"secret_header", "secret_query", "secret_prefix"}:
         lines["secret"] = '"env:PLACE"'
+    if setting.name == "secret_prefix" and "secret_header" in SOURCE_SETTINGS[kind]:
+        lines["secret_header"] = '"X-Key"'
     if setting.name == "secret" and "secret_query" in SOURCE_SETTINGS[kind]:
         lines["secret_query"] = '"key"'
     in_file, in_environment = KNOWN_NAMES.get(setting.name, (in_file, in_environment))
