@@ -87,11 +87,12 @@ def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
         response_record("http://a.example/3", b"good"),
         response_record("http://a.example/4", b"part", truncated="length"),
         response_record("http://a.example/5", b"part", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
-        response_record("http://a.example/6", b"cut")[:-8],
+        response_record("http://a.example/6", b"", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
+        response_record("http://a.example/7", b"cut")[:-8],
         pack=False,
     )
     assert take_warcs(tmp_path, warc) == 0
-    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["3", "4", "5"]
+    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["3", "4", "5", "6"]
     assert query_ledger(tmp_path, "SELECT message FROM attempt WHERE message != ''") == [
         ("it has only a part of the body (WARC-Truncated: length)",),
         ("it has 4 of the 9 bytes of the body that its Content-Length states",),

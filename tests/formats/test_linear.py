@@ -194,6 +194,7 @@ CASES = {
     "markdown-signs": (lambda n: parse_words("<p>" + "*_[`" * n + "![](" * n), 500),
     "markdown-nested": (lambda n: parse_words("<ul><li>" * n), 100),
     "markdown-quotes": (lambda n: parse_words("<blockquote>" * n + "x"), 100),
+    "markdown-keywords": (lambda n: parse_words("<meta name=keywords content='a b c d e f'>" * n), 1_000),
     "markdown-hidden": (lambda n: parse_words("<div hidden>" * n + "word " * 13 * n), 150),
     "markdown-navigation": (lambda n: parse_words("<nav>" * n + "word " * n), 150),
     "markdown-links": (lambda n: parse_words("<a href=/x>" * n + "x"), 300),

@@ -166,6 +166,7 @@ _AFTER_NAMES = re.compile(
 _NOT_A_NAME = re.compile(r"://|@|\*|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
 _ROLES = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest", "authors"))
 _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS = 60, 5
+_MAX_TOPIC_CHARACTERS = 200
 
 
 def extract_names(texts: Sequence[str], whole_names: Collection[str] = ()) -> tuple[str, ...]:
@@ -343,7 +344,8 @@ def _find_topics(tree: LexborHTMLParser, markup: str) -> list[str]:
     fields = tree.css("[itemprop~=keywords], [itemprop~=articleSection]")
     contents = (node.attributes.get("content") or node.text(separator=" ") for node in fields)
     texts = [node.text(separator=" ") for node in links] + [word for text in contents for word in text.split(",")]
-    return [" ".join(text.split()) for text in texts]
+    topics = (" ".join(text.split()) for text in texts)
+    return [topic for topic in topics if len(topic) <= _MAX_TOPIC_CHARACTERS]  # longer texts are not keywords
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:

@@ -226,6 +226,8 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
             scripts.append(script)
         if tag not in _HEAD_ELEMENTS or "itemprop" in attributes:
             dated_elements.append(node)
+    if repeated_metas:
+        repeated_metas = _join_repeated(metas, repeated_metas)
     structured = read_json_ld(scripts)
     properties = dict(reversed([*open_graph, *metas.items()]))
     stated_dates = (structured.published, *_values_of(_PUBLISHED_NAMES, properties))
@@ -283,8 +285,8 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it may name an author.
 
-    If `metas` has the name already, the element is added to `repeated_metas` instead; the contents of `robots` and of
-    keywords are joined in `metas`. An element without content is not added.
+    If `metas` has the name already, the element is added to `repeated_metas` instead. An element without content is
+    not added.
     """
     content = attributes.get("content")
     if not content:
@@ -296,12 +298,23 @@ def _add_meta(
     if key.startswith(("og:", "article:", "twitter:")):
         open_graph.append((key, content))
     elif key:
-        # for `robots` and keywords, all contents are joined; for others, only the first is in `metas`
-        earlier = metas.get(key)
-        if earlier is None or key == "robots" or key in _KEYWORD_NAMES:
-            metas[key] = content if earlier is None else f"{earlier},{content}"
-        else:
+        if key in metas:
             repeated_metas.append((key, content))
+        else:
+            metas[key] = content
+
+
+def _join_repeated(metas: dict[str, str], repeated_metas: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Add the repeated contents of `robots` and of keywords to `metas`; return the other repeated elements."""
+    remaining_metas = []
+    joined_contents: dict[str, list[str]] = {}
+    for key, content in repeated_metas:
+        if key == "robots" or key in _KEYWORD_NAMES:
+            joined_contents.setdefault(key, [metas[key]]).append(content)
+        else:
+            remaining_metas.append((key, content))
+    metas |= {key: ",".join(contents) for key, contents in joined_contents.items()}
+    return remaining_metas
 
 
 def _read_title(tree: LexborHTMLParser) -> str:

@@ -385,8 +385,10 @@ class AddressFrontier:
         """Return how much of a source each rule or cap left out in the last such session, or of captures in all."""
         of_captures = {row[:2]: RuleCount(source, *row) for row in self._ledger.captures.left_out_rules(source)}
         counts = self._ledger.sessions.rule_counts(source)
-        in_last = {count[1:3]: count for task, count in counts if task.session == counts[-1][0].session}
-        return [*(in_last | of_captures).values()]
+        last = [(task, count) for task, count in counts if task.session == counts[-1][0].session]
+        # The totals of captures replace what the first phase of the session counted of them.
+        in_last = [count for task, count in last if task.phase > 1 or count[1:3] not in of_captures]
+        return [*in_last, *of_captures.values()]
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

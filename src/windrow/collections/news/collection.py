@@ -55,8 +55,9 @@ def _read_seeds(setting: Any, root: Path) -> tuple[str, ...]:
     """Read addresses, and paths relative to the source's own address."""
     seeds: tuple[str, ...] = TEXTS.read(setting, root)
     for seed in seeds:
-        refuse_password(seed)
-        if not normalise(seed if "://" in seed else f"http://a.example/{seed.lstrip('/')}").url:
+        address = seed if "://" in seed else f"http://a.example/{seed.lstrip('/')}"
+        refuse_password(address)
+        if not normalise(address).url:
             raise ConfigError(describe_bad_address(seed))
     return seeds
 

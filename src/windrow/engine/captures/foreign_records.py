@@ -148,7 +148,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
         response = KeptResponse(
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=captured_at, mime=mime
         )
-        if message := _why_truncated(record, fields):
+        if message := _why_truncated(record, fields, status):
             finding = _report_fault(record, Reason.TRUNCATED, message).finding
     attempt = Attempt(
         hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, message,
@@ -157,14 +157,16 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
     return ImportedRecord(attempt, finding=finding, payload=stated_digest(record.fields), refers=refers)
 
 
-def _why_truncated(record: WarcRecord, fields: Mapping[str, str]) -> str:
+def _why_truncated(record: WarcRecord, fields: Mapping[str, str], status: int) -> str:
     """Return why a record has only a part of a body, or "". `fields` are those of its HTTP head.
 
     The program that wrote the record says so (ISO 28500, section 5.13), or the body is shorter than its Content-Length.
+    An empty body may be the answer to a HEAD request, and a 304 states the length of the body that it does not have.
     """
     if cause := record.fields.get("warc-truncated", "").strip():
         return f"it has only a part of the body (WARC-Truncated: {cause[:40]})"
-    length = "" if "transfer-encoding" in fields else fields.get("content-length", "")
+    is_bodiless = not record.size or status == NOT_MODIFIED
+    length = "" if is_bodiless or "transfer-encoding" in fields else fields.get("content-length", "")
     if length.isascii() and length.isdecimal() and len(length) < 16 and record.size < int(length):
         return f"it has {record.size:,} of the {int(length):,} bytes of the body that its Content-Length states"
     return ""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from windrow.archive.import_file import sync
 from windrow.digest import Hasher
 
 
@@ -28,9 +29,11 @@ def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callabl
             hasher.update(block)
             target.write(block)
             tick()
+    sync(part)
     for source in sources if hasher.size else ():
         index = piped_folder(archive, source) / f"{hasher.digest().partition(':')[2]}.cdx"
         index.parent.mkdir(exist_ok=True)
         if not index.exists():
             os.link(part, index)
+            sync(index.parent)
     part.unlink()

@@ -254,7 +254,7 @@ class _RunWriter:
             existing = _read_file(self._folders.articles / written.file)
             is_changed = (
                 may_revise
-                and (self._folders.rewrites_changed or existing is None)
+                and (existing is None or (self._folders.rewrites_changed and _parse_article(existing)))
                 and self._revise(written, observed, first_seen, kind, site)
             )
             outcome = _describe_existing(existing)
@@ -351,12 +351,12 @@ def _already_written_revisions(
 
 
 def _read_file(path: Path) -> str | None:
-    """Return the text of a file, "" if it cannot be read, or None if it does not exist."""
+    """Return the text of a file, "" if it is a folder, or None if it does not exist; raise OSError for other errors."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return None
-    except OSError:
+    except IsADirectoryError:
         return ""
 
 
