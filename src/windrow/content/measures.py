@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from windrow.content.outline import LEVELS, Outline, PageLocation
 from windrow.content.traits import PageTraits
-from windrow.content.tree import find_excluded_blocks
+from windrow.content.tree import MIN_PROSE_WORDS, find_excluded_blocks
 
 Scale = tuple[float, ...]
 
@@ -72,7 +72,6 @@ def grade_counts(values: Sequence[int]) -> bytes:
 
 T = TypeVar("T")
 
-_MIN_PROSE_WORDS = 12  # the fewest words of a block of prose, of which less than a third may be linked
 _MIN_SIBLINGS = 3  # the fewest boxes of one kind in a box that count as a repetition
 
 
@@ -127,7 +126,7 @@ def sum_boxes(outline: Outline) -> BoxSums:
     boxes, blocks = outline.boxes, outline.blocks
     pick_first, pick_stop = make_picker(boxes.first), make_picker(boxes.stop)
     prose = [
-        word_count if word_count >= _MIN_PROSE_WORDS and linked_words * 3 < word_count else 0
+        word_count if word_count >= MIN_PROSE_WORDS and linked_words * 3 < word_count else 0
         for word_count, linked_words in zip(blocks.words, blocks.linked, strict=True)
     ]
 

@@ -16,7 +16,7 @@ from windrow.content.measures import measure_page
 from windrow.content.outline import Outline, PageLocation
 from windrow.content.tail import remove_captions, remove_tail
 from windrow.content.traits import PageTraits, read_page_traits
-from windrow.content.tree import HIDDEN, parse, remove_silent_elements, remove_texts, serialise_body
+from windrow.content.tree import HIDDEN, MIN_PROSE_WORDS, parse, remove_silent_elements, remove_texts, serialise_body
 
 
 class Page(NamedTuple):
@@ -52,7 +52,6 @@ def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequen
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)
-_MIN_PROSE_WORDS = 12  # the fewest words of a block of prose
 _MIN_COPIED_WORDS = 8  # the fewest words of a block that is a copy; shorter ones are repeated by chance
 _MIN_CERTAIN_LIKELIHOOD = 0.5  # of a block of prose that is certainly main content
 _MIN_CERTAIN_WORDS = 100  # the fewest words of certain prose from which the box of the text is found
@@ -173,7 +172,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
     prose_words = 0
     for block, likelihood in taken.items():
         word_count = blocks.words[block]
-        if word_count >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < word_count:
+        if word_count >= MIN_PROSE_WORDS and blocks.linked[block] * 3 < word_count:
             prose_words += word_count
             certain_words[block] = word_count if likelihood >= _MIN_CERTAIN_LIKELIHOOD else 0
     words_before = list(accumulate(certain_words, initial=0))

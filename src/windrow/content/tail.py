@@ -16,6 +16,7 @@ from itertools import accumulate
 from windrow.content.markup import NOT_ARTICLE, FigureRange
 from windrow.content.outline import LEVELS, Outline, PageLocation
 from windrow.content.traits import GROUP_BITS, PageTraits
+from windrow.content.tree import MIN_PROSE_WORDS
 
 BlockRange = tuple[int, int]
 """The number of the first block, and one more than the number of the last block."""
@@ -25,7 +26,7 @@ _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
 _COMMENT_GROUP = GROUP_BITS["comment"]
 _ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # `PageTraits.kind`, a bit of its `types`, one of `address`
 _OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # bits of `types` (forums) and of `address` (forums, documentation)
-_MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the fewest words of a block of prose, and of an article's prose
+_MIN_ARTICLE_WORDS = 100  # the fewest words of an article's prose
 _MIN_SHARE_BEFORE, _MAX_SHARE_WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
 _MAX_HEADLINE_WORDS, _MAX_LINE_WORDS = 12, 6  # the most words of a headline, and of another line, that names a section
 _MIN_TEASERS, _MIN_WORDS_BEFORE_TEASERS = 2, 300
@@ -144,7 +145,7 @@ class _TextEnds:
         if stop <= self._text_start:
             between = range(min(stop, self._headline), self._text_start)
             is_near = self._headline - _MAX_KICKERS <= first
-            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between if block != self._headline)
+            has_prose = any(blocks.words[block] >= MIN_PROSE_WORDS for block in between if block != self._headline)
             return is_near and not has_prose and self._is_alone(box)
         return first == self._text_end and self._is_alone(box)
 
@@ -176,7 +177,7 @@ class _TextEnds:
     def figure_range(self) -> FigureRange:
         """Return the range in which figures without text belong to the article's text."""
         words = self._outline.blocks.words
-        is_near = all(words[block] < _MIN_PROSE_WORDS for block in range(self._headline + 1, self._text_start))
+        is_near = all(words[block] < MIN_PROSE_WORDS for block in range(self._headline + 1, self._text_start))
         depth, box = 0, self._text_box
         while box > 0:
             depth += "-" not in self._boxes.tag[box]
@@ -197,7 +198,7 @@ def is_article(traits: PageTraits) -> bool:
 
 def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
     for is_chosen, word_count, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
-        yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
+        yield word_count if is_chosen and word_count >= MIN_PROSE_WORDS and linked * 3 < word_count else 0
 
 
 def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:

@@ -169,17 +169,6 @@ class EventSpan(NamedTuple):
     end: EventTime | None = None
 
 
-def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day, or the start of a range, as `read_span` does; return None if it cannot be parsed.
-
-    >>> ny = ZoneInfo("America/New_York")
-    >>> read_time("July 29, 2026", ny).all_day, read_time("soon", ny)
-    (True, None)
-    """
-    span = read_span(text, zone, formats, naive_zone)
-    return span.start if span else None
-
-
 def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventSpan | None:
     """Parse a time, a day or a range of them as a source writes it; return None if it cannot be parsed.
 

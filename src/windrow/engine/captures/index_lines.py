@@ -38,7 +38,7 @@ def explain_all(
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
     They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
-    the address in its indexes. Those that were piped into earlier runs are in the folder `archive`. Indexes are read
+    the address in its indexes. `archive` has those that were piped into earlier runs. Indexes are read
     until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [

@@ -65,7 +65,7 @@ class _Tally:
     known_files: int = 0  # files that were imported completely before
     other_sources: Counter[str] = field(default_factory=Counter)  # files imported before for other sources, by source
     attempts: int = 0
-    faults: Counter[str] = field(default_factory=Counter)  # records that cannot be imported, by reason
+    faults: Counter[str] = field(default_factory=Counter)  # records with faults, by reason; truncated ones are imported
     waiting: int = 0  # revisits whose original has not been imported yet
     skipped: Counter[str] = field(default_factory=Counter)  # records that are not imported, by kind
     errors: list[str] = field(default_factory=list)  # messages about files
