@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from tests.collections.pages.database.test_near import close, prose
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import near_duplicates as following
-from windrow.collections.pages.database.near_duplicates import update_touched
+from windrow.collections.pages.database.near_duplicates import SECONDS_PER_DAY, update_touched
 from windrow.collections.pages.database.writer import schema as made
 
 TEXT = prose(1, 90)
+LAST_SEEN = 3 * SECONDS_PER_DAY
 
 
 class ChangingDatabase:
@@ -72,8 +73,8 @@ def database() -> Iterator[ChangingDatabase]:
         yield opened
 
 
-def pages(*urls: str, text: str = TEXT) -> list[Page]:
-    return [Page(url, f"{text} {number}") for number, url in enumerate(urls)]
+def pages(*urls: str, text: str = TEXT, first: int = 1_000) -> list[Page]:
+    return [Page(url, f"{text} {number}", first=first, last=LAST_SEEN) for number, url in enumerate(urls)]
 
 
 @pytest.mark.parametrize(
@@ -97,12 +98,18 @@ def test_among_equals_the_one_seen_first(database: ChangingDatabase) -> None:
 
 def test_who_is_chosen_stays(database: ChangingDatabase) -> None:
     database.put(*pages("http://a.example/long", "http://a.example/longer"))
-    database.put(*pages("https://a.example/"))
+    database.put(*pages("https://a.example/", first=SECONDS_PER_DAY))
     assert set(database.groups()) == {"http://a.example/long"}
     database.put(Page("http://a.example/long", prose(9, 90)))
-    assert database.groups() == {"https://a.example/": {"https://a.example/", "http://a.example/longer"}}
+    assert database.groups() == {"http://a.example/longer": {"https://a.example/", "http://a.example/longer"}}
     database.drop("http://a.example/longer")
     assert database.groups() == {}
+
+
+def test_on_the_day_of_the_first_copy_the_best_address_takes_over(database: ChangingDatabase) -> None:
+    database.put(*pages("http://a.example/long", "http://a.example/longer"))
+    database.put(*pages("https://a.example/", first=SECONDS_PER_DAY - 1))
+    assert set(database.groups()) == {"https://a.example/"}
 
 
 def test_a_page_named_canonical_takes_over(database: ChangingDatabase) -> None:
@@ -153,18 +160,24 @@ URLS = [
     f"{scheme}://{host}.example/{path}" for scheme in ("http", "https") for host in "ab" for path in ("", "x", "y?q=1")
 ]
 TEXTS = st.sampled_from([TEXT, f"{TEXT} {prose(8, 10)}", prose(2, 50), f"{prose(2, 50)} {TEXT}", "Not here", "", None])
-STEP = st.tuples(st.sampled_from(URLS), TEXTS, st.one_of(st.none(), st.sampled_from(URLS)), st.booleans())
+STEP = st.tuples(
+    st.sampled_from(URLS), TEXTS, st.one_of(st.none(), st.sampled_from(URLS)), st.integers(0, 2), st.booleans()
+)
 
 
 @settings(max_examples=150)
 @given(st.lists(STEP, max_size=30), st.integers(1, 7))
-def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, str | None, bool]], size: int) -> None:
+def test_groups_are_as_if_made_at_once(
+    steps: Iterable[tuple[str, str | None, str | None, int, bool]], size: int
+) -> None:
     with closing(ChangingDatabase()) as database:
-        for url, text, canonical, wait in steps:
+        for url, text, canonical, day, wait in steps:
             if text is None:
                 database.drop(url, later=True)
             else:
-                database.put(Page(url, text, canonical=canonical if canonical != url else None), later=True)
+                named = canonical if canonical != url else None
+                page = Page(url, text, canonical=named, first=day * SECONDS_PER_DAY, last=LAST_SEEN)
+                database.put(page, later=True)
             if not wait:
                 database.follow(size)
         database.follow(size)
@@ -179,7 +192,7 @@ def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, st
         for number in database.at.values():
             database.touch(number)
         database.follow()
-        assert sorted(map(sorted, groups.values())) == sorted(map(sorted, database.groups().values()))
+        assert groups == database.groups()
 
 
 def test_small_batches_end(database: ChangingDatabase, monkeypatch: pytest.MonkeyPatch) -> None:

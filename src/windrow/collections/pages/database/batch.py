@@ -64,7 +64,8 @@ FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_
 # Positions in a row of `_SELECT_OBSERVATIONS`.
 _SEEN_AT, _SEEN_UUID, _SEEN_SIGHT, _SEEN_IDENTITY, _SEEN_GENERATION, _SEEN_ATTEMPT = range(1, 7)
 _SEEN_STATUS, _SEEN_WORDING, _SEEN_PAYLOAD, _SEEN_LINKED = 12, 14, 15, 16
-_KNOWN_END, _KNOWN_PILE, _KNOWN_UUID = 2, 3, 4  # positions in a generation's row after its first two columns
+# positions in a generation's row after its first two columns
+_KNOWN_FIRST_SEEN, _KNOWN_END, _KNOWN_PILE, _KNOWN_UUID = 0, 2, 3, 4
 _SELECT_UNREAD = """
 SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
@@ -293,6 +294,8 @@ class SummaryBatch:
                 self._changed_uuids.append((version.id,))
             if (known_row[_KNOWN_END], known_row[_KNOWN_PILE]) != (end, pile_id):
                 self._mark_touched(version.id, pile_id, known_row[_KNOWN_PILE])
+            elif known_row[_KNOWN_FIRST_SEEN] != first_seen:  # it decides who represents a group
+                self._touched.add(version.id)
         return version.id
 
     def _mark_touched(self, generation_id: int, *pile_ids: int | None) -> None:

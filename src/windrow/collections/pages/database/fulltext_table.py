@@ -2,8 +2,9 @@
 
 Each text pile that a generation uses has one row in the full-text table, with the title and description of one
 generation that uses it. Generations that have not ended are preferred, then generations that are not duplicates, then
-the one that was first seen most recently. The words of a pile are counted in the transaction that writes its row, so an
-interrupted run continues with the piles without a row, and a repeated run changes nothing.
+the one that was first seen most recently; of several seen at that time, the one with the lowest UUID. The words of a
+pile are counted in the transaction that writes its row, so an interrupted run continues with the piles without a row,
+and a repeated run changes nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ CREATE TEMP TABLE described AS
 SELECT text_pile_id AS pile, entity_generation_id AS generation FROM (
   SELECT text_pile_id, entity_generation_id, row_number() OVER (
     PARTITION BY text_pile_id
-    ORDER BY confirmed_end_unix_utc IS NOT NULL, marked_duplicate, first_seen_unix_utc DESC, entity_generation_id
+    ORDER BY confirmed_end_unix_utc IS NOT NULL, marked_duplicate, first_seen_unix_utc DESC, entity_generation_uuid
   ) AS position
   FROM entity_generation WHERE text_pile_id IS NOT NULL
 ) WHERE position = 1

@@ -197,6 +197,8 @@ class _Comparison:
         return self._sketched_texts[id_]
 
 
+SECONDS_PER_DAY = 86_400
+
 MIN_CANONICAL_SIMILARITY = 0.2
 """The minimum similarity of a page to its canonical page. Some sites name the front page as canonical on every page."""
 
@@ -212,8 +214,8 @@ WHERE g.{{}} {_IN_IDS} AND g.confirmed_end_unix_utc IS NULL AND g.text_pile_id I
 """
 _SELECT_BY_ID, _SELECT_BY_URL = _SELECT_MEMBERS.format("entity_generation_id"), _SELECT_MEMBERS.format("url_id")
 _SELECT_FIRST_OF_PILES = f"""
-SELECT text_pile_id, min(entity_generation_id) FROM entity_generation
-WHERE text_pile_id {_IN_IDS} AND confirmed_end_unix_utc IS NULL AND url_fragment IS NULL GROUP BY text_pile_id
+SELECT g.text_pile_id, g.entity_generation_id, min(u.str_url) FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+WHERE g.text_pile_id {_IN_IDS} AND g.confirmed_end_unix_utc IS NULL AND g.url_fragment IS NULL GROUP BY g.text_pile_id
 """
 _SELECT_NEAR = f"SELECT generation_id FROM windrow_near_duplicate WHERE other_id {_IN_IDS}"
 _SELECT_NAMING = f"""
@@ -250,10 +252,16 @@ class GroupMember(NamedTuple):
     near_id: int | None
     sketch: bytes | None
 
-    def preference(self) -> tuple[bool, int, int, int, str]:
-        """Return a sort key: the member with the lowest key is the best representative."""
+    def preference(self) -> tuple[int, bool, int, int, int, str]:
+        """Return a sort key: the member with the lowest key is the best representative.
+
+        The day on which a page was first seen (UTC) comes first, so that a representative stays the same when copies of
+        it are found later. A key of one member alone decides, and not who was chosen before: so the result does not
+        depend on the order and the number of pages that are processed at a time.
+        """
+        day = self.first_seen // SECONDS_PER_DAY
         parameter_count = self.query.count("&") + 1 if self.query else 0
-        return (not self.url.startswith("https:"), parameter_count, len(self.url), self.first_seen, self.url)
+        return (day, not self.url.startswith("https:"), parameter_count, len(self.url), self.first_seen, self.url)
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
@@ -272,10 +280,7 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
     new_representatives: dict[int, int] = {}
     for group in groups.list_groups():
         if len(group) > 1:
-            representative = _choose_representative(
-                group, {old_representatives[member.id] for member in group if member.id in old_representatives}
-            )
-            new_representatives |= dict.fromkeys((member.id for member in group), representative)
+            new_representatives |= dict.fromkeys((member.id for member in group), _choose_representative(group))
     ungrouped_rows = [(id_,) for id_ in old_representatives if id_ not in new_representatives]
     changed_rows = [
         (id_, chosen_id) for id_, chosen_id in new_representatives.items() if old_representatives.get(id_) != chosen_id
@@ -285,19 +290,16 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
     return len(ungrouped_rows) + len(changed_rows)
 
 
-def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: of its candidates, the one with the lowest `preference`.
+def _choose_representative(group: list[GroupMember]) -> int:
+    """Return the id of a group's representative.
 
-    Candidates are the former representatives that others name as canonical, else all pages that others name as
-    canonical, else the former representatives, else all.
+    That is, of the pages that others in the group name as canonical, or else of all, the one with the lowest
+    `preference`.
     """
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
-    candidates = [member for member in group if member.id in old_representatives]
-    if not any(member.url_id in canonical_ids for member in candidates):
-        candidates = [member for member in group if member.url_id in canonical_ids] or candidates
-    return min(candidates or group, key=lambda member: (member.url_id not in canonical_ids, member.preference())).id
+    return min(group, key=lambda member: (member.url_id not in canonical_ids, member.preference())).id
 
 
 class _Groups:
@@ -351,7 +353,7 @@ class _Groups:
         targets = {target.url_id: target for target in (GroupMember(*row) for row in rows)}
         short_piles = {member.pile_id for member in members if member.sketch is None}  # too short for a sketch
         rows = self._connection.execute(_SELECT_FIRST_OF_PILES, (json.dumps(sorted(short_piles)),))
-        first_of_pile: dict[int, int] = dict(rows.fetchall())
+        first_of_pile: dict[int, int] = {pile_id: generation_id for pile_id, generation_id, _ in rows}
         return [(member, _find_parent(member, targets, first_of_pile)) for member in members]
 
 
@@ -361,8 +363,8 @@ def _find_parent(
     """Return the id of a generation's parent, or None if it has none.
 
     The parent is the page that it names as canonical, if that is on the same origin and plausible, otherwise the
-    near-duplicate that it is joined to. For a text without a sketch, the first generation with the same text counts as
-    the near-duplicate.
+    near-duplicate that it is joined to. For a text without a sketch, that of the generations with the same text whose
+    address sorts first counts as the near-duplicate.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (

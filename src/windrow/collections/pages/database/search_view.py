@@ -122,7 +122,8 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""The maximum number of links to one URL that are read, one for each text and page. 200 pages give the best score."""
+"""The maximum number of links to one URL that are read, chosen by the UUIDs of their pages. 200 pages give the best
+score."""
 MAX_LINK_TEXTS = 12
 """The maximum number of texts of links to one URL that are indexed."""
 
@@ -153,10 +154,10 @@ _SELECT_TEXTS = (
 _WHERE_IDS = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
 # Texts of links on present pages; duplicates, links with `nofollow` and links of a page to itself are ignored.
 _SELECT_LINK_TEXTS = """
-SELECT DISTINCT l.text, g.url_id FROM link_summary l
+SELECT l.text, g.url_id FROM link_summary l
 JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
 WHERE l.link_to_url = ? AND g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate AND g.url_id <> l.link_to_url
-AND l.text <> '' AND NOT l.rel_nofollow LIMIT ?
+AND l.text <> '' AND NOT l.rel_nofollow ORDER BY g.entity_generation_uuid, l.text LIMIT ?
 """
 _SELECT_TARGETS = """
 SELECT DISTINCT g.entity_generation_id FROM link_summary l JOIN entity_generation g ON g.url_id = l.link_to_url
