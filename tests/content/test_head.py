@@ -101,6 +101,22 @@ def test_authors_of_the_head(html: str, authors: tuple[str, ...]) -> None:
     assert head(html).authors == authors
 
 
+def test_long_values_are_read_as_a_whole() -> None:
+    words = "word " * 3_000 + "end"
+    linked = json.dumps({"@type": "NewsArticle", "headline": words, "description": words})
+    page_head = head(
+        f"<title>{words}</title><meta name=keywords content='{words}'><meta property=og:title content='{words}'>"
+        f"<script type=application/ld+json>{linked}</script>"
+    )
+    assert [page_head.title, page_head.keywords[0], page_head.property("og:title")] == [words] * 3
+    assert [page_head.linked.headline, page_head.linked.description] == [words] * 2
+
+
+def test_json_ld_is_read_at_any_depth() -> None:
+    nested = '{"a": [' * 20 + '{"@type": "NewsArticle", "headline": "Tea"}' + "]}" * 20
+    assert head(f"<script type=application/ld+json>{nested}</script>").linked.headline == "Tea"
+
+
 def test_keywords_are_all_topics_that_the_head_names() -> None:
     linked = {
         "@type": "NewsArticle", "keywords": ["Smith, John", {"@type": "DefinedTerm", "name": "Budget"}],

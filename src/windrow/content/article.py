@@ -326,7 +326,7 @@ def read_article_and_choice(
         blocks=tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
-        left_out=ARTICLE_AUTHORS.find_excess(len(authors)),
+        left_out=(*page_head.linked.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
         stated_date=page_head.published or page_head.unread_date,
     )
     return article, outline, choice

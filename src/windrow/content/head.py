@@ -75,7 +75,6 @@ _PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
 """The relations of `link` elements that lead to other pages."""
 _ICON_RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
-_MAX_CHARACTERS = 10_000  # of one value; the remainder is cut off
 _PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
     "article:post_date", "datepublished", "rnews:datepublished", "publishdate", "publish-date", "publish_date",
@@ -273,7 +272,7 @@ def _media_type(attributes: _Attributes) -> str:
 
 
 def _text(attributes: _Attributes, name: str) -> str:
-    return " ".join((attributes.get(name) or "")[:_MAX_CHARACTERS].split())
+    return " ".join((attributes.get(name) or "").split())
 
 
 def _add_meta(
@@ -291,7 +290,7 @@ def _add_meta(
     content = attributes.get("content")
     if not content:
         return
-    content = " ".join(content[:_MAX_CHARACTERS].split())
+    content = " ".join(content.split())
     key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
     if key in _AUTHOR_NAME_SET:
         author_metas.append((key, content))  # there may be an element for each author
@@ -319,7 +318,7 @@ def _join_repeated(metas: dict[str, str], repeated_metas: list[tuple[str, str]])
 
 def _read_title(tree: LexborHTMLParser) -> str:
     node = tree.css_first("head > title") or tree.css_first("title")
-    return " ".join((node.text() or "")[:_MAX_CHARACTERS].split()) if node is not None else ""
+    return " ".join((node.text() or "").split()) if node is not None else ""
 
 
 def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
@@ -336,7 +335,7 @@ def read_refresh(attributes: _Attributes) -> str:
     """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or "" if there is none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
-    prefix, equals, address = (attributes.get("content") or "")[:_MAX_CHARACTERS].partition("=")
+    prefix, equals, address = (attributes.get("content") or "").partition("=")
     return address.strip().strip("'\"") if equals and prefix.strip().lower().endswith("url") else ""
 
 

@@ -9,12 +9,9 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Any, NamedTuple
 
-from windrow.caps import ARTICLE_AUTHORS
+from windrow.caps import JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
 from windrow.formats.text import replace_lone_surrogates
 
-_MAX_SCRIPT_CHARACTERS = 1 << 20  # characters of one script
-_MAX_DEPTH = 12  # of nested objects and lists in JSON-LD
-_MAX_OBJECTS = 5_000  # JSON-LD objects of a page
 _ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
 _PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
@@ -45,6 +42,8 @@ class StructuredData(NamedTuple):
     keywords: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     """The names of the site and of the object's publisher."""
+    left_out: tuple[Excess, ...] = ()
+    """For each cap that the JSON-LD exceeds, how much is left out."""
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
@@ -56,7 +55,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     if not scripts:
         return StructuredData()
     by_id: dict[str, LinkedObject] = {}
-    objects = list(_linked_objects(scripts, by_id))
+    objects, left_out = _read_objects(scripts, by_id)
     dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(scripts)))) if not objects else {}
     main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
     if main_object is None:
@@ -69,7 +68,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     return StructuredData(
         headline=_first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
-        authors=tuple(dict.fromkeys(_read_names(authors[: ARTICLE_AUTHORS.number + 1], by_id))),
+        authors=tuple(dict.fromkeys(_read_names(authors, by_id))),
         named_authors=frozenset(_read_names(author_objects, by_id) if author_objects else ()),
         published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
         or dates_in_text.get("datePublished", ""),
@@ -79,38 +78,47 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         language=_first_text(main_object, "inLanguage"),
         keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object), {})))),
         sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
+        left_out=left_out,
     )
 
 
-def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type among the first `_MAX_OBJECTS`, except objects in `_OTHER_OBJECTS` properties.
+def _read_objects(
+    scripts: Sequence[str], by_id: dict[str, LinkedObject]
+) -> tuple[list[LinkedObject], tuple[Excess, ...]]:
+    """Return the objects with a type, except objects in `_OTHER_OBJECTS` properties, and what caps leave out of them.
 
     Objects with an `@id` and other properties are added to `by_id`.
     """
-    objects_left = _MAX_OBJECTS
+    objects: list[LinkedObject] = []
+    object_count = excess_characters = 0
     for script in scripts:
+        if len(script) > JSON_LD_CHARACTERS.number:
+            excess_characters += len(script) - JSON_LD_CHARACTERS.number
+            continue
         try:
-            document = json.loads(_strip_comment(script[:_MAX_SCRIPT_CHARACTERS]), strict=False)
+            queue: deque[Any] = deque((json.loads(_strip_comment(script), strict=False),))
         except (ValueError, RecursionError):
             continue
-        queue = deque([(document, 0)])
-        while queue and objects_left:
-            node, depth = queue.popleft()
-            if isinstance(node, list) and depth < _MAX_DEPTH:
-                queue += [(member, depth + 1) for member in node[:objects_left]]
+        while queue:
+            node = queue.popleft()
+            if isinstance(node, list):
+                queue += node
             elif isinstance(node, dict):
-                objects_left -= 1
+                object_count += 1
+                if object_count > JSON_LD_OBJECTS.number:
+                    continue
                 object_id = node.get("@id")
                 if isinstance(object_id, str) and len(node) > 1:
                     by_id.setdefault(object_id, node)
                 if "@type" in node:
-                    yield node
-                members = [
+                    objects.append(node)
+                queue += [
                     member
                     for key, member in node.items()
                     if key not in _OTHER_OBJECTS and isinstance(member, dict | list)
                 ]
-                queue += [(member, depth + 1) for member in members if depth < _MAX_DEPTH]
+    oversized = (Excess(JSON_LD_CHARACTERS, excess_characters),) if excess_characters else ()
+    return objects, (*oversized, *JSON_LD_OBJECTS.find_excess(object_count))
 
 
 def _strip_comment(script: str) -> str:
@@ -142,7 +150,7 @@ def _first_text(node: LinkedObject, *names: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return replace_lone_surrogates(" ".join(unescape(text[:10_000]).split()))
+    return replace_lone_surrogates(" ".join(unescape(text).split()))
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:

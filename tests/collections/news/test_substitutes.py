@@ -11,7 +11,7 @@ from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.test_sites import PROSE
 from tests.collections.news.workspace import articles, configured, run, summaries
-from windrow.caps import FRONT_PAGE_FEEDS
+from windrow.caps import FRONT_PAGE_FEEDS, JSON_LD_CHARACTERS, JSON_LD_OBJECTS
 from windrow.collections.news import discover, feed
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.collection import COLLECTION
@@ -343,19 +343,38 @@ def read_entries(tmp_path, body, context="{}", **settings):
     ))  # fmt: skip
 
 
+def linked_data(**fields):
+    data = json.dumps({"@type": "NewsArticle", **fields})
+    return f"<script type=application/ld+json>{data}</script>"
+
+
 def read_article(tmp_path, body, context="{}", **settings):
     """Return the only entry that is read from the page of an article, whose head and text are `body`."""
     (entry,) = read_entries(tmp_path, body, context, **settings)
     return entry
 
 
-def test_authors_beyond_the_cap_are_counted(tmp_path):
-    letters = string.ascii_lowercase
-    names = [f"{name} X{first}{second}" for name in ("Ann", "Bo") for first in letters for second in letters]
-    metas = "".join(f"<meta name=citation_author content='{name}'>" for name in names[:1_003])
-    article, skip = read_entries(tmp_path, metas + PROSE)
-    assert article.value["author"].split(", ") == names[:1_000]
+LETTERS = string.ascii_lowercase
+NAMES = [f"{name} X{first}{second}" for name in ("Ann", "Bo") for first in LETTERS for second in LETTERS][:1_003]
+
+
+@pytest.mark.parametrize("head", [
+    "".join(f"<meta name=citation_author content='{name}'>" for name in NAMES),
+    linked_data(author=[{"@type": "Person", "name": name} for name in NAMES]), linked_data(author=NAMES),
+])  # fmt: skip
+def test_authors_beyond_the_cap_are_counted(tmp_path, head):
+    article, skip = read_entries(tmp_path, head + PROSE)
+    assert article.value["author"].split(", ") == NAMES[:1_000]
     assert (skip.reason, skip.full_message) == ("capped", "more than 1,000 authors of an article: 3 left out")
+
+
+@pytest.mark.parametrize(("data", "rule", "number"), [
+    ({"text": "x" * JSON_LD_CHARACTERS.number}, "more than 1,048,576 characters of a JSON-LD script", 36),
+    ({"hasPerson": [{}] * (JSON_LD_OBJECTS.number + 6)}, "more than 5,000 objects in a page's JSON-LD", 7),
+])  # fmt: skip
+def test_json_ld_beyond_its_caps_is_counted(tmp_path, data, rule, number):
+    article, skip = read_entries(tmp_path, "<meta name=author content='Ann Lee'>" + linked_data(**data) + PROSE)
+    assert (article.value["author"], skip.reason, skip.message, skip.number) == ("Ann Lee", "capped", rule, number)
 
 
 @pytest.mark.parametrize(("body", "words"), [

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.caps import PAGE_LINKS
+from windrow.caps import JSON_LD_OBJECTS, PAGE_LINKS
 from windrow.collections.pages.code import Locality
 from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.steps import name_payload, summarise
@@ -55,6 +55,16 @@ def test_of_many_links_the_first_are_kept():
     assert [len(summary.links), summary.links[-1][0]] == [MAX_LINKS, f"https://example.org/{MAX_LINKS - 1}"]
     assert summary.reason == "capped"
     assert [(skip.message, skip.number) for skip in summary.left_out] == [("more than 20,000 links of a page", 5)]
+
+
+def test_json_ld_beyond_its_cap_is_counted():
+    summary = read(
+        f"<script type=application/ld+json>{'[' + '{},' * JSON_LD_OBJECTS.number}{{}}]</script><p>Some words."
+    )
+    assert [(skip.message, skip.number) for skip in summary.left_out] == [
+        ("more than 5,000 objects in a page's JSON-LD", 1)
+    ]
+    assert summary.reason == "capped"
 
 
 @pytest.mark.parametrize("begin", ["", "<meta name=robots content=noindex>"])
