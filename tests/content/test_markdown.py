@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.cpu import cpu_seconds
+from windrow.content import clutter
 from windrow.content.article import read_article
 from windrow.content.markdown import html_to_markdown
 
@@ -132,6 +133,19 @@ def test_each_construct_is_written_as_markdown_has_it(html):
 ])  # fmt: skip
 def test_any_html_becomes_some_markdown(html):
     assert isinstance(html_to_markdown(html, BASE), str)
+
+
+@pytest.mark.parametrize(("element", "test"), [
+    ("<div class=related>", "_is_mostly_links"), ("<div class=related-posts>", "_lists_other_articles"),
+    ("<div id=taboola>", "_is_short"), ("<nav>", "_has_content"), ("<form><div></form>", "_has_content"),
+])  # fmt: skip
+def test_of_nested_elements_that_are_kept_only_the_outermost_are_examined(monkeypatch, element, test):
+    examined = []
+    examine = getattr(clutter, test)
+    monkeypatch.setattr(clutter, test, lambda node: examined.append(node) or examine(node))
+    text = "word " * 1_500
+    assert html_to_markdown(element * 300 + text) == text.strip()
+    assert len(examined) < 20
 
 
 def test_time_grows_with_the_size_alone():

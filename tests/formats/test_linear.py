@@ -197,6 +197,8 @@ CASES = {
     "markdown-keywords": (lambda n: parse_words("<meta name=keywords content='a b c d e f'>" * n), 1_000),
     "markdown-hidden": (lambda n: parse_words("<div hidden>" * n + "word " * 13 * n), 150),
     "markdown-navigation": (lambda n: parse_words("<nav>" * n + "word " * n), 150),
+    "markdown-related": (lambda n: parse_words("<div class=related>" * n + "word " * 13 * n), 150),
+    "markdown-forms": (lambda n: parse_words("<form><div></form>" * n + "word " * 13 * n), 150),
     "markdown-links": (lambda n: parse_words("<a href=/x>" * n + "x"), 300),
     "markdown-tables": (lambda n: parse_words("<table>" + "<tr><td>1. x<td>|" * n), 100),
     # calendars

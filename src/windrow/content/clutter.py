@@ -12,6 +12,8 @@ from windrow.content.markup import build_outline_from_pieces, split_markup
 from windrow.content.tree import MIN_PASSAGE_WORDS, MIN_PROSE_WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _REMOVED = "form, button, select, textarea, nav, dialog, .screen-reader-text, .sr-only, .visually-hidden"
@@ -36,6 +38,7 @@ _TEXT_ELEMENTS = frozenset(
 )
 _MAX_LIKELY_CHARACTERS, _MAX_CERTAIN_CHARACTERS = 600, 6_000  # of clutter, by the kind of its name
 _MAX_FORM_CHARACTERS = 1_500
+_MAX_NESTED = 8  # kept elements around one that is examined: reading the text of each again takes quadratic time
 _CHOICE_FIELDS = "select, [type=checkbox i], [type=radio i]"
 _TEXT_FIELDS = (
     "textarea, input:not([type=checkbox i], [type=radio i], [type=hidden i], [type=submit i], [type=button i]"
@@ -52,18 +55,41 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
     lower_html = html.lower()
     if "hidden" in lower_html:
         _remove_hidden(tree)
-    kept_inside: set[int] = set()  # navigation within kept navigation; counting its words again takes quadratic time
+    kept_levels: dict[int, int] = {}
     for node in tree.css(_REMOVED):
-        if node.parent is None or node.mem_id in kept_inside:
-            continue
-        if not _has_content(node):
-            node.decompose()
-        elif node.tag == "nav":
-            kept_inside.update(inner.mem_id for inner in node.css("nav"))
-    if any(word in lower_html for word in _CLUTTER_WORDS):
-        for node in tree.css(_CLUTTER_SELECTOR):
-            if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
+        if node.parent is not None and (level := _count_levels(node, kept_levels)) <= _MAX_NESTED:
+            if _has_content(node):
+                kept_levels[node.mem_id] = level + 1
+            else:
                 node.decompose()
+    if any(word in lower_html for word in _CLUTTER_WORDS):
+        kept_levels.clear()
+        for node in tree.css(_CLUTTER_SELECTOR):
+            if node.tag in _TEXT_ELEMENTS or node.parent is None or not (is_clutter := _find_test(node)):
+                continue
+            if (level := _count_levels(node, kept_levels)) <= _MAX_NESTED:
+                if is_clutter(node):
+                    node.decompose()
+                else:
+                    kept_levels[node.mem_id] = level + 1
+
+
+def _count_levels(node: LexborNode, kept_levels: dict[int, int]) -> int:
+    """Return the number of kept elements around an element; it may be too low while fewer than `_MAX_NESTED` are kept.
+
+    `kept_levels` has this number for elements that are processed, the kept element itself included. Elements must come
+    in document order. Those around `node` are added, so that many calls take time linear in the size of the tree.
+    """
+    if len(kept_levels) < _MAX_NESTED:
+        return 0
+    passed = []
+    outer = node.parent
+    while outer is not None and outer.mem_id not in kept_levels:
+        passed.append(outer.mem_id)
+        outer = outer.parent
+    level = kept_levels[outer.mem_id] if outer is not None else 0
+    kept_levels.update(dict.fromkeys(passed, level))
+    return level
 
 
 def _remove_hidden(tree: LexborHTMLParser) -> None:
@@ -96,22 +122,27 @@ def _has_content(node: LexborNode) -> bool:
     return node.tag == "button" and ("aria-expanded" in attributes or "aria-controls" in attributes)
 
 
-def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element's class or id names clutter, and its text is short.
-
-    If the name is that of a list of other articles, the text must also be without prose, or with links. If the name
-    only makes clutter likely, the text must also be mostly links.
-    """
+def _find_test(node: LexborNode) -> Callable[[LexborNode], bool] | None:
+    """Return the function that tells by its text whether an element is clutter; None if no name makes it likely."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):
-        return len(node.text() or "") <= _MAX_CERTAIN_CHARACTERS
+        return _is_short
     if _NAMES_OF_OTHER_ARTICLES.search(names):
-        if len(node.text() or "") > _MAX_CERTAIN_CHARACTERS:
-            return False
-        return node.css_first("a[href]") is not None or _count_words(node) < MIN_PROSE_WORDS
-    if not _LIKELY_NAMES.search(names):
-        return False
+        return _lists_other_articles
+    return _is_mostly_links if _LIKELY_NAMES.search(names) else None
+
+
+def _is_short(node: LexborNode) -> bool:
+    return len(node.text() or "") <= _MAX_CERTAIN_CHARACTERS
+
+
+def _lists_other_articles(node: LexborNode) -> bool:
+    """Return whether an element that is named as a list of other articles is short, and has links or no prose."""
+    return _is_short(node) and (node.css_first("a[href]") is not None or _count_words(node) < MIN_PROSE_WORDS)
+
+
+def _is_mostly_links(node: LexborNode) -> bool:
     text_size = len(" ".join((node.text() or "").split()))
     linked_size = sum(len(" ".join((link.text() or "").split())) for link in node.css("a"))
     return text_size <= _MAX_LIKELY_CHARACTERS and linked_size * 2 >= text_size
