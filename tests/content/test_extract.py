@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -51,6 +53,23 @@ def test_every_block_says_why_it_was_taken_or_left_out() -> None:
     home = fates["Home"]
     assert (home.fate, home.likelihood, home.fate.taken) == (BlockFate.ASIDE, None, False)
     assert extracted.text == "\n\n".join(block.text for block in extracted.blocks if block.fate.taken)
+
+
+def test_what_is_left_out_is_counted_by_reason() -> None:
+    names = [f"Ann {letters}" for letters in map("".join, product("bcdfghjklmn", repeat=3))][:1_003]
+    linked = json.dumps({"@type": "NewsArticle", "author": names})
+    sentence = "This is a sentence of the article, and it goes on for a while, as sentences of articles do."
+    page = PAGE.replace("<ul>", f"<div class=sharedaddy><p>{sentence}</div><ul>")
+    extracted = extract(f"<script type=application/ld+json>{linked}</script>{page}")
+    assert sentence not in extracted.markdown.split("\n\n")
+    assert sentence in extracted.text.split("\n\n")
+    assert extracted.left_out == (
+        ("words: navigation, footer, form, or hidden", 2),
+        ("words: unlikely to be main content", 13),
+        ("words: forms, navigation and the like, left out of the Markdown only", 19),
+        ("more than 1,000 authors of an article", 3),
+    )
+    assert extract("<p>Tea").left_out == ()
 
 
 def test_a_copy_is_said_before_and_a_tail_is_a_tail() -> None:
@@ -129,5 +148,7 @@ def test_whoever_imports_windrow_loads_no_room() -> None:
 
 
 def test_the_room_has_few_names() -> None:
-    assert content.__all__ == ["BlockFate", "ContentImage", "ContentLink", "Extract", "JudgedBlock", "extract"]
+    assert content.__all__ == [
+        "BlockFate", "ContentImage", "ContentLink", "ContentOmission", "Extract", "JudgedBlock", "extract",
+    ]  # fmt: skip
     assert [name for name in content.__all__ if not hasattr(content, name)] == []

@@ -155,6 +155,7 @@ def extract_command(console: Console, page: str, form: str, url: str) -> int:
             "keywords": extract.keywords, "language": extract.language, "image": extract.image,
             "canonical": extract.canonical, "encoding": extract.encoding, "text": extract.text,
             "markdown": extract.markdown, "links": extract.links, "images": extract.images, "blocks": extract.blocks,
+            "left_out": extract.left_out,
         })  # fmt: skip
     else:
         console.print((extract.markdown if form == "markdown" else extract.text).split("\n"))

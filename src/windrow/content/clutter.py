@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from windrow.content.markup import build_outline_from_pieces, split_markup
-from windrow.content.tree import MIN_PASSAGE_WORDS, MIN_PROSE_WORDS
+from windrow.content.tree import MIN_PASSAGE_WORDS, MIN_PROSE_WORDS, parse, remove_silent_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +72,19 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
                     node.decompose()
                 else:
                     kept_levels[node.mem_id] = level + 1
+
+
+def count_clutter_words(html: str) -> int:
+    """Return the number of words that `remove_clutter` removes from HTML.
+
+    >>> count_clutter_words("<p>Tea<nav><a href=/>Home page</a></nav>")
+    2
+    """
+    tree = parse(html)
+    remove_silent_elements(tree)
+    words_before = _count_words(tree.body) if tree.body is not None else 0
+    remove_clutter(tree, html)
+    return words_before - _count_words(tree.body) if tree.body is not None else 0
 
 
 def _count_levels(node: LexborNode, kept_levels: dict[int, int]) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from windrow.caps import Excess
 from windrow.content.article import read_article_and_choice
 from windrow.content.outline import Outline
 from windrow.content.page import BlockFate, Choice
@@ -42,6 +44,13 @@ class JudgedBlock(NamedTuple):
     likelihood: float | None
 
 
+class ContentOmission(NamedTuple):
+    """Something of a page that is left out of its Extract: what it is, and how many there are."""
+
+    what: str
+    number: int
+
+
 @dataclass(frozen=True)
 class Extract:
     """The content and metadata of a page; missing fields are empty. Addresses are absolute except in `markup`."""
@@ -67,6 +76,8 @@ class Extract:
     """All blocks of the page in order, including those that are not main content."""
     base: str
     """The address against which relative addresses in `markup` are resolved, or "" if it is not known."""
+    excess: tuple[Excess, ...] = ()
+    """For each cap that the page exceeds, how much is left out."""
 
     @cached_property
     def text(self) -> str:
@@ -79,6 +90,22 @@ class Extract:
         from windrow.content.markdown import html_to_markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
 
         return html_to_markdown(self.markup, self.base)
+
+    @cached_property
+    def left_out(self) -> tuple[ContentOmission, ...]:
+        """What is left out: words of the body that are not in `text`, by reason, and what exceeds a cap.
+
+        Words of forms, navigation and the like within the main content are in `text`, but not in `markdown`.
+        """
+        from windrow.content.clutter import count_clutter_words  # noqa: PLC0415 seldom used
+
+        words: Counter[str] = Counter()
+        for block in self.blocks:
+            if not block.fate.taken:
+                words[f"words: {block.fate}"] += len(block.text.split())
+        words["words: forms, navigation and the like, left out of the Markdown only"] = count_clutter_words(self.markup)
+        words.update({excess.cap.rule: excess.number for excess in self.excess})
+        return tuple(ContentOmission(what, number) for what, number in words.items() if number)
 
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
@@ -140,6 +167,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
         markup=article.markup,
         blocks=tuple(_judged_blocks(outline, choice)),
         base=base,
+        excess=article.left_out,
     )
 
 
