@@ -17,6 +17,7 @@ from windrow.collections.pages.code import parse_mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import LinkMemo, References
+from windrow.content import tree
 from windrow.content.article import read_article
 from windrow.content.charset import decode
 from windrow.content.markdown import html_to_markdown
@@ -225,11 +226,15 @@ def seconds(make, n):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_reading_takes_time_by_the_number_of_bytes(name):
+def test_reading_takes_time_by_the_number_of_bytes(name, monkeypatch):
+    """Other work on the machine only adds time, so that the least time of each length counts."""
+    monkeypatch.setattr(tree, "_MAX_UNCHECKED_TAGS", 0)  # or only the longer rows would be checked for deep nesting,
+    monkeypatch.setattr(tree, "_MIN_REPEATING_TAGS", 0)  # and for formats
     make, n = CASES[name]
     seconds(make, n)
-    for _ in range(3):
-        took = [seconds(make, n * times) for times in (1, 2, 4, TIMES)]
-        if took[-1] <= TIMES * SLACK * max(took[0], LEAST):
+    least = [float("inf"), float("inf")]
+    for _ in range(6):
+        least = [min(took, seconds(make, n * times)) for took, times in zip(least, (1, TIMES), strict=True)]
+        if least[1] <= TIMES * SLACK * max(least[0], LEAST):
             return
-    pytest.fail(f"{name}: {took}")
+    pytest.fail(f"{name}: {least}")
