@@ -338,7 +338,8 @@ def test_why_explains_the_index_lines_of_a_taken_address_that_were_left_out(tmp_
     warc.add("/said/1.html", quotes_page("one"))
     warc.add("/said/1.html", b"%PDF", "application/pdf")
     warc.close()
-    (tmp_path / "press.cdx").write_text("\n".join([" CDX N b a m s k r M S V g", *warc.lines]) + "\n")
+    future = warc.lines[0].replace(" 20240301120000 ", " 99991231235959 ")
+    (tmp_path / "press.cdx").write_text("\n".join([" CDX N b a m s k r M S V g", *warc.lines, future]) + "\n")
     workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"])
     run_quotes(workspace)
     ledger = Ledger(workspace.ledger)
@@ -347,9 +348,10 @@ def test_why_explains_the_index_lines_of_a_taken_address_that_were_left_out(tmp_
     finally:
         ledger.close()
     assert explanation.lines[0].startswith(f"{ORIGIN}/said/1.html: taken for quotes")
-    head, line = explanation.lines[-2:]
+    head, line, line_of_future = explanation.lines[-3:]
     assert head == f"{ORIGIN}/said/1.html: further captures"
     assert "application/pdf: left out: it is no HTML (not_wanted)" in line
+    assert "text/html: left out: the time of the index line is in the future (bad_date)" in line_of_future
 
 
 @pytest.mark.parametrize("kind", ["cdx", "warc"])

@@ -11,14 +11,15 @@ from windrow.archive.indexed import read_blocks
 from windrow.contract import Collection
 from windrow.digest import hash64
 from windrow.engine.captures.foreign_captures import CDX_NAMES
+from windrow.engine.captures.foreign_records import BlockJob
 from windrow.engine.captures.piped_indexes import piped_folder
-from windrow.engine.captures.rules import ExplainedCapture, LeftOutLines, SelectJob, explain_captures, select_lines
+from windrow.engine.captures.rules import ExplainedCapture, LeftOutLines, explain_captures
 from windrow.engine.captures.warc_names import files_below
-from windrow.formats.cdx import parse_line, surt
+from windrow.formats.cdx import Layout, parse_line, surt
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.ledger.typed.captures import RuleRow
-from windrow.model import CdxLine, Source
+from windrow.model import CdxLine, Limits, Source
 from windrow.reasons import Reason
 
 _MAX_LINES = 20  # the maximum number of lines of an address that are explained
@@ -37,8 +38,8 @@ def explain_all(
 ) -> list[ExplainedCapture | IndexedCapture]:
     """Return what a source's rules now decide about captures and index lines of a normalised address.
 
-    They are run on the captures of this ledger from the source's inputs, and on the first _MAX_LINES lines about
-    the address in its indexes. `archive` has those that were piped into earlier runs. Indexes are read
+    They are run on the captures of this ledger from the source's inputs and, as in a run, on the first _MAX_LINES lines
+    about the address in its indexes. `archive` has those that were piped into earlier runs. Indexes are read
     until these lines are found, at about a gigabyte a second. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
@@ -47,10 +48,10 @@ def explain_all(
     if (captures := collection.captures) is None or not (cdx_paths := captures.inputs(source).cdx):
         return explained
     paths = (*cdx_paths, piped_folder(archive, source.name))
-    lines = ((path, line) for path in _index_files(paths) for line in _lines_of(path, url))
-    for path, line in islice(lines, _MAX_LINES):
-        selection = select_lines(SelectJob(captures, source, options, (line,)))
-        explained.append(IndexedCapture(path, line, next(iter(selection.left_out), None)))
+    lines = ((path, *line) for path in _index_files(paths) for line in _lines_of(path, url))
+    for path, line, text, layout in islice(lines, _MAX_LINES):
+        chosen = BlockJob(captures, source, options, text, layout).run(Limits())
+        explained.append(IndexedCapture(path, line, next(iter(chosen.left_out), None)))
     return explained
 
 
@@ -81,7 +82,8 @@ def _index_files(paths: tuple[Path, ...]) -> Iterator[Path]:
             yield path
 
 
-def _lines_of(path: Path, url: str) -> Iterator[CdxLine]:
+def _lines_of(path: Path, url: str) -> Iterator[tuple[CdxLine, bytes, Layout | None]]:
+    """Yield the lines about a normalised address, each with its text and the layout that its file declares."""
     surt_key = surt(url).encode("utf-8", "replace")
     host_key = surt_key[: surt_key.find(b")") + 1]  # paths may be spelled in several ways
     for block in read_blocks(path):
@@ -91,4 +93,4 @@ def _lines_of(path: Path, url: str) -> Iterator[CdxLine]:
             if host_key in raw_line:
                 line = parse_line(raw_line, block.legend)
                 if isinstance(line, CdxLine) and normalise(line.url).url == url:
-                    yield line
+                    yield line, raw_line, block.legend
