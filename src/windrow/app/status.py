@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,7 +114,9 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     differing = tuple(ledger.items.differing())
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
     reasons += count_skipped(workspace, ledger, None).items()
-    reasons += [(count.reason, count.lines) for count in _damaged_captures(workspace, ledger)]
+    of_captures = _left_out_of_captures(workspace, ledger)
+    damaged = [count for count in of_captures if is_damage(count.reason)]
+    reasons += [(count.reason, count.lines) for count in damaged]
     problems = (
         *find_losses(workspace.archive.folder, ledger.captures.promised()),
         *unfinished_takedowns(ledger),
@@ -129,6 +132,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             sources,
             sessions_by_source,
             phases,
+            damaged=damaged,
             counts_by_source=(frontier_counts, records),
         ),
         states=count_states(ledger),
@@ -136,8 +140,9 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         resting=_resting_files(workspace, frontiers),
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
-        left_out=_sum_left_out(
-            (*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)), _left_out_of_imports(ledger)
+        left_out=(
+            *_left_out_by_rules(workspace, ledger, frontiers, of_captures),
+            *_left_out_of_no_source(ledger),
         ),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
@@ -146,9 +151,21 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     )
 
 
-def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    sources = [source for source in workspace.sources if source.collection in frontiers]
-    return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
+def _left_out_by_rules(
+    workspace: Workspace, ledger: Ledger, frontiers: Mapping[str, Frontier], of_captures: Iterable[LeftOutRow]
+) -> Iterator[RuleCount]:
+    """Yield counts of what was left out of each source, with its imported revisits that wait for their original."""
+    totals: dict[str, list[RuleCount]] = {}
+    for row in of_captures:
+        totals.setdefault(row.source, []).append(RuleCount(*row[1:]))
+    for source, _ in ledger.imports.sources():
+        if waiting := ledger.imports.count_waiting(source):
+            count = RuleCount(source, Reason.NO_ORIGINAL, Reason.NO_ORIGINAL.meaning, waiting, "")
+            totals.setdefault(source, []).append(count)
+    for declared in workspace.sources:
+        if declared.collection in frontiers:
+            yield from frontiers[declared.collection].left_out(declared.name, totals.pop(declared.name, ()))
+    yield from chain.from_iterable(totals.values())
 
 
 def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
@@ -158,23 +175,11 @@ def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
     return [count for count in counts if count]
 
 
-def _left_out_of_imports(ledger: Ledger) -> Iterator[RuleCount]:
-    """Yield counts of records with faults for each imported WARC file, and of revisits that wait for each source."""
-    for source, collection in ledger.imports.sources():
-        for index in ledger.captures.indexes(collection, source):
-            for row in ledger.captures.left_out(index.id):
-                yield RuleCount(source, row.reason, row.rule, row.lines, row.url)
-        if waiting := ledger.imports.count_waiting(source):
-            yield RuleCount(source, Reason.NO_ORIGINAL, Reason.NO_ORIGINAL.meaning, waiting, "")
-
-
-def _sum_left_out(last_counts: Iterable[RuleCount], lasting_counts: Iterable[RuleCount]) -> tuple[RuleCount, ...]:
-    """Join the counts of last sessions with lasting ones, which are added up by source and rule, and replace those."""
-    sums: dict[tuple[str, str, str], RuleCount] = {}
-    for count in lasting_counts:
-        earlier = sums.get(count[:3])
-        sums[count[:3]] = earlier._replace(addresses=earlier.addresses + count.addresses) if earlier else count
-    return (*(count for count in last_counts if count[:3] not in sums), *sums.values())
+def _left_out_of_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
+    """Count what was left out of the captures and imported files of each source that is declared or has imports."""
+    names = {(source.collection, source.name) for source in workspace.sources}
+    names |= {(collection, source) for source, collection in ledger.imports.sources()}
+    return [count for count in ledger.captures.left_out_by_source() if count[:2] in names]
 
 
 def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
@@ -197,13 +202,6 @@ def _attempt_reasons(
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
 
 
-def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
-    names = {(source.collection, source.name) for source in workspace.sources}
-    names |= {(collection, source) for source, collection in ledger.imports.sources()}
-    counts = ledger.captures.left_out_by_source()
-    return [count for count in counts if (count.collection, count.source) in names and is_damage(count.reason)]
-
-
 def running_process(ledger: Ledger) -> str:
     """Return the holder of the lease; empty if there is no lease, if it has expired, or if its process is dead."""
     lease = ledger.sessions.lease()
@@ -224,16 +222,18 @@ def _source_states(
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
     *,
+    damaged: Iterable[LeftOutRow],
     counts_by_source: tuple[Mapping[str, FrontierCount], Mapping[str, Mapping[str, int]]],
 ) -> tuple[SourceState, ...]:
     """Return the state of each source; `sessions_by_source` has the sessions that requested something from each.
 
-    `counts_by_source` has the counts of each source's frontier, and by collection those of each source's records.
+    `damaged` counts captures that are damaged. `counts_by_source` has the counts of each source's frontier, and by
+    collection those of each source's records.
     """
     frontiers, records_by_source = counts_by_source
     failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
-    for damaged in _damaged_captures(workspace, ledger):
-        failed_captures[damaged.source] += damaged.lines
+    for row in damaged:
+        failed_captures[row.source] += row.lines
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:

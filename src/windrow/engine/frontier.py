@@ -210,9 +210,9 @@ class FileFrontier:
         """Return the files that failed in several sessions in a row and are not requested at `current_time`."""
         return rest.resting(self._ledger, self._collection, current_time)
 
-    def left_out(self, source: str) -> list[RuleCount]:
+    def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
         """Return what rules left out of a source: for each phase, in the last session whose task did not fail."""
-        return self._ledger.sessions.left_out_in_last(source)
+        return [*self._ledger.sessions.left_out_in_last(source), *of_captures]
 
     def activity(self, phase: int) -> str:
         """Return what a task of a phase does at a source: "fetching" or "listing", or "" if a step has this phase."""
@@ -381,14 +381,14 @@ class AddressFrontier:
         del current_time
         return []
 
-    def left_out(self, source: str) -> list[RuleCount]:
-        """Return how much of a source each rule or cap left out in the last such session, or of captures in all."""
-        of_captures = {row[:2]: RuleCount(source, *row) for row in self._ledger.captures.left_out_rules(source)}
+    def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
+        """Return how much of a source each rule or cap left out in the last such session, or `of_captures` in all."""
+        totals = {count[1:3] for count in of_captures}
         counts = self._ledger.sessions.rule_counts(source)
         last = [(task, count) for task, count in counts if task.session == counts[-1][0].session]
         # The totals of captures replace what the first phase of the session counted of them.
-        in_last = [count for task, count in last if task.phase > 1 or count[1:3] not in of_captures]
-        return [*in_last, *of_captures.values()]
+        in_last = [count for task, count in last if task.phase > 1 or count[1:3] not in totals]
+        return [*in_last, *of_captures]
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

@@ -129,20 +129,15 @@ ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 -- Return how many lines of an index each rule left out, the greatest number first.
 SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
--- def left_out_rules(source: str) -> list[RuleRow]
--- Return how many lines of a source's indexes and records of its WARC files each rule left out.
-SELECT l.reason AS "reason: Reason", l.rule AS "rule: str", sum(l.lines) AS "lines: int",
-       min(CASE l.url WHEN '' THEN i.name ELSE l.url END) AS "url: str"
-FROM capture_left_out l JOIN capture_index i ON i.id = l.capture_index WHERE i.source = :source
-GROUP BY l.reason, l.rule ORDER BY 3 DESC, l.reason, l.rule;
-
 -- row: LeftOutRow
--- The number of lines of a source's indexes that were left out for one reason.
+-- How many lines of a source's indexes, and records of its WARC files, a rule left out, and the first of them.
 
 -- def left_out_by_source() -> list[LeftOutRow]
--- Count by source and reason the lines of indexes, and the records of WARC files, that were left out.
-SELECT i.collection, i.source, l.reason, sum(l.lines) AS "lines: int"
-FROM capture_left_out l JOIN capture_index i ON i.id = l.capture_index GROUP BY i.collection, i.source, l.reason;
+-- Count by source and rule the lines of indexes, and the records of WARC files, that were left out.
+SELECT i.collection, i.source, l.reason, l.rule, sum(l.lines) AS "lines: int",
+       min(CASE l.url WHEN '' THEN i.name ELSE l.url END) AS "url: str"
+FROM capture_left_out l JOIN capture_index i ON i.id = l.capture_index
+GROUP BY i.collection, i.source, l.reason, l.rule ORDER BY i.source, 5 DESC, l.reason, l.rule;
 
 -- def taken(collection: str, place: ArchivePlace) -> int
 -- Return the attempt in which a collection took the record at a place, or 0.

@@ -64,12 +64,14 @@ class RuleRow(NamedTuple):
 
 
 class LeftOutRow(NamedTuple):
-    """The number of lines of a source's indexes that were left out for one reason."""
+    """How many lines of a source's indexes, and records of its WARC files, a rule left out, and the first of them."""
 
     collection: str
     source: str
     reason: Reason
+    rule: str
     lines: int
+    url: str
 
 
 class FailedRow(NamedTuple):
@@ -102,8 +104,8 @@ def _make_rule_row(row: tuple[Any, ...]) -> RuleRow:
 
 
 def _make_left_out_row(row: tuple[Any, ...]) -> LeftOutRow:
-    collection, source, reason, lines = row
-    return LeftOutRow(collection, source, Reason(reason), lines)
+    collection, source, reason, rule, lines, url = row
+    return LeftOutRow(collection, source, Reason(reason), rule, lines, url)
 
 
 def _make_failed_row(row: tuple[Any, ...]) -> FailedRow:
@@ -184,12 +186,8 @@ class TypedCaptures(LedgerQueries):
         """Return how many lines of an index each rule left out, the greatest number first."""
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
-    def left_out_rules(self, source: str) -> list[RuleRow]:
-        """Return how many lines of a source's indexes and records of its WARC files each rule left out."""
-        return self._database.rows(_make_rule_row, "captures.left_out_rules", source)
-
     def left_out_by_source(self) -> list[LeftOutRow]:
-        """Count by source and reason the lines of indexes, and the records of WARC files, that were left out."""
+        """Count by source and rule the lines of indexes, and the records of WARC files, that were left out."""
         return self._database.rows(_make_left_out_row, "captures.left_out_by_source")
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
