@@ -13,6 +13,9 @@ from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.captures import FailedRow, RuleRow, TypedCaptures
 from windrow.model import ArchivePlace, Attempt, KeptResponse, Status
 
+PARTIAL_BODY = "the record has only a part of the body"
+"""The rule that counts captures that were taken with only a part of their body."""
+
 
 class CaptureQueries(TypedCaptures):
     """Queries on captures."""
@@ -35,15 +38,18 @@ class CaptureWriter:
         self._batch = batch
 
     def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
-        """Record that an index is read from its beginning, with counts of 0, by the rules identified by `rules`."""
+        """Record that an index is read from its beginning, with counts of 0, by the rules identified by `rules`.
+
+        The captures that were taken with only a part of their body stay counted: they are not taken again.
+        """
         self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
         index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
-        self.forget_counts(index.id)
+        self._batch.database.execute("capture_index_forget_counts", index.id, PARTIAL_BODY)
 
     def forget_counts(self, index: int) -> None:
         """Delete the counts of the lines of an index that rules left out."""
-        self._batch.database.execute("capture_index_forget_counts", index)
+        self._batch.database.execute("capture_index_forget_counts", index, "")
 
     def record_progress(self, index: int, position: int, seen: int) -> None:
         """Record the position up to which an index was read, and add `seen` to the number of lines read."""

@@ -110,7 +110,8 @@ INSERT INTO capture_index (collection, source, name, rules, place, seen, taken) 
 ON CONFLICT (collection, source, name) DO UPDATE SET rules = excluded.rules, place = 0, seen = 0, taken = 0;
 
 -- name: capture_index_forget_counts
-DELETE FROM capture_left_out WHERE capture_index = ?;
+-- The counts of the rule ?2 are kept.
+DELETE FROM capture_left_out WHERE capture_index = ?1 AND rule <> ?2;
 
 -- name: capture_index_reach
 UPDATE capture_index SET place = ?2, seen = seen + ?3 WHERE id = ?1;

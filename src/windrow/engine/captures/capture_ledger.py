@@ -17,6 +17,7 @@ from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import Ledger, LedgerWriter
+from windrow.ledger.captures import PARTIAL_BODY
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import IndexRow, RuleRow
@@ -147,6 +148,14 @@ class CaptureLedger:
         writer.captures.record_progress(index.id, progress.position, progress.lines)
         tally.seen += progress.lines
 
+    def count_partial(self, writer: LedgerWriter, index: IndexRow, url: str, tally: CaptureTally) -> None:
+        """Count a capture that was taken from an index and has only a part of its body.
+
+        The ledger does not store its address with the count, since the capture may be taken down.
+        """
+        writer.captures.leave_out(index.id, RuleRow(Reason.TRUNCATED, PARTIAL_BODY, 1, ""))
+        tally.rules.add(Reason.TRUNCATED, PARTIAL_BODY, 1, url)
+
     def forget_missing(self, source: Source) -> None:
         """Delete the counts of left-out lines for files that were removed from their folders, if the folders exist."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
@@ -164,7 +173,8 @@ class CaptureLedger:
         row = captures.index(index.collection, index.source, index.name)
         if row is None or row.taken or not row.seen:
             return
-        faults = [rule for rule in captures.left_out(row.id) if rule.reason not in BY_RULE]
+        rules = captures.left_out(row.id)
+        faults = [rule for rule in rules if rule.reason not in BY_RULE and rule.rule != PARTIAL_BODY]
         if sum(rule.lines for rule in faults) == row.seen:
             tally.errors.append(f"{row.name}: nothing in it can be read: {faults[0].reason}: {faults[0].rule}")
 

@@ -72,8 +72,6 @@ BATCH_BYTES = 256 * 2**20
 
 _ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes of a record whose index line has no length
 
-_TRUNCATED = "the record has only a part of the body"
-
 PARALLEL_FILES = 8
 """The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
 
@@ -354,7 +352,7 @@ class ForeignCapturing:
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
                 if outcomes[record].imported.is_truncated:
-                    self._tally.rules.add(Reason.TRUNCATED, _TRUNCATED, 1, attempt.url)
+                    self._capture_ledger.count_partial(writer, index, attempt.url, self._tally)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
         return not unrequested

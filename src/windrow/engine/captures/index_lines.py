@@ -18,6 +18,7 @@ from windrow.engine.captures.warc_names import files_below
 from windrow.formats.cdx import Layout, parse_line, surt
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
+from windrow.ledger.captures import PARTIAL_BODY
 from windrow.ledger.typed.captures import RuleRow
 from windrow.model import CdxLine, Limits, Source
 from windrow.reasons import Reason
@@ -66,8 +67,8 @@ def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> l
     rules: dict[tuple[Reason, str], RuleRow] = {}
     for index in ledger.captures.indexes(collection.name, source.name):
         for row in ledger.captures.left_out(index.id) if index.name not in inputs.kept else ():
-            if row.reason is Reason.NOT_WANTED and not row.url:
-                continue  # records that are not captures, such as requests
+            if (row.reason is Reason.NOT_WANTED and not row.url) or row.rule == PARTIAL_BODY:
+                continue  # records that are not captures, such as requests, or that were taken
             earlier = rules.get((row.reason, row.rule))
             lines = row.lines + (earlier.lines if earlier else 0)
             rules[row.reason, row.rule] = (earlier or row)._replace(lines=lines)
