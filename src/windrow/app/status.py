@@ -118,7 +118,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     damaged = [count for count in of_captures if is_damage(count.reason)]
     reasons += [(count.reason, count.lines) for count in damaged]
     problems = (
-        *find_losses(workspace.archive.folder, ledger.captures.promised()),
+        *find_losses(workspace.archive.folder, ledger.captures.promised),
         *unfinished_takedowns(ledger),
     )
     return WorkspaceState(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ACCEPTED_LOSS_SUFFIX = ".lost"
 """The suffix of an empty file beside a WARC file, with which the user accepts the loss of the WARC file."""
 
 
-def find_losses(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
+def find_losses(folder: Path, read_recorded_ends: Callable[[], Mapping[str, int]]) -> list[str]:
     """Return a message for each WARC file on the ledger that is missing or too short, with what to do next.
 
-    `recorded_ends` is explained at `repair_archive`. There is no message for a file whose loss the user accepts.
+    `read_recorded_ends` returns the recorded ends, which are explained at `repair_archive`. It is called again if a
+    file is missing: a run may have removed a file of unarchived responses after the first call. There is no message for
+    a file whose loss the user accepts.
     """
-    losses = []
-    for name, end in sorted(recorded_ends.items()):
+    losses: dict[str, str] = {}
+    for name, end in sorted(read_recorded_ends().items()):
         path, accepted_path = folder / name, folder / f"{name}{ACCEPTED_LOSS_SUFFIX}"
         try:
             size = path.stat().st_size
@@ -25,8 +27,9 @@ def find_losses(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
         else:
             problem = f"has {size:,} bytes, but the ledger expects {end:,}" if size < end else ""
         if problem and not accepted_path.exists():
-            losses.append(
+            losses[name] = (
                 f"{path} {problem}: captures in it are lost; restore it from a backup, or accept the loss: "
                 f"touch {shlex.quote(str(accepted_path))}"
             )
-    return losses
+    still_recorded = read_recorded_ends() if losses else {}
+    return [message for name, message in losses.items() if name in still_recorded]

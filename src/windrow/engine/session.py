@@ -161,7 +161,7 @@ class Session:
                 recorded_ends = self.ledger.captures.promised()
                 refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_ends)
                 self.repaired = repair_archive(settings.archive, recorded_ends)
-                self.losses = find_losses(settings.archive, recorded_ends)
+                self.losses = find_losses(settings.archive, lambda: recorded_ends)
             last_time = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
