@@ -368,13 +368,28 @@ def _harvests(
     for collection_name in chosen:
         if spans[collection_name].fetch:  # reading kept captures makes no requests
             adapter(collection_name).require_ready(config)
+    sources = [source for source in config.sources if source.name in chosen.get(source.collection, ())]
+    pipe_readers = _find_pipe_readers(source for source in sources if spans[source.collection].fetch)
     for collection_name in chosen:
-        yield collection_name, partial(_open_harvest, config, collection_name, chosen[collection_name])
+        yield collection_name, partial(_open_harvest, config, collection_name, chosen[collection_name], pipe_readers)
 
 
-def _open_harvest(config: Workspace, collection_name: str, source_names: AbstractSet[str]) -> Harvest:
+def _find_pipe_readers(sources: Iterable[Source]) -> dict[Path, list[str]]:
+    """Return the names of the active sources that read each pipe."""
+    readers: dict[Path, list[str]] = {}
+    for source in sources:
+        pipes = {path for path in collection(source.collection).inputs(source).cdx if path.is_fifo()}
+        for pipe in pipes if source.active else ():
+            readers.setdefault(pipe, []).append(source.name)
+    return readers
+
+
+def _open_harvest(
+    config: Workspace, collection_name: str, source_names: AbstractSet[str], pipe_readers: Mapping[Path, Sequence[str]]
+) -> Harvest:
     harvest: Harvest = adapter(collection_name).harvest(config)
-    return replace(harvest, sources=tuple(source for source in harvest.sources if source.name in source_names))
+    sources = tuple(source for source in harvest.sources if source.name in source_names)
+    return replace(harvest, sources=sources, pipe_readers=pipe_readers)
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:

@@ -212,14 +212,19 @@ class Harvest:
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
     unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # returns why services are not asked, by key
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
+    pipe_readers: Mapping[Path, Sequence[str]] = field(default_factory=dict)  # sources of all collections, by pipe
 
 
 @dataclass(slots=True)
 class SessionRequests:
-    """The sources, by name, that earlier harvests of a session requested, and when each origin was last requested."""
+    """The sources, by name, that earlier harvests of a session requested, and when each origin was last requested.
+
+    `stored_pipes` are the pipes whose indexes of captures they stored for all sources of the session that read them.
+    """
 
     sources: dict[str, Source] = field(default_factory=dict)
     last_requests: dict[str, float] = field(default_factory=dict)  # by origin, in UNIX seconds
+    stored_pipes: set[Path] = field(default_factory=set)
 
 
 @dataclass(slots=True)

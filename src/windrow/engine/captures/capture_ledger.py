@@ -97,16 +97,12 @@ class CaptureTally:
 
 
 class CaptureLedger:
-    """Stores what the sources of one run have read and taken. `taken` is the number of captures that they took.
-
-    `stored_pipes` are the pipes of which the indexes were stored in this run, for all sources that read them.
-    """
+    """Stores what the sources of one run have read and taken. `taken` is the number of captures that they took."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
         self.run = run
         self.captures = captures
         self.taken = 0
-        self.stored_pipes: set[Path] = set()
         self._hosts: dict[str, int] = {}  # numbers on the ledger, by origin
 
     def must_stop(self) -> bool:

@@ -162,18 +162,16 @@ class ForeignCapturing:
             self._tally.errors.append(message)
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Store pipes for all sources of this run that read them; return the indexes that were piped for this source.
+        """Store pipes for all sources of this session that read them; return the indexes piped for this source.
 
         Those of earlier runs are returned, too.
         """
-        run, inputs = self._run, self._capture_ledger.captures.inputs
+        run = self._run
         assert run.archive_settings is not None
-        archive = run.archive_settings.folder
-        unread_pipes = {*pipes} - self._capture_ledger.stored_pipes  # each can be read only once
-        self._capture_ledger.stored_pipes |= unread_pipes
-        for pipe in unread_pipes:
-            names = [source.name for source in run.harvest.sources if source.active and pipe in inputs(source).cdx]
-            store_piped(pipe, archive, names, run.tick)
+        archive, stored_pipes = run.archive_settings.folder, run.session_requests.stored_pipes
+        for pipe in {*pipes} - stored_pipes:  # each can be read only once
+            stored_pipes.add(pipe)
+            store_piped(pipe, archive, run.harvest.pipe_readers.get(pipe, [self._source.name]), run.tick)
         return sorted(piped_folder(archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
