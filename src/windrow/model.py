@@ -343,6 +343,11 @@ class Attempt(NamedTuple):
     retry: bool = False  # whether trying again may help, since no complete response came
     wait: float | None = None  # seconds for which the origin asked not to be requested
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether an attempt at an address kept only a part of the body, as its message explains."""
+        return bool(self.message) and self.reason is None and self.kept is not None
+
 
 class LeftOut(NamedTuple):
     """An address that a rule excludes from a crawl, or at which a cap leaves out `number` things."""

@@ -22,6 +22,7 @@ from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient, request_fields
 from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.guard import read_allowed
+from windrow.formats.http import CUT_BODY
 from windrow.model import FetchJob, Secret, Site
 from windrow.reasons import Reason
 
@@ -139,6 +140,7 @@ def test_a_host_that_does_not_tell_its_rules_is_left_with_its_addresses(tmp_path
     [
         lambda: answer(gzip.compress(bytes(64 << 20), 1), more="Content-Encoding: gzip\r\n"),
         answer(b"\x1f\x8b broken", more="Content-Encoding: gzip\r\n"),
+        answer(gzip.compress(b"User-agent: *\nAllow: /\n")[:-9], more="Content-Encoding: gzip\r\n"),
         answer(b"User-agent: *", more="Content-Encoding: unheard-of\r\n"),
         b"what?\r\n\r\n",
     ],
@@ -147,6 +149,17 @@ def test_rules_that_cannot_be_read_allow_nothing(tmp_path, rules):
     events, asked = walk(tmp_path, {"/robots.txt": [rules() if callable(rules) else rules]})
     assert {path for _, path in asked} == {"/robots.txt"}
     assert how_it_ended(events) == (Reason.ROBOTS_UNREACHABLE, 1)
+
+
+def test_of_a_compressed_page_that_is_cut_a_part_is_read_and_marked(tmp_path):
+    packed = gzip.compress(b'<a href="/b">b</a>' + bytes(range(256)) * 9)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    for body, is_partial in ((packed, False), (packed[:-30], True)):
+        events, _ = walk(tmp_path, {"/a": [head + body]})
+        (ended,) = [event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
+        assert [url.url.rpartition("/")[2] for url in ended.found] == ["b"]
+        assert (ended.attempt.is_partial, ended.attempt.reason) == (is_partial, None)
+        assert ended.attempt.message == (CUT_BODY if is_partial else "")
 
 
 def test_of_endless_rules_the_beginning_counts(tmp_path):

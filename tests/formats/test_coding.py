@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import StepError
-from windrow.formats.http import FREE_BYTES, decode_body
+from windrow.formats.http import FREE_BYTES, decode_body, decode_part
 from windrow.reasons import Reason
 
 MOST = 4 << 20
@@ -20,6 +20,10 @@ TEXT = b"<p>Tea is poured at four.</p>\n" * 400
 def decode(body, content="", transfer="", *, most=MOST, ratio=200):
     fields = {"content-encoding": content, "transfer-encoding": transfer}
     return decode_body(body, {name: value for name, value in fields.items() if value}, most=most, ratio=ratio)
+
+
+def ends_early(body, content):
+    return decode_part(body, {"content-encoding": content}, most=MOST, ratio=1000)[1]
 
 
 def refused(*args, **more):
@@ -79,6 +83,11 @@ def test_what_ends_too_early_is_returned_as_far_as_it_goes():
     part = decode(whole[: len(whole) // 2], "gzip", ratio=1000)
     assert 0 < len(part) < 256 * 4000
     assert part == (bytes(range(256)) * 4000)[: len(part)]
+    assert ends_early(whole[: len(whole) // 2], "gzip")
+    assert ends_early(gzip.compress(TEXT) + gzip.compress(TEXT)[:-1], "gzip")
+    assert ends_early(gzip.compress(zlib.compress(TEXT)[:-5]), "deflate, gzip")
+    assert not ends_early(whole, "gzip")
+    assert not ends_early(gzip.compress(TEXT) + bytes(20), "gzip")
     assert decode(b"5\r\nhello\r\n7\r\nwor", transfer="chunked") == b"hellowor"
 
 
@@ -148,6 +157,8 @@ def test_brotli_is_undone_within_the_bounds():
     assert refused(brotli.compress(bytes(32 << 20)), "br") is Reason.BOMB_RATIO
     assert refused(b"\xff" * 40, "br") is Reason.CORRUPT
     assert TEXT.startswith(decode(brotli.compress(TEXT)[:-3], "br"))
+    assert ends_early(brotli.compress(TEXT)[:-3], "br")
+    assert not ends_early(brotli.compress(TEXT), "br")
 
 
 def test_zstd_is_undone_within_the_bounds():

@@ -354,7 +354,7 @@ class RecordAdapter(CountsUnrepaired):
         messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
         for attempt in attempts:
             status_text = f"status {attempt.status}" if attempt.status else "no response"
-            failure_text = f"; {attempt.reason}: {attempt.message}" if attempt.reason else ""
+            failure_text = "; ".join(["", *filter(None, (attempt.reason, attempt.message))])
             place_text = f"; the record at byte {attempt.offset or 0:,} of {attempt.warc}" if attempt.warc else ""
             lines.append(f"  {show(attempt.started)}  {status_text}{failure_text}{place_text}")
             messages.append(Message("attempt", attempt, omit_empty=True))

@@ -183,6 +183,9 @@ ACCEPT_ENCODING = "gzip, deflate"
 FREE_BYTES = 1 << 20
 """The size up to which a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
 
+CUT_BODY = "the compressed body ends too early, so only a part of it was read"
+"""The message of an attempt whose body is cut, but could be decoded up to there."""
+
 MAX_CODINGS = HTTP_CODINGS.number
 """The maximum number of codings of a body that are decoded, besides a final `chunked`."""
 
@@ -193,7 +196,11 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 _Blocks = Iterator[tuple[bytes, int]]
-"""Decoded pieces, each with the number of coded bytes up to its end (br, zstd: the number of all coded bytes)."""
+"""Decoded pieces, each with the number of coded bytes up to its end (br, zstd: the number of all coded bytes).
+
+If a body ends too early, its last piece is `_CUT`; zstd does not show this.
+"""
+_CUT = (b"", -1)
 
 
 class _BodyBounds(NamedTuple):
@@ -219,9 +226,15 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
     >>> decode_body(b"3\r\ntea\r\n0\r\n\r\n", {"transfer-encoding": "chunked"}, most=100, ratio=10)
     b'tea'
     """
+    return decode_part(body, fields, most=most, ratio=ratio)[0]
+
+
+def decode_part(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> tuple[bytes, bool]:
+    """Decode a body like `decode_body`. Also return whether its gzip, deflate or br ends too early."""
     transfer, content = fields.get("transfer-encoding", ""), fields.get("content-encoding", "")
     if not transfer and not content:
-        return body
+        return body, False
+    is_cut = False
     codings = [*_coding_names(content), *_coding_names(transfer)]
     count = len(codings) - (codings[-1:] == ["chunked"])
     if count > MAX_CODINGS:
@@ -233,8 +246,9 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
         elif coding not in _DECODERS:
             raise StepError(f"the coding {coding[:40]!r} is not supported", Reason.UNSUPPORTED)
         elif body and (blocks := _DECODERS[coding](body)) is not None:
-            body = _join_within_bounds(blocks, bounds, len(body))
-    return body
+            body, ends_early = _join_within_bounds(blocks, bounds, len(body))
+            is_cut = is_cut or ends_early
+    return body, is_cut
 
 
 def _coding_names(field: str) -> list[str]:
@@ -246,17 +260,22 @@ def _coding_names(field: str) -> list[str]:
     ]
 
 
-def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded_size: int) -> bytes:
-    """Join decoded pieces; raise StepError beyond the bounds. `coded_size` is the size before this decoding."""
+def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded_size: int) -> tuple[bytes, bool]:
+    """Join decoded pieces, and return whether they end too early; raise StepError beyond the bounds.
+
+    `coded_size` is the size before this decoding.
+    """
     decoded = bytearray()
     for block, consumed in blocks:
+        if consumed < 0:
+            return bytes(decoded), True
         decoded += block
         size = len(decoded)
         if size > FREE_BYTES and size > bounds.ratio * max(1, bounds.size * consumed // coded_size):
             raise StepError(f"the body inflates beyond {bounds.ratio} times its size", Reason.BOMB_RATIO)
         if size > bounds.most:
             raise StepError(f"the body inflates to more than {bounds.most} bytes", Reason.BOMB_TOTAL)
-    return bytes(decoded)
+    return bytes(decoded), False
 
 
 def _join_chunks(body: bytes) -> bytes:
@@ -307,9 +326,12 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
             raise StepError("the compressed body is broken", Reason.CORRUPT) from None
         pending = stream.unconsumed_tail
         if not block and not pending:
-            if has_begun or stream.eof:
+            if stream.eof:
                 return
-            raise _cut_body_error()
+            if not has_begun:
+                raise _cut_body_error()
+            yield _CUT
+            return
         has_begun = True
         yield block, consumed_before + len(body) - len(pending) - len(stream.unused_data)
 
@@ -328,6 +350,8 @@ def _decode_brotli(body: bytes) -> _Blocks:
         while block or not stream.is_finished():
             yield block, len(body)
             if stream.can_accept_more_data():
+                if not stream.is_finished():
+                    yield _CUT
                 return
             block = stream.process(b"", output_buffer_limit=_BLOCK_BYTES)
     except brotli.error:

@@ -20,7 +20,7 @@ from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
-from windrow.formats.http import decode_body, read_location
+from windrow.formats.http import CUT_BODY, decode_body, decode_part, read_location
 from windrow.formats.url import parts
 from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
 from windrow.reasons import Reason
@@ -217,7 +217,11 @@ class ArchivingClient:
         if status == NOT_MODIFIED and job.last.digest != response.digest:
             status = 200  # this collection does not have the version that was not modified
         reused = job.attempt(attempt.started)._replace(
-            status=status, kept=response, validators=attempt.validators, location=attempt.location
+            status=status,
+            kept=response,
+            message=attempt.message,
+            validators=attempt.validators,
+            location=attempt.location,
         )
         return CrawlResult(reused, fields, body if status == 200 else b"")
 
@@ -256,9 +260,12 @@ class ArchivingClient:
                 if codings := _content_codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
-                        body = decode_body(
+                        body, is_cut = decode_part(
                             body, codings, most=max(bounds.max_size, limits.member_size), ratio=limits.ratio
                         )
+                    message = CUT_BODY if is_cut else ""
+                    if is_cut and job.kind == self._robots_kind:  # the missing rules may forbid requests
+                        body, reason = b"", Reason.TRUNCATED
             except StepError as error:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:

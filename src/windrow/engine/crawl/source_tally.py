@@ -59,6 +59,8 @@ class SourceTally:
         self.attempts += attempt.status is not None and not event.held
         if attempt.reason:
             self.reasons[attempt.reason] += 1
+        if attempt.is_partial:
+            self.left_out.add(Reason.TRUNCATED, attempt.message, 1, attempt.url)
         self.found += len(event.found)
         for left_out in event.left_out:
             self.left_out.add(left_out.reason, left_out.rule, left_out.number, left_out.url)

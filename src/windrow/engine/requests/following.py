@@ -357,15 +357,17 @@ class AnswerFollower:
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
         """Store where a complete listing begins and ends.
 
-        A skipped response ends it as incomplete. A response that earlier runs could not follow changes nothing.
+        A skipped response, and a part of one, end it as incomplete. A response that earlier runs could not follow
+        changes nothing.
         """
         if recorded.seq in self._retried:
             return
         name, old_start = self._run.collection.name, self._listing_starts[recorded.source]
         first_answer = recorded.seq if followed.begins_listing else old_start
-        if followed.skip is None and followed.ends_listing and first_answer:
+        is_complete = followed.skip is None and not recorded.attempt.is_partial
+        if is_complete and followed.ends_listing and first_answer:
             writer.requests.end_listing(WholeListingRow(name, recorded.source, first_answer, recorded.seq))
-        new_start = 0 if followed.skip is not None or followed.ends_listing else first_answer
+        new_start = first_answer if is_complete and not followed.ends_listing else 0
         if new_start != old_start:
             writer.requests.begin_listing(name, recorded.source, new_start)
             self._listing_starts[recorded.source] = new_start
