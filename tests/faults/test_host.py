@@ -41,7 +41,7 @@ def test_two_sources_offer_different_bytes(make_workspace):
     assert digests(workspace) == [("own", len(CONTENT))]
     ((kind, message),) = workspace.findings(KEY)
     assert kind == "ContentDiffers"
-    for word in ("own", "copy", str(len(CONTENT)), str(len(OTHER))):
+    for word in ("own", "copy", f"{len(CONTENT):,}", f"{len(OTHER):,}"):
         assert word in message
     assert workspace.zip_log(NAME) == [(kind, message)]
     assert workspace.run().code == 0
@@ -110,13 +110,14 @@ def test_what_content_differs_advises_takes_the_other_bytes(make_workspace, late
     assert len(digests(workspace)) == 2, "the choice of the operator stays"
 
 
-def test_the_bytes_of_the_producer_replace_those_of_another_host_in_the_next_run(make_workspace):
+@pytest.mark.parametrize("own_content", [OTHER, swapped(CONTENT)], ids=["other-size", "same-size"])
+def test_the_bytes_of_the_producer_replace_those_of_another_host_in_the_next_run(make_workspace, own_content):
     """They were only taken after a retry by hand, and both runs and the status ended with "all well"."""
     workspace = make_workspace()
     put(workspace.add_folder("copy", "J"), NAME, CONTENT)
     assert workspace.run().code == 0
     assert describe_end(workspace.status().last) == "all well"
-    put(workspace.add_folder("own", "H"), NAME, swapped(CONTENT))
+    put(workspace.add_folder("own", "H"), NAME, own_content)
     assert workspace.run().code == 0
     state = workspace.status()
     assert describe_end(state.last) == "done, 1 file with other content at a source"
@@ -126,7 +127,7 @@ def test_the_bytes_of_the_producer_replace_those_of_another_host_in_the_next_run
     assert digests(workspace) == [("copy", len(CONTENT))]
     for _ in range(2):  # the other host still differs, but its bytes do not win
         assert workspace.run().code == 0
-        assert digests(workspace) == [("copy", len(CONTENT)), ("own", len(CONTENT))]
+        assert digests(workspace) == [("copy", len(CONTENT)), ("own", len(own_content))]
     ((_, message),) = workspace.status().differing
     assert message.endswith(f"to fetch the file of copy: windrow retry {KEY}, then: windrow run copy")
 

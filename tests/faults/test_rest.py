@@ -1,5 +1,6 @@
 """Zips that fail in session after session rest; status, why and the notes say so, and each giving up is recorded."""
 
+import os
 from datetime import timedelta
 
 from tests.faults.server import rogue_server
@@ -61,6 +62,18 @@ def test_what_a_later_session_does_not_try_again_by_itself_says_so(make_workspac
     assert workspace.item_state(KEY) == ("download", "failed", "too_large")
     assert workspace.findings(KEY)[-1][0] == "GivenUp"
     assert f"windrow retry {KEY}" in workspace.findings(KEY)[-1][1]
+
+
+def test_a_zip_that_was_given_up_is_fetched_once_its_source_offers_another_size(make_workspace):
+    """Its new time may be that of the failure, or earlier: some sources keep the time of a copied file."""
+    workspace = make_workspace(settings="[limits]\ntransfer_size = 2500\n")
+    folder = workspace.add_folder("own")
+    put(folder, NAME, drop("H", DAY, 5, 2)[1])
+    assert workspace.run().code == 3
+    put(folder, NAME, CONTENT)
+    os.utime(folder / KEY, (1, 1))
+    assert workspace.run().code == 0
+    workspace.assert_complete(KEY)
 
 
 def test_after_a_retry_that_succeeds_status_counts_the_old_failure_no_more(make_workspace):

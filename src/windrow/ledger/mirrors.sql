@@ -101,22 +101,21 @@ FROM listing l JOIN listed_file f ON f.seq = l.listed_file
 WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l.event <> 'compared' ORDER BY l.seq;
 
 -- row: UncomparedMirror
--- A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
+-- A source that lists a file which was fetched from `held_from`, with the digest and the size of the fetched bytes.
 -- `was_fetched` is true if the file was ever fetched from `source`, too.
 
 -- def uncompared(collection: str, sources: Sequence[str], limit: int) -> list[UncomparedMirror]
 -- Return mirrors of fetched files at others of these sources that must still be compared, ordered by source.
--- They list the size of the fetched file, or none, and were not compared since the file was fetched and since the last
--- other event of the mirror.
+-- They were not compared since the file was fetched and since the last other event of the mirror.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
-       h.source AS held_from, f.owner, EXISTS (SELECT 1 FROM attempt e JOIN host g ON g.seq = e.host
+       v.size AS held_size, h.source AS held_from, f.owner, EXISTS (SELECT 1 FROM attempt e JOIN host g ON g.seq = e.host
            WHERE e.listed_file = o.listed_file AND g.source = o.source AND e.reason IS NULL) AS "was_fetched: bool"
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g
     WHERE g.listed_file = o.listed_file AND g.end_seq > 0 AND g.reason IS NULL ORDER BY g.end_seq DESC LIMIT 1)
 JOIN host h ON h.seq = v.host
 WHERE o.listed_file IN (SELECT listed_file FROM mirror WHERE present = 1 GROUP BY listed_file HAVING count(*) > 1)
 AND o.present = 1 AND f.collection = :collection AND o.source IN (SELECT value FROM json_each(:sources))
-AND o.source <> h.source AND coalesce(o.size, v.size) = v.size
+AND o.source <> h.source
 AND NOT EXISTS (SELECT 1 FROM attempt s JOIN host g ON g.seq = s.host
     WHERE s.listed_file = o.listed_file AND g.source = o.source AND s.reason IS NULL AND s.digest = v.digest)
 AND NOT EXISTS (SELECT 1 FROM listing c

@@ -1,8 +1,9 @@
-"""Compare archived files with files that have the same key at other sources, if the sizes are equal or one is unknown.
+"""Compare archived files with files that have the same key at other sources.
 
-The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
-zip has its table of contents there, with a checksum of each member, so zips that differ usually differ there too. A
-difference is recorded as a finding; `listing` records different sizes. A mirror is compared again only if it changes.
+If the sizes are equal or one is unknown, the last 64 KiB of a file are fetched and compared with the end of the
+archived file. The fetched bytes are not kept. A zip has its table of contents there, with a checksum of each member, so
+zips that differ usually differ there too. A difference is recorded as a finding. A mirror is compared again only if it
+changes.
 If the archived file differs from that of a source which its collection prefers, such as the one that made it, and it
 was never fetched from there, the next run fetches it from there.
 """
@@ -81,6 +82,9 @@ class _Comparison:
     def run(self, compared_sources: list[_ComparedSource]) -> None:
         """Compare the mirrors of each source until all are done, its connection breaks, or the run is stopped."""
         run = self._run
+        with run.ledger.writing() as writer:
+            for compared in compared_sources:
+                self._compare_sizes(writer, compared)
         for compared in compared_sources:
             self._submit_batch(compared)
         while self._batches:
@@ -91,6 +95,17 @@ class _Comparison:
             run.tick()
         for compared in compared_sources:
             run.close_task(compared.task, compared.summary)
+
+    def _compare_sizes(self, writer: LedgerWriter, compared: _ComparedSource) -> None:
+        """Record the mirrors that list another size, and remove them from those to compare."""
+        mirrors, compared.waiting = compared.waiting, deque()
+        for mirror in mirrors:
+            if mirror.size is None or mirror.held_size in {None, mirror.size}:
+                compared.waiting.append(mirror)
+                continue
+            sizes = f": it has {mirror.size:,} bytes, not {mirror.held_size:,}"
+            self._record_finding(writer, compared, mirror, self._describe_difference(writer, compared, mirror, sizes))
+            self._run.progress.step(1)
 
     def _submit_batch(self, compared: _ComparedSource) -> None:
         jobs: list[FetchJob] = []
@@ -127,28 +142,40 @@ class _Comparison:
         if attempt.retry or (attempt.reason is None and not held_digest):
             compared.failed += 1
             return
-        kind = message = ""
+        finding = None
         if attempt.reason is not None:
             compared.failed += 1
-            kind, message = "NotCompared", f"the file of {compared.source.name} was not compared: {attempt.message}"
+            message = f"the file of {compared.source.name} was not compared: {attempt.message}"
+            finding = Finding("NotCompared", message, Level.WARN)
         elif attempt.checksum != held_digest:
-            compared.differing += 1
             size = "" if mirror.size is None else f", although both have {mirror.size:,} bytes"
-            kind = "ContentDiffers"
-            message = (
-                f"the file of {compared.source.name} differs from that of {mirror.held_from}, which is in the archive"
-                f"{size}; {describe_choice(mirror.key, compared.source.name)}"
-            )
-            if self._is_preferred(mirror):
-                message += f" (the next run of all sources does so, since {compared.source.name} is preferred)"
-                writer.items.retry(self._run.session, mirror.file, self._run.collection.listing.fetch_phase, message)
+            finding = self._describe_difference(writer, compared, mirror, size)
         else:
             compared.same += 1
-        if kind:
-            phase = self._run.collection.fetch_phase
-            writer.items.add_findings(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
+        self._record_finding(writer, compared, mirror, finding)
+
+    def _record_finding(
+        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, finding: Finding | None
+    ) -> None:
+        """Record that a mirror was compared, and the finding about it, if there is one."""
+        if finding is not None:
+            writer.items.add_findings(self._run.session, mirror.file, self._run.collection.fetch_phase, [finding])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
+
+    def _describe_difference(
+        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, sizes: str
+    ) -> Finding:
+        """Return the finding for a mirror that differs, and order a retry if its source is preferred."""
+        compared.differing += 1
+        message = (
+            f"the file of {compared.source.name} differs from that of {mirror.held_from}, which is in the archive"
+            f"{sizes}; {describe_choice(mirror.key, compared.source.name)}"
+        )
+        if self._is_preferred(mirror):
+            message += f" (the next run of all sources does so, since {compared.source.name} is preferred)"
+            writer.items.retry(self._run.session, mirror.file, self._run.collection.listing.fetch_phase, message)
+        return Finding("ContentDiffers", message, Level.WARN)
 
     def _is_preferred(self, mirror: UncomparedMirror) -> bool:
         """Return whether the collection prefers a mirror to the source of the archived file.

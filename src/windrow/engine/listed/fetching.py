@@ -230,10 +230,6 @@ class Fetching:
             file.attempt = writer.attempts.begin(
                 self._run.session, self._states[source.name].number, file.due.item.id, job.url, started
             )
-            if file.conflict:
-                phase = self._run.collection.fetch_phase
-                writer.items.add_findings(self._run.session, file.due.item.id, phase, [file.conflict])
-                file.conflict = None
 
     def _record_attempt(self, writer: LedgerWriter, wanted_file: WantedFile, attempt: Attempt) -> None:
         """Record an ended attempt. Its file is done, tried again later, queued for its next source, or given up."""

@@ -14,7 +14,6 @@ from windrow.digest import digest
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, FolderMissing, ListedEntries, TransferBatch
 from windrow.engine.listed.connection_pool import host_name, paces_by_host
-from windrow.engine.listed.queue import describe_choice
 from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, replace_lone_surrogates, show
@@ -182,7 +181,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                     run.session, listing.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
                 )
                 new += offer.reason is None
-        _retry_renewed(run, writer, keyed, files)
+        _retry_renewed(run, writer, keyed, files, known_mirrors)
         absent_mirrors = {key: mirror for key, mirror in known_mirrors.items() if mirror.present and key not in keyed}
         gone, lost, unsure = _record_gone(run, writer, listing, absent_mirrors)
     comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
@@ -233,15 +232,23 @@ def _record_gone(
 
 
 def _retry_renewed(
-    run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
+    run: HarvestRun,
+    writer: LedgerWriter,
+    offers: Mapping[str, Offer],
+    files: Mapping[str, KnownFile],
+    known_mirrors: Mapping[str, Mirror],
 ) -> None:
-    """Order a retry of each file that could not be fetched if it or its checksum file was changed after the failure."""
+    """Order a retry of each file that could not be fetched if it or its checksum file was changed after the failure.
+
+    A changed size may come without a time, or with an earlier one. `known_mirrors` have what the source offered before.
+    """
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}
     for file, failure in failures.items():
         offer = failed_files[file]
-        if any(changed and changed > failure.last for changed in (offer.modified, offer.sidecar_modified)):
+        is_later = any(changed and changed > failure.last for changed in (offer.modified, offer.sidecar_modified))
+        if is_later or _has_changed(known_mirrors.get(offer.key), offer):
             writer.items.retry(run.session, file, step, f"{offer.path} or its checksum file was changed")
 
 
@@ -271,10 +278,8 @@ def _update_mirror(  # noqa: PLR0917
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
-        _compare_sizes(run, writer, source, file, offer)
         return
-    version = (offer.path, offer.size, offer.modified, offer.sidecar)
-    if (known.path, known.size, known.modified, known.sidecar) == version:
+    if not _has_changed(known, offer):
         return
     writer.mirrors.add(run.session, source, file, offer, "changed")
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
@@ -284,20 +289,12 @@ def _update_mirror(  # noqa: PLR0917
         writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
 
 
+def _has_changed(known: Mirror | None, offer: Offer) -> bool:
+    """Return whether a file that a source offers differs from what it offered before; `known` is None for a new one."""
+    version = (offer.path, offer.size, offer.modified, offer.sidecar)
+    return known is not None and (known.path, known.size, known.modified, known.sidecar) != version
+
+
 def _describe_version(size: int | None, modified: datetime | None) -> str:
     size_text = "a file of unknown size" if size is None else f"{size:,} bytes"
     return f"{size_text} of {show(modified)}" if modified else size_text
-
-
-def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
-    """Record a finding if other sources offer an archived file with another size. `comparing` handles equal sizes."""
-    if offer.size is None or not run.ledger.attempts.latest_captures([file]):
-        return
-    other_mirrors = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
-    differing = [mirror for mirror in other_mirrors if mirror.size not in {None, offer.size}]
-    if differing:
-        sizes = ", ".join(f"{mirror.source} ({mirror.size:,} bytes)" for mirror in differing)
-        message = f"{source} now offers {offer.size:,} bytes under this name, unlike {sizes}"
-        message = f"{message}; {describe_choice(offer.key, source)}"
-        finding = Finding("ContentDiffers", message, Level.WARN)
-        writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])

@@ -19,7 +19,7 @@ from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
 from windrow.ledger.typed.mirrors import Mirror
-from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, Source, Status
+from windrow.model import FetchJob, KnownCapture, ListedFile, Source, Status
 
 MAX_IN_MEMORY = 4096
 """While fewer files than this are in memory, a further page of files is read from the ledger."""
@@ -53,7 +53,6 @@ class WantedFile:
     source_jobs: list[SourceJob]
     attempts: int = 0  # the number of failed attempts in this run at the first source
     attempt: int = 0  # the number of its open attempt on the ledger, 0 if no attempt is open
-    conflict: Finding | None = None  # says that its sources list different sizes; recorded with the next attempt
 
     @property
     def source(self) -> Source:
@@ -181,7 +180,7 @@ def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile
             source, mirror = sources[offering.source], mirrors_by_source[offering.source]
             if run.since is None or mirror.modified is None or mirror.modified >= run.since:
                 source_jobs.append(SourceJob(source, _make_job(due_item, source, mirror, latest)))
-        files.append(WantedFile(due_item, source_jobs, conflict=_find_conflict(due_item.item.key, source_jobs)))
+        files.append(WantedFile(due_item, source_jobs))
     return files
 
 
@@ -202,17 +201,6 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
         )
     file = ListedFile(mirror.path, mirror.size, mirror.modified, mirror.sidecar, part_name)
     return FetchJob(due_item.item.id, source.site.address(mirror.path), last=previous, file=file)
-
-
-def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
-    sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
-    if len({size for _, size in sizes_by_source} - {None}) < 2:
-        return None
-    sizes = ", ".join(f"{name} {'unknown' if size is None else size}" for name, size in sizes_by_source)
-    first_source, first_size = sizes_by_source[0]
-    other_source = next(name for name, size in sizes_by_source if size != first_size)
-    message = f"its sources list different sizes in bytes: {sizes}; {first_source} is requested first"
-    return Finding("ContentDiffers", f"{message}; {describe_choice(key, other_source)}", Level.WARN)
 
 
 def describe_choice(key: str, source: str) -> str:

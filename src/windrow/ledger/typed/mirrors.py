@@ -92,7 +92,7 @@ class ListedChange(NamedTuple):
 
 
 class UncomparedMirror(NamedTuple):
-    """A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
+    """A source that lists a file which was fetched from `held_from`, with the digest and the size of the fetched bytes.
 
     `was_fetched` is true if the file was ever fetched from `source`, too.
     """
@@ -105,6 +105,7 @@ class UncomparedMirror(NamedTuple):
     modified: datetime | None
     sidecar: str
     digest: str
+    held_size: int | None
     held_from: str
     owner: str
     was_fetched: bool
@@ -138,7 +139,7 @@ def _make_listed_change(row: tuple[Any, ...]) -> ListedChange:
 
 
 def _make_uncompared_mirror(row: tuple[Any, ...]) -> UncomparedMirror:
-    file, key, source, path, size, modified, sidecar, digest, held_from, owner, was_fetched = row
+    file, key, source, path, size, modified, sidecar, digest, held_size, held_from, owner, was_fetched = row
     return UncomparedMirror(
         file,
         key,
@@ -148,6 +149,7 @@ def _make_uncompared_mirror(row: tuple[Any, ...]) -> UncomparedMirror:
         None if modified is None else parse(modified),
         sidecar,
         digest,
+        held_size,
         held_from,
         owner,
         bool(was_fetched),
@@ -214,8 +216,7 @@ class TypedMirrors(LedgerQueries):
     def uncompared(self, collection: str, sources: Sequence[str], limit: int) -> list[UncomparedMirror]:
         """Return mirrors of fetched files at others of these sources that must still be compared, ordered by source.
 
-        They list the size of the fetched file, or none, and were not compared since the file was fetched and since the
-        last other event of the mirror.
+        They were not compared since the file was fetched and since the last other event of the mirror.
         """
         return self._database.rows(
             _make_uncompared_mirror, "mirrors.uncompared", collection, json.dumps([*sources]), limit
