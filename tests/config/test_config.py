@@ -253,10 +253,8 @@ def test_states_and_inactive_centres(root: Path) -> None:
         ("[source.a]\nurl = 'http://a b/'\ncollection = 'news'", ["`url`", "http or https"]),
         ("[source.a]\nurl = 'http://a:0/'\ncollection = 'events'", ["source.a.url", "http or https"]),
         ("[events]\ndocuments = 'htps://h/'", ["events.documents", "http or https", "htps"]),
-        (
-            "[events]\nevent_database = 'vd_log'\n[source.a]\nurl = 'http://h/'\ncollection = 'events'",
-            ["windrow.toml: events.event_database", "the same name"],
-        ),
+        ("[events]\nevent_database = 'vd_log'", ["windrow.toml: events.event_database", "the same name"]),
+        ("[events]\nlog_database = 'vd_events'", ["windrow.toml: events.event_database", "the same name"]),
         ("[source.'a b']\nurl = 'ftp://h/'\ncollection = 'drops'", ["cannot name a source"]),
         ("[source.a_b]\nx = 1\n[source.a-b]\nx = 1", ["declared as a_b"]),
         ("name = ", ["is not TOML", "end of document"]),

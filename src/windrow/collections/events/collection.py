@@ -22,7 +22,7 @@ from windrow.contract import Captures, Collection, ColumnType, Derive, Requests,
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise
 from windrow.model import Source
-from windrow.settings.configuration import Configuration, Preset, SourceTable, Surroundings, source_at_url
+from windrow.settings.configuration import Configuration, Given, Preset, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, PATH_OR_URL, SECRET, SWITCH, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
@@ -188,7 +188,6 @@ def presets() -> dict[str, Preset]:
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Build a source whose options include its parser and its address; raise ConfigError if a setting is not valid."""
-    _refuse_equal_names(surroundings.values)
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = _fill_site(built_in.url, url.value) if built_in else url.value
@@ -277,11 +276,13 @@ def _build_parser(
     )
 
 
-def _refuse_equal_names(values: Mapping[str, Value]) -> None:
-    event_database = values["events.event_database"]
-    if event_database.value == values["events.log_database"].value:
+def _refuse_equal_names(given: Given) -> None:
+    """Raise ConfigError if both databases have one name; checks and exports open them without a declared source too."""
+    event_database, log_database = (given.values[f"events.{name}_database"] for name in ("event", "log"))
+    if event_database.value == log_database.value:
+        origin = event_database.origin if event_database.origin != "default" else log_database.origin
         problem = "events.event_database and events.log_database have the same name"
-        raise ConfigError(f"{event_database.origin}: {problem}", hint="windrow config")
+        raise ConfigError(f"{origin}: {problem}", hint="windrow config")
 
 
 CONFIGURATION = Configuration(
@@ -298,6 +299,7 @@ CONFIGURATION = Configuration(
         Setting("events.entities", TEXTS, [], "entities in addition to the standard ones"),
     ),
     source=(*ASKED, *CAPTURED, *SOURCE),
+    section=_refuse_equal_names,
     build=event_source,
     presets=presets,
     examples=(
