@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
 import pytest
 
 from windrow.contract import Collection, FollowResult, Request, Requests, registry
+from windrow.ledger import Ledger
 from windrow.settings.configuration import Configuration
 from windrow.settings.setting import ASKED, store_of
 
@@ -76,6 +78,29 @@ def test_every_verb_about_pages_does_without_an_adapter_that_is_not_used(crawled
     assert windrow("forget", f"{small.origin(0)}/a.html", "--yes").code == 0
     assert windrow("replay").code == 0
     assert "licence" not in windrow("diff", f"{small.origin(0)}/b.html").err
+
+
+@pytest.mark.parametrize("state", ["broken", "uninstalled"])
+def test_status_and_run_do_without_the_adapter_of_a_collection_that_is_not_declared_any_more(
+    harvested, windrow, request, state
+):
+    name = request.getfixturevalue("broken") if state == "broken" else "stamps"
+    before = windrow("status", "--json").of("status")[0]
+    with closing(Ledger(harvested / "ledger.sqlite")) as ledger, ledger.writing() as writer:
+        session = writer.sessions.open("a test", "run")
+        writer.sessions.close_task(writer.sessions.open_task(session, name, "stall", 1), None, "", failed=False)
+        writer.sessions.close(session, 0)
+    output = windrow("status")
+    assert output.code == 0, output.err
+    (line,) = (line for line in output.out.splitlines() if line.startswith("not counted: "))
+    assert f"'{name}'" in line
+    after = windrow("status", "--json").of("status")[0]
+    assert line == f"not counted: {after['not_counted'][0]}"
+    assert [after[part] for part in ("sources", "states", "reasons")] == [
+        before[part] for part in ("sources", "states", "reasons")
+    ]
+    assert windrow("run", "--quiet").code == 0
+    assert windrow("why", "2").code == 0
 
 
 def test_a_verb_that_needs_a_broken_adapter_names_it(workspace, windrow, broken):

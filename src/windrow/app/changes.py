@@ -36,12 +36,13 @@ MAX_SESSION_CHANGES = 1_000
 
 
 def changes(
-    workspace: Workspace, ledger: Ledger, window: Window, *, source: str = "", kind: str = ""
+    workspace: Workspace, ledger: Ledger, window: Window, *, source: str = "", kind: str = "", skip_broken: bool = False
 ) -> Iterator[SourceChange]:
     """Yield the changes within a window, collection by collection.
 
     `source` selects one source, and `kind` one kind of change (new, changed or gone); an empty text selects all. Raise
-    UsageError for a source that is not declared.
+    UsageError for a source that is not declared. If an adapter cannot be imported, raise ConfigError or, if
+    `skip_broken`, yield only the changes in the listings of its collection.
     """
     collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
     if source and source not in collections_by_source:
@@ -49,7 +50,11 @@ def changes(
     harvested = harvested_collections(workspace, ledger)
     for collection in installed():
         if collection in harvested and (not source or collections_by_source[source] == collection):
-            for change in _changes_in(collection, workspace, ledger, window):
+            adapter = capable(ListsChanges, {collection}, skip_broken=skip_broken).get(collection)
+            collection_changes = (
+                adapter.changes(workspace, ledger, window) if adapter else listing_changes(ledger, collection, window)
+            )
+            for change in collection_changes:
                 if (not source or change.source == source) and (not kind or change.kind == kind):
                     yield change
 
@@ -66,31 +71,27 @@ def changes_in_order(
     )
 
 
-def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    if adapters := capable(ListsChanges, {collection}):
-        yield from adapters[collection].changes(workspace, ledger, window)
-    else:
-        yield from listing_changes(ledger, collection, window)
-
-
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return the functions by which the harvested collections' adapters count changes, outcomes and skips."""
+    """Return the functions by which the harvested collections' adapters count changes, outcomes and skips.
+
+    Adapters that cannot be imported count nothing: a collection that is not declared any more must not stop a run.
+    """
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        for adapter in capable(ListsChanges, harvested).values():
+        for adapter in capable(ListsChanges, harvested, skip_broken=True).values():
             counts |= adapter.content_of_attempts(workspace, ledger, facts) or {}
         return counts
 
     def count_written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        for adapter in capable(ListsChanges, harvested).values():
+        for adapter in capable(ListsChanges, harvested, skip_broken=True).values():
             counts |= adapter.content(workspace, ledger, facts)
         return counts
 
     def correct_outcomes(collection: str, facts: tuple[int, int], counts_by_outcome: Counter[str]) -> Counter[str]:
-        adapters = capable(CountsOutcomes, {collection})
+        adapters = capable(CountsOutcomes, {collection}, skip_broken=True)
         if not adapters:
             return counts_by_outcome
         return adapters[collection].outcomes(workspace, ledger, facts, counts_by_outcome)
@@ -107,7 +108,8 @@ def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] |
     that sessions report as left out are only counted if `facts` is None.
     """
     counts: Counter[str] = Counter()
-    for adapter in capable(CountsSkipped, harvested_collections(workspace, ledger)).values():
+    adapters = capable(CountsSkipped, harvested_collections(workspace, ledger), skip_broken=True)
+    for adapter in adapters.values():
         counts.update(adapter.count_skipped(workspace, facts))
     return counts
 
@@ -115,7 +117,7 @@ def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] |
 def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
     """Return the first changes that a session reports, at most one more than `MAX_SESSION_CHANGES`."""
     window = Window(facts=ledger.sessions.reported_facts(session))
-    return tuple(islice(changes(workspace, ledger, window), MAX_SESSION_CHANGES + 1))
+    return tuple(islice(changes(workspace, ledger, window, skip_broken=True), MAX_SESSION_CHANGES + 1))
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:

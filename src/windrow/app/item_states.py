@@ -1,4 +1,7 @@
-"""The states of items: derived by the collection's adapter or, without one, from the step that each item waits for."""
+"""The states of items: derived by the collection's adapter or, without one, from the step that each item waits for.
+
+An adapter that cannot be imported counts as none.
+"""
 
 from __future__ import annotations
 
@@ -92,4 +95,4 @@ def count_reached(ledger: Ledger, facts: tuple[int, int], collections: Iterable[
 
 
 def _state_adapters(collections: Container[str]) -> dict[str, DerivesStates]:
-    return capable(DerivesStates, [name for name in installed() if name in collections])
+    return capable(DerivesStates, [name for name in installed() if name in collections], skip_broken=True)

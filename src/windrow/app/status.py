@@ -25,7 +25,7 @@ from windrow.app.summary import (
 )
 from windrow.clock import now
 from windrow.config import Workspace
-from windrow.contract.registry import capable, installed
+from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
@@ -94,11 +94,12 @@ class WorkspaceState:
     errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
     undeclared: tuple[str, ...] = ()  # sources that are not declared, of which `windrow forget` removes what was kept
     problems: tuple[str, ...] = ()  # what is lost in the archive or unfinished now, each with what to do
+    not_counted: tuple[str, ...] = ()  # why the records of a harvested collection could not be counted
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return the state of the sources and items of a workspace, with the summary of its last session."""
-    counters = capable(CountsRecords, harvested_collections(workspace, ledger))
+    counters = capable(CountsRecords, harvested_collections(workspace, ledger), skip_broken=True)
     records = {name: adapter.holdings(workspace) for name, adapter in counters.items()}
     frontier_counts = count_frontiers(ledger)
     undeclared = _undeclared_sources(workspace, ledger, frontier_counts, records)
@@ -146,8 +147,11 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         ),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
-        undeclared=tuple(source.name for source in undeclared if capable(Forgets, {source.collection})),
+        undeclared=tuple(
+            source.name for source in undeclared if capable(Forgets, {source.collection}, skip_broken=True)
+        ),
         problems=problems,
+        not_counted=tuple(describe_broken(ledger.sessions.collections())),
     )
 
 
@@ -189,8 +193,8 @@ def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> t
 
 
 def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
-    adapters = capable(CountsRecords, {source.collection for source in workspace.sources}).values()
-    return tuple(wait for adapter in adapters if (wait := adapter.waits(workspace, ledger)))
+    adapters = capable(CountsRecords, {source.collection for source in workspace.sources}, skip_broken=True)
+    return tuple(wait for adapter in adapters.values() if (wait := adapter.waits(workspace, ledger)))
 
 
 def _attempt_reasons(

@@ -175,7 +175,8 @@ def _source_notes(state: WorkspaceState) -> Iterator[str]:
 
 def _error_lines(state: WorkspaceState) -> list[str]:
     last_errors = _errors_of_no_source(state.last) if state.last else []
-    return [*state.errors, *last_errors, *_problem_lines(state.problems)]
+    not_counted = (f"not counted: {line}" for line in state.not_counted)
+    return [*state.errors, *last_errors, *_problem_lines(state.problems), *not_counted]
 
 
 def _status_lines(state: WorkspaceState) -> list[str]:

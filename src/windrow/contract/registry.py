@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -92,12 +92,14 @@ def columns() -> tuple[TypedColumn, ...]:
     return tuple(column for collection in installed().values() for column in collection.columns)
 
 
-def capable(capability: type[Capability], among: Container[str] | None = None) -> dict[str, Capability]:
+def capable(
+    capability: type[Capability], among: Container[str] | None = None, *, skip_broken: bool = False
+) -> dict[str, Capability]:
     """Return a dict from collection name to adapter, of the adapters that implement a capability.
 
     If `among` is given, only the collections in it are considered, and ConfigError is raised if an adapter cannot be
-    imported. Otherwise, adapters that cannot be imported are skipped: a collection that the workspace does not use must
-    not stop a command.
+    imported. Otherwise, or if `skip_broken`, adapters that cannot be imported are skipped: a collection that the
+    workspace does not use must not stop a command, and `describe_broken` says which of those that it uses are skipped.
     """
     member_names = {name for name in (*vars(capability), *capability.__annotations__) if not name.startswith("_")}
     adapters = {}
@@ -107,7 +109,7 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
         try:
             loaded_adapter = adapter(name)
         except ConfigError:
-            if among is not None:
+            if among is not None and not skip_broken:
                 raise
             continue
         # An adapter that imports its parts when they are used declares their names.
@@ -115,6 +117,21 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
         if all(hasattr(loaded_adapter, member) if declared is None else member in declared for member in member_names):
             adapters[name] = loaded_adapter
     return adapters
+
+
+def describe_broken(collections: Iterable[str]) -> list[str]:
+    """Return a message for each of these collections that is not installed, or whose adapter cannot be imported.
+
+    >>> describe_broken(["drops"])
+    []
+    """
+    messages = []
+    for name in sorted(collections):
+        try:
+            adapter(name)
+        except (ConfigError, UsageError) as error:
+            messages.append(str(error))
+    return messages
 
 
 def adapter(name: str) -> Any:
