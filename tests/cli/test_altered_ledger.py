@@ -68,6 +68,34 @@ def test_no_command_fails_at_an_altered_summary_database(crawled: Path, windrow,
         assert output.code in {0, 1, 2, 3}, (command, output.err)
 
 
+PLANTED = [
+    "CREATE TRIGGER planted AFTER INSERT ON session BEGIN DELETE FROM attempt; END",
+    "CREATE VIEW planted AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+]
+
+
+@pytest.mark.parametrize("sql", PLANTED, ids=["trigger", "view"])
+def test_a_ledger_with_a_planted_trigger_or_view_is_refused(crawled: Path, windrow, sql: str) -> None:
+    alter(crawled, sql)
+    before = (crawled / "ledger.sqlite").read_bytes()
+    for command in (*COMMANDS, ("run",)):
+        output = windrow(*command)
+        assert output.code == 1, command
+        assert "planted', which windrow did not make" in output.err
+    assert (crawled / "ledger.sqlite").read_bytes() == before
+
+
+def test_a_database_of_another_program_is_refused_as_the_ledger_and_not_changed(crawled: Path, windrow) -> None:
+    (crawled / "ledger.sqlite").unlink()
+    with closing(sqlite3.connect(crawled / "ledger.sqlite")) as other, other:
+        other.execute("CREATE TABLE letter (text)")
+    for command in (*COMMANDS, ("init", crawled), ("run",)):
+        output = windrow(*command)
+        assert output.code in {1, 4}, (command, output.err)
+    with closing(sqlite3.connect(crawled / "ledger.sqlite")) as other:
+        assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("letter",)]
+
+
 @pytest.mark.parametrize("change", ["place_length = 'x'", "warc = x'ff'", "status = 'two'", "started = x'00'"])
 def test_check_names_the_column_with_values_of_another_type(crawled: Path, windrow, change: str) -> None:
     alter(crawled, f"UPDATE attempt SET {change} WHERE digest <> ''")

@@ -55,17 +55,33 @@ class LedgerDatabase:
         """Open the file, read-only if it is not writable. Create its tables, or copy the file and upgrade old tables.
 
         Raises LedgerError if the file cannot be opened, if its tables must be upgraded but the file cannot be written,
-        or if the tables are too new or too old.
+        if the tables are too new or too old, or if windrow did not make them alone.
         """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
             self.connection, self._refusal = open_or_read(path, _open_for_writing)
             with close_on_failure(self.connection.close):
+                self._refuse_foreign()
                 if self._refusal is None:
                     self._migrate()
                 elif self.connection.execute("PRAGMA user_version").fetchone()[0] != newest_schema():
                     raise self._refusal
+
+    def _refuse_foreign(self) -> None:
+        """Raise LedgerError for tables of another program, and for a trigger or view, which can alter rows unseen."""
+        version, tables, planted = self.connection.execute(
+            "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema),"
+            " (SELECT type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1)"
+        ).fetchone()
+        if tables and not version:
+            hint = "set ledger.path to another file"
+            raise LedgerError(f"{self.path} is a database of another program; nothing in it was changed", hint=hint)
+        if planted:
+            raise LedgerError(
+                f"{self.path} has a {planted[:80]!r}, which windrow did not make and which can alter its rows unseen",
+                hint="restore a copy of the ledger or, if you made this yourself, drop it with sqlite3",
+            )
 
     def _migrate(self) -> None:
         all_migrations = migrations()
@@ -83,7 +99,9 @@ class LedgerDatabase:
             )
         if 0 < version < newest_version:
             # Copying the file would not be enough: while another process reads, some data is in the log beside it.
-            with closing(sqlite3.connect(self.path.with_suffix(f".before-{version + 1:04}.db"))) as copy:
+            path = self.path.with_suffix(f".before-{version + 1:04}.db")
+            path.unlink(missing_ok=True)  # a link of this name is not followed
+            with closing(sqlite3.connect(path)) as copy:
                 self.connection.backup(copy)
         for number, migration in all_migrations:
             if number > version:
