@@ -76,6 +76,7 @@ def target_address(fields: Mapping[str, str]) -> str:
 def _unlink_copy(path: Path) -> None:
     """Replace a file with a copy, so that its other hard links keep the old bytes."""
     copy = path.with_name(f".{path.name}.part")
+    copy.unlink(missing_ok=True)  # a link of this name is not followed
     shutil.copyfile(path, copy)
     with copy.open("rb") as file:
         os.fsync(file.fileno())

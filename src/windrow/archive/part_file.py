@@ -55,7 +55,9 @@ class PartFile:
         self.path = path
         with map_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            if path.is_symlink():  # windrow made no link, and what it leads to would be emptied
+                path.unlink()
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record_offset = self._block_offset = self._body_offset = 0
         self.head = self.request = b""  # the HTTP head of the earlier response in the file, and its request

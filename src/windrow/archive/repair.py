@@ -76,7 +76,9 @@ def mark_ledger(folder: Path, ledger: str) -> None:
     path = folder / LEDGER_MARK
     if not path.exists() or path.read_text() != ledger:
         draft = folder / f"{LEDGER_MARK}.part"
-        draft.write_text(ledger)
+        draft.unlink(missing_ok=True)  # a link of this name is not followed
+        with draft.open("x") as file:
+            file.write(ledger)
         draft.replace(path)
 
 
@@ -90,6 +92,8 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
+        if path.is_symlink():  # the session that was killed did not create it, and its target may be anywhere
+            continue
         end, size = recorded_ends.get(path.name, 0), path.stat().st_size
         if size <= end or not (end or _SESSION_FILE.fullmatch(path.name)):
             continue

@@ -47,7 +47,8 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
             continue
         part = path.with_suffix(".part")
         with suppress(OSError, sqlite3.Error):
-            with part.open("w", encoding="ascii") as file:
+            part.unlink(missing_ok=True)  # a link of this name is not followed
+            with part.open("x", encoding="ascii") as file:
                 file.writelines(f"{line}\n" for line in index_lines(ledger, session))
             part.replace(path)
 
@@ -58,7 +59,9 @@ def _remove_outdated(folder: Path) -> None:
         return
     for path in folder.glob("windrow-*.cdxj"):
         path.unlink()
-    version_file.write_text(INDEX_VERSION, encoding="ascii")
+    version_file.unlink(missing_ok=True)
+    with version_file.open("x", encoding="ascii") as file:
+        file.write(INDEX_VERSION)
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:

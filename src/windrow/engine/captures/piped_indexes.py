@@ -23,7 +23,8 @@ def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callabl
     folder = archive / "indexes"
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / ".part"
-    with pipe.open("rb") as piped, part.open("wb") as target:
+    part.unlink(missing_ok=True)  # a link of this name is not followed
+    with pipe.open("rb") as piped, part.open("xb") as target:
         hasher = Hasher()
         while block := piped.read(1 << 20):
             hasher.update(block)

@@ -383,5 +383,7 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file under a temporary name and rename it, so that it is never incomplete; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
+    part.unlink(missing_ok=True)  # a link of this name is not followed
+    with part.open("x", encoding="utf-8") as file:
+        file.write(text)
     part.replace(path)
