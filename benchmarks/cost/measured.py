@@ -1,4 +1,4 @@
-"""The cost of a page read, a document checked, an address fetched and stored, and a page version recorded.
+"""The cost of a page read, a document or index line checked, an address fetched and stored, and a version recorded.
 
 `python -m benchmarks.cost.measured NAME` prints those of one room as JSON. Each room is measured in a process of its
 own, since the caches that one of them fills would make the next cheaper.
@@ -19,6 +19,7 @@ from benchmarks.cost.local_session import local_sessions
 from benchmarks.pages.generated import pages
 from benchmarks.pages.summarised import keep
 from benchmarks.pages.walked import WALKED, source
+from benchmarks.papers.finding import lines as index_lines
 from windrow.collections.drops.adapter.harvest import read_schema
 from windrow.collections.drops.rows import read_rows
 from windrow.collections.drops.settings import SHIPPED_SCHEMAS
@@ -28,19 +29,22 @@ from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.steps import summarise
+from windrow.collections.papers.collection import COLLECTION as PAPERS
 from windrow.content.forest import load_forests
 from windrow.contract import Task
 from windrow.demo.partner import experiments, specimens
 from windrow.digest import digest
+from windrow.engine.captures.foreign_records import BlockJob
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
-from windrow.model import Item, Limits
+from windrow.model import Item, Limits, Site, Source
 from windrow.query.word import count_words
 
 PAGES, WARM = 24, 6
 """Pages that are counted, after some others, so that one-time loading and compiling is not counted."""
 DOCUMENTS = 10
 ATTEMPTS = 200
+INDEX_LINES = 5_000
 
 
 def reading() -> Figures:
@@ -60,7 +64,7 @@ def reading() -> Figures:
 
 
 def checking() -> Figures:
-    """Check documents of both kinds by their schema, and turn them into rows."""
+    """Check documents of both kinds by their schema and turn them into rows; check lines of an index."""
     schemas = {name: read_schema(name, path) for name, path in SHIPPED_SCHEMAS.items()}
     checks, loads = Calls(), Calls()
     for number in range(1 + DOCUMENTS):
@@ -83,7 +87,26 @@ def checking() -> Figures:
     return {
         "calls per document checked": checks.count / (2 * DOCUMENTS),
         "calls per document loaded": loads.count / (2 * DOCUMENTS),
+        **_selecting(),
     }
+
+
+def _selecting() -> Figures:
+    """Parse lines of an index and select PDFs, a third of them, by the rules of papers."""
+    captures = PAPERS.captures
+    assert captures is not None
+    library = Source("library", "papers", Site("", ""), options={})
+    lines = index_lines(2 * INDEX_LINES)
+    calls = Calls()
+    for start in range(0, len(lines), INDEX_LINES):
+        job = BlockJob(captures, library, {}, b"\n".join(lines[start : start + INDEX_LINES]), None)
+        if not start:
+            job.run(Limits())
+            continue
+        with calls:
+            chosen = job.run(Limits())
+        assert INDEX_LINES / 4 < len(chosen.wanted) < INDEX_LINES / 2, chosen.left_out
+    return {"calls per index line": calls.count / INDEX_LINES}
 
 
 def fetching() -> Figures:

@@ -198,6 +198,9 @@ _FIRST_YEAR = 1989
 _CLOCK_ALLOWANCE = timedelta(days=1)
 """How much the clock of the program that made a capture may be ahead of the present time."""
 
+_TIMESTAMP = "%Y%m%d%H%M%S"  # as in index lines
+_FIRST_TIMESTAMP = f"{_FIRST_YEAR}0101000000"
+
 
 def _why_impossible(captured_at: datetime | None) -> str:
     """Return why a capture cannot have been made at a time (None: a time that is not valid), or "" if it can.
@@ -262,12 +265,14 @@ class BlockJob(NamedTuple):
             elif type(line) is CdxFault:
                 count += 1
                 rules.count_left_out(Skip(line.reason, "", line.reason.meaning), line.line)
+        latest = f"{now() + _CLOCK_ALLOWANCE:{_TIMESTAMP}}"
         possible: list[CdxLine] = []
         for line in wanted:
-            if problem := _why_impossible(_parse_date(line.timestamp)):
-                rules.count_left_out(Skip(Reason.BAD_DATE, "", f"the time of the index line {problem}"), line.url)
-            else:
+            if _FIRST_TIMESTAMP <= line.timestamp <= latest:  # 14 digits are ordered as times are
                 possible.append(line)
+            else:
+                problem = _why_impossible(_parse_date(line.timestamp))
+                rules.count_left_out(Skip(Reason.BAD_DATE, "", f"the time of the index line {problem}"), line.url)
         return ChosenLines(tuple(possible), rules.left_out(), count)
 
 
