@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.cli.conftest import Start, put, setting
 from tests.waiting import PATIENCE, until
 from windrow.demo.partner import drop
@@ -92,6 +93,19 @@ def test_the_second_interrupt_stops_at_once(slow, windrow, start: Start) -> None
     source.write_text(source.read_text().replace("delay = 2", "delay = 0"))
     assert windrow("run").code == 0
     assert facts(slow, "SELECT count(*) FROM member m JOIN pending_step p ON p.item = m.seq") == [(0,)]
+
+
+INTERRUPTED_AT_THE_END = """
+import atexit, signal, sys
+from windrow.cli import main
+atexit.register(signal.raise_signal, signal.SIGINT)
+main(["status"])
+"""
+
+
+def test_an_interrupt_while_the_process_ends_changes_nothing(workspace) -> None:
+    program = programs.run("-c", INTERRUPTED_AT_THE_END, cwd=workspace)
+    assert (program.returncode, "Traceback" in program.stderr) == (0, False)
 
 
 def test_a_locked_workspace_gives_5_and_names_the_holder(slow, windrow, start: Start) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -122,6 +124,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = ended.code if sys.stdout is standard_output else 0
         sys.stdout = standard_output
     code = _flush(console) or code
+    # The command has ended: a further Ctrl-C must not print a traceback while the process ends.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     sys.exit(code if isinstance(code, int) else 0)
 
 

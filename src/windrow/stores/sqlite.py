@@ -134,14 +134,13 @@ def _has_log(path: Path) -> bool:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit the block's writes, or roll them back if it raises an error; `connection` is in autocommit mode."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    try:  # around BEGIN and COMMIT too: Ctrl-C may raise KeyboardInterrupt right after the one or before the other
+        connection.execute("BEGIN IMMEDIATE")
         yield
-    except BaseException:
+        connection.execute("COMMIT")
+    finally:
         if connection.in_transaction:  # if the disk is full or failed, SQLite has rolled back already
             connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
@@ -314,9 +313,9 @@ class SqliteReader:
                 yield self._local.connection
                 return
             connection = self._connection()
-            connection.execute("BEGIN")
-            self._local.is_reading = True
             try:
+                connection.execute("BEGIN")
+                self._local.is_reading = True
                 yield connection
             finally:
                 self._local.is_reading = False
