@@ -449,6 +449,22 @@ def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp
         assert sorted(articles(root)) == sorted(urls), name
 
 
+def test_a_shorter_every_applies_at_once_to_what_a_list_leads_to(tmp_path, press):
+    entry = f"<url><loc>{page(press, 1)}</loc></url>"
+    for path in ("/child.xml", "/moved.xml"):
+        press.put(path, f"<urlset>{entry}</urlset>", "text/xml")
+    child = f"<sitemap><loc>{press.url}/child.xml</loc></sitemap>"
+    press.put("/index.xml", f"<sitemapindex>{child}</sitemapindex>", "text/xml")
+    press.put("/old.xml", "", f"-> {press.url}/moved.xml", 301)
+    site = {"url": press.url, "kind": "feed", "seeds": ["index.xml", "old.xml"]}
+    asked = []
+    for every in ("30d", "30d", "1s"):
+        pass_time(1.1)
+        run(configured(tmp_path, {"g": site | {"every": every}}))
+        asked.append((press.asked.count("/child.xml"), press.asked.count("/moved.xml")))
+    assert asked == [(1, 1), (1, 1), (2, 2)]
+
+
 @pytest.mark.parametrize("status", [404, 410])
 def test_an_article_whose_page_is_not_there_any_more_is_gone_and_keeps_its_file(tmp_path, press, status):
     def sitemap(day):

@@ -139,14 +139,9 @@ class AnswerFollower:
         return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """Store a source's address. If it was edited, make its `seeds` due instead of the former first requests.
-
-        If the time between two requests to a seed was edited, it applies at once.
-        """
+        """Store a source's address. If it was edited, make its `seeds` due instead of the former first requests."""
         run, name = self._run, self._run.collection.name
-        for seed in seeds:
-            if every := context_of(seed.request).get("every"):
-                writer.addresses.set_every(name, source.name, seed.digest, every)
+        self._apply_every(writer, source.name, seeds)
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
         if old_address == address:
@@ -158,6 +153,13 @@ class AnswerFollower:
         seed_digests = [seed.digest for seed in seeds if not taken_down.contains(seed.url)]
         writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
         writer.addresses.set_due(name, seed_digests, 1)
+
+    def _apply_every(self, writer: LedgerWriter, source: str, urls: Sequence[FoundUrl]) -> None:
+        """Store the time between two requests of each repeated request in `urls`, in place of an earlier one."""
+        for url in urls:
+            # Few requests are repeated, and the others need not be parsed.
+            if url.request and '"every"' in url.request.context and (every := context_of(url.request).get("every")):
+                writer.addresses.set_every(self._run.collection.name, source, url.digest, every)
 
     def submit_next(self) -> None:
         """Begin to follow the next response of each source that has no response in progress."""
@@ -250,6 +252,7 @@ class AnswerFollower:
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if new_keys else ()))
         add_urls(writer, source, recorded.attempt.target, urls)
+        self._apply_every(writer, recorded.source, followed.found)
         repeated_urls = (*followed.when_named, *(followed.if_new if new_keys else ()))
         if repeated_urls:
             writer.flush()
