@@ -154,3 +154,19 @@ def test_documents_none_of_which_is_usable_are_a_failure_of_their_source(shop, c
     for comment in comments:
         counted = f"no_text {contents.count('')}"
         assert f"none of the documents read in this run was usable: {counted}" in comment
+
+
+def begin_valid(source, learned):
+    """Return a request that is not valid for the source `texts1`."""
+    return [Request("", method="PUT" if source.name == "texts1" else "GET")]
+
+
+def test_a_first_request_that_is_not_valid_costs_only_its_source(tmp_path, serve):
+    declared = replace(collection(read_page), discovery=Requests(begin_valid, follow_page))
+    api = serve(lambda asked: (200, b"page", {}))
+    made = Workshop(tmp_path, api, api, declared, paths=("a", "b", "c"))
+    exit_code, comments = run(made)
+    assert exit_code == 3
+    problem = f"its first requests cannot be made: {api.url}b: the method 'PUT' is neither GET nor POST"
+    assert comments == [f"texts1: 0 requested, 0 found; {problem}"]
+    assert sorted(made.api.paths()) == ["/a", "/c"]

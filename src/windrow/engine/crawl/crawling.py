@@ -22,7 +22,7 @@ from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.run import Close, HarvestRun, close_all
-from windrow.errors import Stopped
+from windrow.errors import StepError, Stopped
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import ABOVE_EVERY_ORDER
 from windrow.ledger.rows import CapturedRow
@@ -173,7 +173,12 @@ class CrawlDispatcher:
         taken_down = self._taken_down
         with run.ledger.writing() as writer:
             for source in self._sources.values():
-                seeds, tally = self._seeds(source), self._tallies[source.name]
+                tally = self._tallies[source.name]
+                try:
+                    seeds = self._seeds(source)
+                except StepError as error:
+                    tally.fail(f"its first requests cannot be made: {error}", error.reason)
+                    continue
                 tally.seed_origins.update(seed.origin for seed in seeds)
                 tally.seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
                 if forgotten := [seed.url for seed in seeds if taken_down and taken_down.contains(seed.url)]:

@@ -98,8 +98,7 @@ class SourceTally:
         if outcome.reason:
             self.reasons[outcome.reason] += 1
             if outcome.reason is Reason.CRAWLER_TRAP:
-                self.is_failed, self.failure_reason = True, outcome.reason
-                self.problem = f"{outcome.url}: {outcome.message}"
+                self.fail(f"{outcome.url}: {outcome.message}", outcome.reason)
             elif not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed
                 self.add_fault(f"{outcome.url}: {outcome.message or outcome.reason.meaning}")
 
@@ -109,6 +108,10 @@ class SourceTally:
             self.faults.append(fault)
         else:
             self.more_faults += 1
+
+    def fail(self, problem: str, reason: Reason) -> None:
+        """Note why the source failed."""
+        self.is_failed, self.problem, self.failure_reason = True, problem, reason
 
     def note_give_up(self, origin: str, reason: Reason, message: str) -> None:
         """Note why an origin was given up. The source has failed if one of its seeds has this origin."""

@@ -129,7 +129,7 @@ def found_url(
     `request.url` may be relative to `base`. `hops` is the number of redirects that led to the request. `content` is the
     body of a step's request, None for other requests.
     """
-    shown_url = request.url[:200]
+    shown_url = (request.url or base)[:200]
     if request.method not in METHODS:
         raise StepError(f"{shown_url}: the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
     if request.method == "GET" and request.body:
