@@ -1,4 +1,4 @@
-"""Make files private: only the user who runs windrow, or also a group, can read what it writes in a workspace.
+"""Write files whole and private: only the user who runs windrow, or also a group, can read those in a workspace.
 
 Harvested documents may be confidential. The umask of the process is set, since SQLite and the search index create files
 themselves, and child processes inherit it.
@@ -7,8 +7,9 @@ themselves, and child processes inherit it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 _OWNER_ONLY, _OWNER_AND_GROUP = 0o077, 0o027  # umasks
 _user_masks: list[int] = []
@@ -49,3 +50,16 @@ def current_mask() -> int:
     mask = os.umask(_OWNER_ONLY)
     os.umask(mask)
     return mask
+
+
+def write_whole(path: Path, texts: Iterable[str]) -> None:
+    """Write texts to a file under a temporary name and rename it, so that it is never incomplete; create its folder.
+
+    A link or a pipe of the temporary name is removed and not written to. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.part")
+    draft.unlink(missing_ok=True)
+    with draft.open("x", encoding="utf-8") as file:
+        file.writelines(texts)
+    draft.replace(path)

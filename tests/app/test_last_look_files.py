@@ -47,7 +47,7 @@ def test_other_content_than_a_fact_of_the_ledger_is_refused(path: Path, content:
 def test_a_pipe_is_not_waited_for(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)
-    os.mkfifo(path.with_suffix(".part"))
+    os.mkfifo(path.with_name(f".{path.name}.part"))
     check_refused(path)
     write_look(path, 5)
     assert read_look(path, LAST_FACT) == 5
@@ -66,7 +66,7 @@ def test_what_is_no_file_is_refused(path: Path, kind: str) -> None:
 def test_a_link_in_place_of_the_draft_is_not_followed(path: Path, tmp_path: Path) -> None:
     path.parent.mkdir()
     (tmp_path / "mine").write_text("mine")
-    path.with_suffix(".part").symlink_to(tmp_path / "mine")
+    path.with_name(f".{path.name}.part").symlink_to(tmp_path / "mine")
     write_look(path, 5)
     assert (tmp_path / "mine").read_text() == "mine"
     assert read_look(path, LAST_FACT) == 5

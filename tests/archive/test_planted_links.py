@@ -12,7 +12,7 @@ import pytest
 from windrow.archive import mark_ledger, repair_archive
 from windrow.archive.erase import erase
 from windrow.archive.part_file import PartFile
-from windrow.collections.news.adapter.publish import write_whole
+from windrow.collections.news.adapter.publish import publish_file
 from windrow.engine.captures.piped_indexes import store_piped
 from windrow.engine.check import index_archive
 from windrow.ledger import Ledger
@@ -70,7 +70,7 @@ def store_index(archive: Path) -> None:
 
 def publish(archive: Path) -> None:
     plant(archive / ".article.json.part")
-    write_whole(archive / "article.json", "{}")
+    publish_file(archive / "article.json", "{}")
 
 
 @pytest.mark.parametrize("write", [open_part, mark, repair, erase_hard_link, index, store_index, publish])

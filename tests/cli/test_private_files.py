@@ -10,7 +10,7 @@ import pytest
 from tests.cli.test_held import held  # noqa: F401 a fixture
 from windrow.app import Windrow
 from windrow.app.run import notify
-from windrow.collections.news.adapter.publish import write_whole
+from windrow.collections.news.adapter.publish import publish_file
 from windrow.private_files import private_files
 
 
@@ -63,7 +63,7 @@ def test_a_new_folder_is_private_and_a_stricter_umask_is_kept(tmp_path):
 
 def test_what_is_published_follows_the_umask(tmp_path):
     with private_files():
-        write_whole(tmp_path / "site/article.json", "{}")
+        publish_file(tmp_path / "site/article.json", "{}")
         program = f"open({str(tmp_path / 'notified')!r}, 'w')"
         assert notify([sys.executable, "-c", program], {}, tmp_path) == ""
         (tmp_path / "own").touch()

@@ -14,6 +14,7 @@ from windrow.config import Workspace
 from windrow.digest import hash64
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
+from windrow.private_files import write_whole
 
 _MAX_DIGITS = 24  # including a line end
 
@@ -58,12 +59,7 @@ def _unusable_look(path: Path, problem: str) -> WindrowError:
 def write_look(path: Path, fact: int) -> None:
     """Record the number of the last fact that was seen; raise WindrowError if the file cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".part")
-        draft.unlink(missing_ok=True)  # writing into a pipe of this name would wait for a reader
-        with draft.open("x", encoding="ascii") as file:
-            file.write(f"{fact}\n")
-        draft.replace(path)
+        write_whole(path, (f"{fact}\n",))
     except OSError as error:
         raise WindrowError(
             f"the last look cannot be recorded in {path}: {error.strerror}; the next look lists these changes again",

@@ -13,6 +13,7 @@ from time import monotonic, sleep, time
 from windrow.archive.capture_sink import LARGE_PREFIX, LOCK_FILE, PARTS_FOLDER, UNARCHIVED_PREFIX
 from windrow.archive.part_file import read_first_records
 from windrow.errors import ArchiveError, ConfigError
+from windrow.private_files import write_whole
 
 MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
@@ -75,11 +76,7 @@ def mark_ledger(folder: Path, ledger: str) -> None:
     """Write the identity of the archive's ledger into the archive, unless it is there already."""
     path = folder / LEDGER_MARK
     if not path.exists() or path.read_text() != ledger:
-        draft = folder / f"{LEDGER_MARK}.part"
-        draft.unlink(missing_ok=True)  # a link of this name is not followed
-        with draft.open("x") as file:
-            file.write(ledger)
-        draft.replace(path)
+        write_whole(path, (ledger,))
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:

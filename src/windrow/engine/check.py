@@ -21,6 +21,7 @@ from windrow.formats.warc import escape_target
 from windrow.ledger import Ledger
 from windrow.ledger.typed.items import ItemEvent, SeenItem
 from windrow.model import ArchivePlace, Status
+from windrow.private_files import write_whole
 from windrow.reasons import Reason
 
 INDEX_VERSION = "2"
@@ -45,12 +46,8 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
         path = folder / index_name(session)
         if path.exists():
             continue
-        part = path.with_suffix(".part")
         with suppress(OSError, sqlite3.Error):
-            part.unlink(missing_ok=True)  # a link of this name is not followed
-            with part.open("x", encoding="ascii") as file:
-                file.writelines(f"{line}\n" for line in index_lines(ledger, session))
-            part.replace(path)
+            write_whole(path, (f"{line}\n" for line in index_lines(ledger, session)))
 
 
 def _remove_outdated(folder: Path) -> None:
@@ -59,9 +56,7 @@ def _remove_outdated(folder: Path) -> None:
         return
     for path in folder.glob("windrow-*.cdxj"):
         path.unlink()
-    version_file.unlink(missing_ok=True)
-    with version_file.open("x", encoding="ascii") as file:
-        file.write(INDEX_VERSION)
+    write_whole(version_file, (INDEX_VERSION,))
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:

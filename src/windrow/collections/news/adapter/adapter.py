@@ -14,7 +14,7 @@ from windrow.adapters.adapter import Explanation, Export
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
-from windrow.collections.news.adapter.publish import Publisher, write_whole
+from windrow.collections.news.adapter.publish import Publisher, publish_file
 from windrow.collections.news.adapter.raw import NewsFolders
 from windrow.collections.news.adapter.tree_index import TreeIndex, claimed_aliases
 from windrow.collections.news.feed import MAX_JSON_SIZE
@@ -227,4 +227,4 @@ def _remove_articles(path: Path, urls: set[str]) -> None:
     kept = [article for article in articles if not (isinstance(article, dict) and _aliases(article) & aliases)]
     if len(kept) < len(articles):
         remaining = {**response, list_key: kept} if isinstance(response, dict) else kept
-        write_whole(path, json.dumps(remaining, ensure_ascii=False))
+        publish_file(path, json.dumps(remaining, ensure_ascii=False))

@@ -33,7 +33,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
 from windrow.ledger.sessions import RuleCount
 from windrow.model import RecordedAttempt
-from windrow.private_files import published_files
+from windrow.private_files import published_files, write_whole
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
@@ -268,7 +268,7 @@ class _RunWriter:
         path = self._folders.articles / file
         existing = _read_file(path)
         if existing is None:
-            write_whole(path, file_text)
+            publish_file(path, file_text)
             outcome = ("articles_new",)
         elif existing == file_text:  # a killed process wrote it
             outcome = ("articles_new",)
@@ -313,7 +313,7 @@ class _RunWriter:
             ]  # fmt: skip
         first_seen = min(written.first_seen, _first_seen(existing) or written.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
-        write_whole(path, standard.format_article(article | {"first_seen_timestamp_gmt": first_seen}))
+        publish_file(path, standard.format_article(article | {"first_seen_timestamp_gmt": first_seen}))
         self._index.revise(
             written._replace(hash=content_hash, kind=kind, revisions=revisions, first_seen=first_seen, site=site)
         )
@@ -378,12 +378,7 @@ def _first_seen(article: Mapping[str, Any]) -> int | None:
     return seconds if isinstance(seconds, int) and seconds > 0 else None
 
 
-@published_files()
-def write_whole(path: Path, text: str) -> None:
-    """Write a file under a temporary name and rename it, so that it is never incomplete; create its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)  # a link of this name is not followed
-    with part.open("x", encoding="utf-8") as file:
-        file.write(text)
-    part.replace(path)
+def publish_file(path: Path, text: str) -> None:
+    """Write a whole file, with the access rights that the user's umask gives."""
+    with published_files():
+        write_whole(path, (text,))
