@@ -195,8 +195,11 @@ def _parse_date(text: str) -> datetime | None:
 _FIRST_YEAR = 1989
 """The year in which the web was proposed: nothing was captured before it."""
 
-_CLOCK_ALLOWANCE = timedelta(days=1)
-"""How much the clock of the program that made a capture may be ahead of the present time."""
+_CLOCK_ALLOWANCE = timedelta(minutes=5)
+"""How much the clock of the program that made a capture may be ahead of the present time.
+
+Until that time comes, such a capture stands before all others of its address, so it is short.
+"""
 
 _TIMESTAMP = "%Y%m%d%H%M%S"  # as in index lines
 _FIRST_TIMESTAMP = f"{_FIRST_YEAR}0101000000"

@@ -96,6 +96,14 @@ def test_among_equals_the_one_seen_first(database: ChangingDatabase) -> None:
     assert set(database.groups()) == {"https://b.example/x"}
 
 
+def test_no_copy_at_another_host_stands_for_the_first(database: ChangingDatabase) -> None:
+    first = Page("http://a.example/a/long/path?with=parameters", TEXT, first=1_400, last=LAST_SEEN)
+    database.put(first, Page("https://b.example/x", f"{TEXT} copied", first=1_401, last=LAST_SEEN))
+    assert set(database.groups()) == {first.url}
+    database.put(Page("https://a.example/b", f"{TEXT} again", first=1_402, last=LAST_SEEN))
+    assert set(database.groups()) == {"https://a.example/b"}
+
+
 def test_who_is_chosen_stays(database: ChangingDatabase) -> None:
     database.put(*pages("http://a.example/long", "http://a.example/longer"))
     database.put(*pages("https://a.example/", first=SECONDS_PER_DAY))

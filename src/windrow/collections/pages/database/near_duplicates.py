@@ -252,12 +252,16 @@ class GroupMember(NamedTuple):
     near_id: int | None
     sketch: bytes | None
 
+    @property
+    def host(self) -> str:
+        """The host and port of its address."""
+        return self.url.split("/", 3)[2]
+
     def preference(self) -> tuple[int, bool, int, int, int, str]:
-        """Return a sort key: the member with the lowest key is the best representative.
+        """Return a sort key: of the members at one host, the one with the lowest key is the best representative.
 
         The day on which a page was first seen (UTC) comes first, so that a representative stays the same when copies of
-        it are found later. A key of one member alone decides, and not who was chosen before: so the result does not
-        depend on the order and the number of pages that are processed at a time.
+        it are found later.
         """
         day = self.first_seen // SECONDS_PER_DAY
         parameter_count = self.query.count("&") + 1 if self.query else 0
@@ -293,13 +297,18 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 def _choose_representative(group: list[GroupMember]) -> int:
     """Return the id of a group's representative.
 
-    That is, of the pages that others in the group name as canonical, or else of all, the one with the lowest
-    `preference`.
+    That is, of the pages that others in the group name as canonical, or else of all, one at the host where the text was
+    first seen: no copy on another site stands for it. Of these, it is the page with the lowest `preference`. Only the
+    members decide, and not who was chosen before, so the result does not depend on the order and the number of pages
+    that are processed at a time.
     """
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
-    return min(group, key=lambda member: (member.url_id not in canonical_ids, member.preference())).id
+    candidates = [member for member in group if member.url_id in canonical_ids] or group
+    first_seen = min(member.first_seen for member in candidates)
+    first_hosts = {member.host for member in candidates if member.first_seen == first_seen}
+    return min((member for member in candidates if member.host in first_hosts), key=GroupMember.preference).id
 
 
 class _Groups:
