@@ -27,6 +27,7 @@ from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted, xml_text
+from windrow.formats.url import has_web_scheme
 from windrow.ledger import Ledger
 from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
@@ -223,7 +224,7 @@ def _link(change: SourceChange) -> str:
 
 
 def _find_address(change: SourceChange) -> str:
-    return next((text for text in (change.url, change.key) if text.startswith(("http://", "https://"))), "")
+    return next((text for text in (change.url, change.key) if has_web_scheme(text)), "")
 
 
 def _summarise_change(change: SourceChange) -> str:

@@ -34,7 +34,7 @@ from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.unread import count_unread
 from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
-from windrow.formats.url import describe_bad_address, normalise, parts
+from windrow.formats.url import describe_bad_address, has_web_scheme, normalise, normalise_typed, parts
 from windrow.ledger import Ledger
 from windrow.model import Source
 from windrow.private_files import published_files
@@ -306,11 +306,6 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
     return replace(config, sources=(*config.sources, source)), (source.name,), ""
 
 
-def is_address(name: str) -> bool:
-    """Return whether a name, given in place of a source, begins like the address of a page."""
-    return name[:8].lower().startswith(("http://", "https://"))
-
-
 def refuse_other_lines(lines: Mapping[int, str]) -> None:
     """If a line begins like a web address, raise UsageError for lines that are not valid web addresses; list these.
 
@@ -319,8 +314,8 @@ def refuse_other_lines(lines: Mapping[int, str]) -> None:
     ...
     windrow.errors.UsageError: of the lines on standard input, these are not web addresses: line 3 ('example.org/a')
     """
-    if any(map(is_address, lines.values())):
-        bad_lines = {number: line for number, line in lines.items() if not (is_address(line) and normalise(line).url)}
+    if any(map(has_web_scheme, lines.values())):
+        bad_lines = {number: line for number, line in lines.items() if not normalise_typed(line)}
         if bad_lines:
             listed = ", ".join(f"line {number} ({line[:200]!r})" for number, line in bad_lines.items())
             problem = f"of the lines on standard input, these are not web addresses: {listed}"

@@ -216,10 +216,11 @@ class Windrow:
 
     def _add_addresses(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
         """Add a source for addresses; return its name and True, or `names` and False if none of them is an address."""
-        from windrow.app.run import is_address, source_of_addresses
+        from windrow.app.run import source_of_addresses
         from windrow.config import load
+        from windrow.formats.url import has_web_scheme
 
-        addresses = [name for name in names if is_address(name)]
+        addresses = [name for name in names if has_web_scheme(name)]
         if not addresses:
             return names, False
         if len(addresses) < len(names):

@@ -225,7 +225,7 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
     """Return the remote folder at an address of `warc_urls`. Raises ConfigError if a setting for it is not valid."""
     options = source.options
     setting = f"source.{source.name}.warc_urls"
-    region = str(options.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
+    region = str(options.get("s3_region") or "us-east-1") if address.lower().startswith("s3://") else ""
     url = urlsplit(address)
     folder_path = url.path
     if region and not url.netloc:

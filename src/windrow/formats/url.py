@@ -91,13 +91,22 @@ def describe_bad_address(text: str) -> str:
     return f"{text[:200]!r} is not a web address"
 
 
+def has_web_scheme(text: str) -> bool:
+    """Return whether a text begins like an http or https address; the scheme may be in capitals (RFC 3986, 3.1).
+
+    >>> [has_web_scheme(text) for text in ("HTTPS://a.example/", "/a", "javascript:alert(1)")]
+    [True, False, False]
+    """
+    return text[:8].lower().startswith(("http://", "https://"))
+
+
 def normalise_typed(text: str) -> str:
     """Return a web address that a user typed in its normal form, or "" if the text is not a whole web address.
 
     >>> normalise_typed("HTTPS://Example.org"), normalise_typed("example.org")
     ('https://example.org/', '')
     """
-    return normalise(text).url if text[:8].lower().startswith(("http://", "https://")) else ""
+    return normalise(text).url if has_web_scheme(text) else ""
 
 
 def _apply_own_rules(address: str) -> str:

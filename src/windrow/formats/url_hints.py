@@ -20,7 +20,7 @@ from windrow.caps import JSON_FEED_BYTES, SITEMAP_BYTES, SITEMAP_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.moment import read_utc_time
-from windrow.formats.url import normalise
+from windrow.formats.url import has_web_scheme, normalise
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -239,7 +239,7 @@ def _read_text(content: bytes, base: str) -> UrlHints:
         return UrlHints(HintKind.NONE, reason=Reason.WRONG_ENCODING)
     line_matches = _TEXT_LINE.finditer(text)
     lines = (match[0].strip() for match in islice(line_matches, _MAX_LINES))
-    addresses = (line if line.startswith(("http://", "https://")) else "" for line in lines if line and line[0] != "#")
+    addresses = (line if has_web_scheme(line) else "" for line in lines if line and line[0] != "#")
     hints = _gather_hints(HintKind.SITEMAP, ((address, "", "") for address in addresses), base)
     if next(line_matches, None) and not hints.left_out:  # comments are among the lines that were read
         hints = replace(hints, reason=Reason.TOO_MANY_ELEMENTS, left_out=1)

@@ -194,7 +194,7 @@ def _read_address(value: Any, root: Path) -> str:
 def _read_path_or_url(value: Any, root: Path) -> str:
     text = _read_address(value, root)
     scheme, separator, _ = text.partition("://")
-    if separator and scheme not in {"http", "https"}:
+    if separator and scheme.lower() not in {"http", "https"}:
         raise ConfigError(f"expected a path, or an address that begins with http or https, not {scheme[:20]}")
     return text
 

@@ -370,8 +370,9 @@ def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
         configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")
     with pytest.raises(ConfigError, match="timezone is not set"):
         configured(tmp_path, "https://a.example/a.ics", timezone=None)
-    workspace = configured(tmp_path, "webcal://a.example/a.ics?x=1")
-    assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
+    for scheme in ("webcal", "WEBCAL"):
+        workspace = configured(tmp_path, f"{scheme}://a.example/a.ics?x=1")
+        assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
 
 
 def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back_when_it_is(tmp_path, site):

@@ -191,8 +191,8 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = _fill_site(built_in.url, url.value) if built_in else url.value
-    if address.startswith("webcal://"):
-        address = "https://" + address.removeprefix("webcal://")
+    if address.lower().startswith("webcal://"):
+        address = f"https{address[len('webcal') :]}"
     bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
     source = source_at_url(table, {**values, "url": bare_url}, surroundings)
     if not normalise(address).url and not (source.options.get("from") and not address):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 from windrow.collections.events.readers.by_fields import json_to_text
 from windrow.collections.events.times import day_after, format_utc, parse_utc, zone_of
 from windrow.digest import digest
+from windrow.formats.url import has_web_scheme
 
 STANDARD_KEYS = (
     "datetime", "title", "description", "end_datetime", "branch", "entity", "source_url", "source_text",
@@ -165,7 +166,7 @@ def web_address(url: Any) -> str:
     >>> web_address("https://a.example/"), web_address("javascript:alert(1)"), web_address(None)
     ('https://a.example/', '', '')
     """
-    return url if isinstance(url, str) and url.lower().startswith(("http://", "https://")) else ""
+    return url if isinstance(url, str) and has_web_scheme(url) else ""
 
 
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:

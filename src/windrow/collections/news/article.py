@@ -23,7 +23,7 @@ from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
 from windrow.formats.moment import has_day, read_page_time
-from windrow.formats.url import is_front_page, normalise
+from windrow.formats.url import has_web_scheme, is_front_page, normalise
 from windrow.reasons import Reason
 
 _FIRST_YEAR = 1990
@@ -68,7 +68,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     that do not state one, or empty. `seen` is the time of the request, or None if it is not known.
     """
     domain = standard.domain(article.url)
-    if not domain or not article.url.startswith(("http://", "https://")):
+    if not domain or not has_web_scheme(article.url):
         return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
     title = " ".join(article.title.split())
     if not title:

@@ -15,7 +15,7 @@ from windrow.errors import StepError
 from windrow.formats.json_page import load_json
 from windrow.formats.moment import read_page_time
 from windrow.formats.text import replace_lone_surrogates
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import normalise, normalise_typed, parts
 
 FIELDS = (
     "url", "title", "article_text", "source_domain", "publication_date", "publication_timestamp_gmt",
@@ -119,7 +119,7 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
     if isinstance(source_domain, str) and ("/" in source_domain or any(map(str.isspace, source_domain))):
         yield "source_domain", "contains more than a domain name"
     url = article.get("url")
-    if isinstance(url, str) and url.strip() and (not url.startswith(("http://", "https://")) or not normalise(url).url):
+    if isinstance(url, str) and url.strip() and not normalise_typed(url):
         yield "url", "is not an absolute http or https address"
     if not _is_seconds(article.get("first_seen_timestamp_gmt")):
         yield "first_seen_timestamp_gmt", "is not a positive whole number of seconds"

@@ -86,11 +86,13 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
     """Return (site, path below its base, file name) for a file's address; raise UsageError for any other address."""
-    if "://" not in address and not address.startswith("file:"):
+    if "://" not in address and not address.lower().startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
             raise UsageError(f"{file} is not a file; an address begins with one of {', '.join(SCHEMES)}")
         return Site("file", base=str(file.parent)), file.name, file.name
+    scheme, separator, location = address.partition("://")
+    address = scheme.lower() + separator + location
     for source in setup.sources:
         base = source.site.address().rstrip("/") + "/"
         if address.startswith(base):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from windrow.collections.events.collection import ADDRESS, PARSER
 from windrow.collections.events.documents import SUCCESS, without_source_text
@@ -15,7 +16,7 @@ from windrow.config import Workspace
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.secret import read_secret
-from windrow.formats.url import parts
+from windrow.formats.url import has_web_scheme
 from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.stores.couchdb import CouchDocuments
@@ -86,7 +87,7 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),
     )
     location, secret = str(settings["events.documents"]), settings["events.documents_secret"]
-    if location.startswith(("http://", "https://")):
+    if has_web_scheme(location):
         if secret and not settings["events.documents_unencrypted"]:
             _refuse_unencrypted(location)
         password = read_secret(secret) if secret else ""
@@ -95,7 +96,7 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
 
 
 def _refuse_unencrypted(url: str) -> None:
-    if url.startswith("http://") and not is_loopback(parts(url).host):
+    if urlsplit(url).scheme == "http" and not is_loopback(urlsplit(url).hostname or ""):
         raise ConfigError(
             f"{url}: the password of events.documents_secret would be sent unencrypted",
             hint="use an https address or, in a network that you trust, set events.documents_unencrypted = true",

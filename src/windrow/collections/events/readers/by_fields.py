@@ -26,6 +26,7 @@ from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats.json_page import find_error, find_total, load_json
 from windrow.formats.text import replace_lone_surrogates
+from windrow.formats.url import has_web_scheme
 from windrow.reasons import Reason
 
 _BRACED_PATH = re.compile(r"\{([^{}]+)\}")
@@ -358,7 +359,7 @@ def next_json_page(document: SourceDocument) -> str:
 def next_address(document: SourceDocument, address: str) -> str:
     """Resolve the address of the next page; raise StepError if it is not a web address, or is the document's own."""
     url = join_url(document.url, address.strip())
-    if not url.startswith(("http://", "https://")) or url == document.url:
+    if not has_web_scheme(url) or url == document.url:
         raise StepError(
             f"the address of the next page, {address[:200]!r}, is not valid or is that of this page", Reason.BAD_ADDRESS
         )
@@ -383,7 +384,7 @@ def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
     requests = []
     for entry in listed if isinstance(listed, list) else ():
         address = json_to_text(value_at_path(entry, url_path)) or ""
-        if address.startswith(("http://", "https://")):
+        if has_web_scheme(address):
             version = quote(json_to_text(value_at_path(entry, change_path)) or "", safe="") if change_path else ""
             address += f"{'&' if '?' in address else '?'}changed={version}" if version else ""
             requests.append(Request(address, "detail", priority=1))

@@ -49,7 +49,7 @@ _MAX_WHOLE_TEXT = 10_000  # characters
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _RULE_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
 _UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
-_ADDRESS = re.compile(r"https?://\S+")
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:

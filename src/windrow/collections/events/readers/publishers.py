@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
+from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import (
     build_event,
@@ -325,7 +326,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         extra["end_note"] = end_note
     return RawEvent(
         field("@id") or field("identifier"), title, span.start, text, end, field("description"),
-        url if url.startswith(("http://", "https://")) else "", status, _location_text(event.get("location")), extra,
+        web_address(url), status, _location_text(event.get("location")), extra,
     )  # fmt: skip
 
 

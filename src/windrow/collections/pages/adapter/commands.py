@@ -61,7 +61,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
     if (url := normalise_web_address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
         yield TakedownTarget(url, hash64(url), 0, KIND)
         return
-    host_name = name.removeprefix("http://").removeprefix("https://").rstrip("/")
+    host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/")
     for origin, _ in named_origins(workspace, ledger, KIND, name, host_name=host_name):
         yield TakedownTarget(origin.origin, 0, origin.seq, KIND)
 

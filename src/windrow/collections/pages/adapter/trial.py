@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -53,7 +54,7 @@ class _Answer(NamedTuple):
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Fetch a page, or read a file, and yield its size and digest, findings, records and a report, in this order."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
-    is_file = address.startswith("file:") or "://" not in address
+    is_file = address.lower().startswith("file:") or "://" not in address
     answer = _read_file(address, limits) if is_file else _fetch(workspace, address, limits)
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
     if answer.is_redirected:
@@ -85,8 +86,10 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _read_file(address: str, limits: Limits) -> _Answer:
-    is_url = address.startswith("file://")
-    path = Path(unquote(urlsplit(address).path) if is_url else address.removeprefix("file:")).expanduser()
+    is_url = address.lower().startswith("file://")
+    path = Path(
+        unquote(urlsplit(address).path) if is_url else re.sub("^file:", "", address, flags=re.IGNORECASE)
+    ).expanduser()
     if not path.is_file():
         raise UsageError(f"{path} is not a file; an address begins with http:// or https://")
     with path.open("rb") as file:
