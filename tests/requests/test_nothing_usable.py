@@ -8,9 +8,12 @@ import pytest
 from tests.requests.workshop import Workshop, collection
 from tests.requests.workshop import follow as follow_documents
 from tests.sessions import session_settings
+from windrow.app.run import phase_span, preview
 from windrow.contract import FollowResult, Observation, Request, Requests, Skip
 from windrow.digest import hash64
+from windrow.engine.frontier import FetchBounds
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
 from windrow.model import Reading
 from windrow.reasons import Reason
 
@@ -157,16 +160,25 @@ def test_documents_none_of_which_is_usable_are_a_failure_of_their_source(shop, c
 
 
 def begin_valid(source, learned):
-    """Return a request that is not valid for the source `texts1`."""
-    return [Request("", method="PUT" if source.name == "texts1" else "GET")]
+    """Return a request that is not valid for the source `texts1`, and fail for `texts2`."""
+    url = {"texts2": {}}.get(source.name, {"url": ""})["url"]
+    return [Request(url, method="PUT" if source.name == "texts1" else "GET")]
 
 
-def test_a_first_request_that_is_not_valid_costs_only_its_source(tmp_path, serve):
+def test_first_requests_that_cannot_be_made_cost_only_their_source(tmp_path, serve):
     declared = replace(collection(read_page), discovery=Requests(begin_valid, follow_page))
     api = serve(lambda asked: (200, b"page", {}))
-    made = Workshop(tmp_path, api, api, declared, paths=("a", "b", "c"))
+    made = Workshop(tmp_path, api, api, declared, paths=("a", "b", "c", "d"))
+    problems = (
+        f"its first requests cannot be made: {api.url}b: the method 'PUT' is neither GET nor POST",
+        "its first requests cannot be made: KeyError: 'url'",
+    )
+    ledger = Ledger(made.workspace.ledger)
+    shown = preview(ledger, declared, made.workspace.sources, phase_span(declared), FetchBounds())
+    ledger.close()
+    assert [source.why_not for source in shown.sources] == ["", *problems, ""]
+    assert [source.asked for source in shown.sources] == [True, False, False, True]
     exit_code, comments = run(made)
     assert exit_code == 3
-    problem = f"its first requests cannot be made: {api.url}b: the method 'PUT' is neither GET nor POST"
-    assert comments == [f"texts1: 0 requested, 0 found; {problem}"]
-    assert sorted(made.api.paths()) == ["/a", "/c"]
+    assert comments == [f"texts{number}: 0 requested, 0 found; {problem}" for number, problem in enumerate(problems, 1)]
+    assert sorted(made.api.paths()) == ["/a", "/d"]

@@ -214,7 +214,7 @@ def _preview_lines(preview: Preview) -> list[str]:
     if preview.sources:
         rows = [
             (source.source, source.address,
-             " ".join(source.folders) if source.asked else f"not asked: {source.why_not}",
+             " ".join((*source.folders, source.why_not)) if source.asked else f"not asked: {source.why_not}",
              source.waiting, _planned_size(preview, source),
              "unknown" if source.seconds is None else spell_duration(source.seconds))
             for source in preview.sources

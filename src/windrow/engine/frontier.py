@@ -6,6 +6,7 @@ Both have the same methods, so callers need not distinguish them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from windrow.digest import hash64
 from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.steps.due import due
+from windrow.errors import StepError
 from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.addresses import ELSEWHERE
 from windrow.ledger.lease import name_this_process
@@ -53,10 +55,10 @@ class PlannedSource(NamedTuple):
     """What a run would do at a source: list its `folders` or fetch robots.txt, then fetch what is `waiting`.
 
     If addresses are requested, `folders` has only `robots.txt`, or is empty. `asked` is false for an inactive source,
-    and `why_not` says why. `waiting` is the number of known files, or of known addresses and new seeds (of an inactive
-    source too), that a run would fetch; new files are found only when the source is listed. `bytes` is the size of the
-    files, and 0 for addresses. `seconds` is an estimate, or None if files wait and the source has not sent any file
-    yet.
+    and if its first requests cannot be made and nothing is due; `why_not` says why. `waiting` is the number of known
+    files, or of known addresses and new seeds, that a run would fetch; new files are found only when the source is
+    listed. `bytes` is the size of the files, and 0 for addresses. `seconds` is an estimate, or None if files wait and
+    the source has not sent any file yet.
     """
 
     source: str
@@ -343,36 +345,30 @@ class AddressFrontier:
         If `bounds.again`, known addresses that are due later are included.
         """
         del phases  # only the version store records which documents steps are to read
-        if not sources:
-            return Preview((), (), ())
         due_before = FAR_FUTURE if bounds.again else int(now().timestamp())
         due_counts = self._count_due(due_before)
         pace = self._ledger.attempts.seconds_by_origin(self._collection.name)  # per request
         shown = MAX_PREVIEWED if bounds.limit is None else min(bounds.limit, MAX_PREVIEWED)
         planned, waiting = [], []
         for source in sources:
-            due, seeds = (due_counts.get(source.name, {}), self._seeds(source)) if source.active else ({}, ())
-            origin_counts = dict(due)
+            origin_counts = Counter(due_counts.get(source.name) if source.active else None)
+            seeds, problem = self._seeds(source) if source.active else ((), why_not_requested(source))
             new_seeds = [address for address in seeds if not self._is_known(source, address)]
-            for address in new_seeds:
-                origin_counts[address.origin] = origin_counts.get(address.origin, 0) + 1
-            limits = (bounds.limit, source.most or None, sum(origin_counts.values()))
+            origin_counts.update(address.origin for address in new_seeds)
+            limits = (bounds.limit, source.most or None, origin_counts.total())
             count = min(limit for limit in limits if limit is not None)
             delay = float(source.options.get("delay", 0))
-            durations = (number * max(delay, pace.get(origin, 0.0)) for origin, number in origin_counts.items())
-            seconds = max(durations, default=0.0)
+            times = (number * max(delay, pace.get(origin, 0.0)) for origin, number in origin_counts.items())
             requested_first = ROBOTS if source.site.scheme else ()  # a source without a scheme makes no requests
             planned.append(
                 PlannedSource(
-                    source.name, self._collection.name, source.site.address(), requested_first, source.active,
-                    why_not_requested(source), count, 0, round(seconds, 1),
+                    source.name, self._collection.name, source.site.address(), requested_first,
+                    source.active and (count > 0 or not problem), problem, count, 0, round(max(times, default=0.0), 1),
                 )
             )  # fmt: skip
             if source.active:
-                known_urls = self._ledger.addresses.next_of_source(
-                    self._collection.name, source.name, due_before, shown
-                )
-                urls = [*known_urls, *(address.url for address in new_seeds)]
+                urls = self._ledger.addresses.next_of_source(source.collection, source.name, due_before, shown)
+                urls += (address.url for address in new_seeds)
                 waiting += [Waiting(url, source.name, path=url, bytes=None) for url in urls[:shown]]
         return Preview(tuple(planned), tuple(waiting[:shown]), ())
 
@@ -421,13 +417,17 @@ class AddressFrontier:
             counts.setdefault(host.source, {})[host.origin] = host.number
         return counts
 
-    def _seeds(self, source: Source) -> Sequence[FoundUrl]:
+    def _seeds(self, source: Source) -> tuple[Sequence[FoundUrl], str]:
+        """Return the seeds or first requests of a source, and why there are none, or an empty text."""
         if not self._crawl.by_request:
-            return self._crawl.seeds(source, {})
+            return self._crawl.seeds(source, {}), ""
         from windrow.engine.requests.answers import first_requests  # noqa: PLC0415 `status` does not need it
 
         learned = self._ledger.requests.learned(self._collection.name, source.name)
-        return first_requests(self._collection, source, learned)
+        try:
+            return first_requests(self._collection, source, learned), ""
+        except StepError as error:
+            return (), str(error)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)

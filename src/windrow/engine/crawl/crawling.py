@@ -177,7 +177,7 @@ class CrawlDispatcher:
                 try:
                     seeds = self._seeds(source)
                 except StepError as error:
-                    tally.fail(f"its first requests cannot be made: {error}", error.reason)
+                    tally.fail(str(error), error.reason)
                     continue
                 tally.seed_origins.update(seed.origin for seed in seeds)
                 tally.seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)

@@ -398,14 +398,21 @@ def source_address(source: Source) -> str:
 
 
 def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return the first requests of a source as addresses, or () if it makes none. Raises StepError if one is not valid.
+    """Return the first requests of a source as addresses, or () if it makes none.
 
-    `learned` has the values that earlier runs learned about the source.
+    `learned` has the values that earlier runs learned about the source. Raises StepError if a request is not valid, or
+    if the collection's own function failed: a bug in it must not end the harvest of other sources.
     """
     if (requests := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)
-    return [found_url(without_secrets(request, source), base) for request in requests.begin(source, learned)]
+    try:
+        return [found_url(without_secrets(request, source), base) for request in requests.begin(source, learned)]
+    except StepError as error:
+        raise StepError(f"its first requests cannot be made: {error}", error.reason) from error
+    except Exception as error:  # whatever a collection's own function raises
+        message = f"its first requests cannot be made: {type(error).__name__}: {error}"
+        raise StepError(message[:2000], Reason.STEP_FAILED) from error
 
 
 def without_secrets(request: Request, source: Source) -> Request:
