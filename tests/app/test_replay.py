@@ -5,16 +5,19 @@ import shutil
 import signal
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 import windrow
 from tests.crash.workspace import STORE, finish_run, make_workspace, read_tables
 from windrow.collections.drops.adapter.replay import replay
+from windrow.collections.drops.settings import Drops
 from windrow.contract import Load
 from windrow.engine.progress import Progress
 from windrow.engine.steps.stepping import take_step
 from windrow.errors import Stopped
+from windrow.settings.configuration import DatabaseAddress
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,14 @@ def test_the_same_readers_give_the_same_tables(harvested):
         assert tracker.execute("SELECT count(*) FROM crawling_session WHERE finish_time IS NULL").fetchone() == (0,)
     finish_run(harvested)
     assert read_tables(harvested) == before
+
+
+def test_the_options_of_a_store_are_not_part_of_its_file_name(harvested):
+    workspace = windrow.open(harvested)
+    store = DatabaseAddress(f"sqlite:///{harvested}/drops.sqlite?timeout=5")
+    drops = replace(workspace.config.section(Drops), store=store)
+    replay(workspace.config.with_section("drops", drops), workspace.setup, Progress(quiet=True))
+    assert [path.name for path in harvested.iterdir() if "?" in path.name] == []
 
 
 def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path):

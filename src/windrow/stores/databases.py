@@ -176,13 +176,28 @@ _TEMPORARY_CODES = {
 }
 
 
+def file_of(url: str) -> Path | None:
+    """Return the path of the file that an SQLite URL names, or None for any other URL and for a database in memory.
+
+    >>> file_of("sqlite:////w/a.sqlite?timeout=5"), file_of("postgresql+psycopg://db.example.org/a")
+    (PosixPath('/w/a.sqlite'), None)
+    """
+    try:
+        parsed = sa.make_url(url)
+    except exc.ArgumentError:  # the command that connects says so
+        return None
+    path = (parsed.database or "").removeprefix("file:")
+    return Path(path) if parsed.get_backend_name() == "sqlite" and path not in {"", ":memory:"} else None
+
+
 def is_missing_file(url: str) -> bool:
     """Return whether `url` names an SQLite file that does not exist; connecting to it would create it.
 
     >>> is_missing_file("sqlite:////nowhere/a.sqlite"), is_missing_file("postgresql+psycopg://db.example.org/a")
     (True, False)
     """
-    return url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists()
+    path = file_of(url)
+    return path is not None and not path.exists()
 
 
 def with_database(url: str, database: str) -> str:

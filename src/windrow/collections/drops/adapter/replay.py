@@ -29,6 +29,7 @@ from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
 from windrow.model import Site, Source
 from windrow.settings.configuration import DatabaseAddress
+from windrow.stores.databases import file_of
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
@@ -37,8 +38,9 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     A store on a server is built in the database that the configuration names; UsageError is raised if this database
     already has documents. Returns None if the workspace has neither a source of drops nor a store in a file.
     """
-    store_file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
-    if not workspace.of(COLLECTION.name) and not Path(store_file).is_file():
+    store_url = workspace.section(Drops).store.url
+    store_file = file_of(store_url) or Path(store_url)  # on a server there is no file of this name
+    if not workspace.of(COLLECTION.name) and not store_file.is_file():
         return None
     _refuse_filled_server(workspace)
     scratch_ledger_file, new_store_file = (workspace.root / REPLAY_FOLDER / name for name in SCRATCH)
@@ -74,12 +76,12 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             with closing_all(pool.close, ledger.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
-        rebuild(session, Path(store_file), new_store_file, rebuild_store, lambda: None, scratch=SCRATCH[:1])
+        rebuild(session, store_file, new_store_file, rebuild_store, lambda: None, scratch=SCRATCH[:1])
     return ReplayResult(session.ordinal, tuple(changes))
 
 
 def _has_file_store(workspace: Workspace) -> bool:
-    return workspace.section(Drops).store.url.startswith("sqlite:///")
+    return file_of(workspace.section(Drops).store.url) is not None
 
 
 def _refuse_filled_server(workspace: Workspace) -> None:
