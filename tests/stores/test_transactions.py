@@ -10,6 +10,7 @@ from itertools import count
 from types import FrameType
 from typing import Any
 
+from windrow.stores import databases
 from windrow.stores.sqlite import SqliteReader, transaction
 
 
@@ -64,3 +65,37 @@ def test_an_interrupt_at_any_instruction_leaves_a_reader_usable(tmp_path) -> Non
         read()
         for _line in interruptions(read):
             read()
+
+
+def test_a_transaction_that_was_interrupted_within_sqlalchemy_does_not_lock_the_file(tmp_path, monkeypatch) -> None:
+    """The traceback keeps its connection alive while the end of the session is written."""
+    monkeypatch.setattr(databases, "_BUSY_TIMEOUT", 1)
+    engine = databases.connect(f"sqlite:///{tmp_path}/a.sqlite")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE number (value)")
+    interrupted = engine.connect()
+    interrupted.begin()
+    interrupted.exec_driver_sql("INSERT INTO number VALUES (1)")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO number VALUES (2)")
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT value FROM number").all() == [(2,)]
+    interrupted.close()
+    engine.dispose()
+
+
+def test_a_connection_that_is_closed_with_an_open_cursor_does_not_lock_the_file(tmp_path, monkeypatch) -> None:
+    """Ctrl-C within a statement makes SQLAlchemy close its connection; the traceback keeps the cursor."""
+    monkeypatch.setattr(databases, "_BUSY_TIMEOUT", 1)
+    engine = databases.connect(f"sqlite:///{tmp_path}/a.sqlite")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE number (value)")
+    interrupted = engine.connect()
+    interrupted.begin()
+    rows = interrupted.exec_driver_sql("INSERT INTO number VALUES (1), (2) RETURNING value")
+    cursor = rows.cursor
+    interrupted.invalidate()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO number VALUES (3)")
+    del cursor
+    engine.dispose()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,27 @@ def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
             connection.execute(f"PRAGMA {pragma}").close()
         return connection
 
+    last_writers: list[Any] = []  # the driver's connection that began the last transaction that writes
+
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        only_reads = connection.get_execution_options().get("windrow_reads")
-        if not only_reads and (refusal := connection.info.get(_REFUSAL)):
+        if connection.get_execution_options().get("windrow_reads"):
+            connection.exec_driver_sql("BEGIN")
+            return
+        if refusal := connection.info.get(_REFUSAL):
             raise refusal
-        connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+        # Ctrl-C within SQLAlchemy may leave a transaction open and the file locked. An engine has one writer at a time.
+        for writer in last_writers:
+            with suppress(sqlite3.ProgrammingError):  # it is closed
+                writer.rollback()
+        last_writers[:] = [connection.connection.dbapi_connection]
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    @sa.event.listens_for(engine, "close")
+    def roll_back(connection: sqlite3.Connection, _record: Any) -> None:
+        # After Ctrl-C, SQLAlchemy closes a connection at once. SQLite then keeps it until its cursors are collected.
+        with suppress(sqlite3.Error):
+            connection.rollback()
 
     return engine
 
