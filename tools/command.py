@@ -143,7 +143,9 @@ MESSAGES = {
     "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "what was taken down", TakedownResult),
-    "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
+    "lifted": Message("forget --lift", "how many tombstones were lifted, and what of these names is still taken down", {
+        "tombstones": "number", "standing": "list of texts",
+    }),
     "replay": Message("replay", "how many versions of pages or records differ from before", VersionCounts),
     "replay_change": Message("replay", "a document in a different phase or status than before", {
         "key": "text", "before": "text", "after": "text",

@@ -21,6 +21,7 @@ from windrow.engine.takedown import (
     TakedownResult,
     TakedownTarget,
     count_targets,
+    find_standing,
     lift,
     take_down_targets,
 )
@@ -149,7 +150,14 @@ def lift_takedowns(
     """Lift the takedowns of the named targets, so that runs request these again; return the number of takedowns."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
-        return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))
+        targets_by_name = [_find_targets(workspace, session.ledger, [name], adapters_by_name) for name in names]
+        return sum(lift(session, targets) for targets in targets_by_name)
+
+
+def standing_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[str]:
+    """Return what is taken down of the named targets: addresses, origins, and what a source requests from an origin."""
+    targets = _find_targets(workspace, ledger, names, _takedown_adapters(workspace, ledger))
+    return list(dict.fromkeys(takedown.target for takedown in find_standing(ledger, targets)))
 
 
 def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:

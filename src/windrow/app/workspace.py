@@ -470,3 +470,10 @@ class Windrow:
         from windrow.app.check import lift_takedowns
 
         return lift_takedowns(self.config, self.setup, _as_tuple(names))
+
+    def taken_down(self, names: Names) -> list[str]:
+        """Return the addresses and origins of these names that runs do not request, because they are taken down."""
+        from windrow.app.check import standing_takedowns
+
+        with self._open_ledger() as ledger:
+            return standing_takedowns(self.config, ledger, _as_tuple(names))

@@ -15,6 +15,7 @@ from windrow.formats.text import counted, spell_size, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import TakedownEstimate
+    from windrow.app import Windrow
 
 _EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("cancelled", "windrow status")}
 """For each decision: what was done to the items, and the next command."""
@@ -111,12 +112,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     """
     workspace = console.open()
     if flags["lift"]:
-        count = workspace.lift(names)
-        if console.json:
-            console.message("lifted", {"tombstones": count})
-        lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
-        console.inform(lifted if count else "nothing was lifted: none of the targets is taken down")
-        return 0
+        return _lift(console, workspace, names)
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
         _print_estimates(console, estimates)
@@ -146,6 +142,17 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
         return
     head = ["target", "addresses", "attempts", "captures", "size"]
     console.print(table(head, [(*estimate[:4], spell_size(estimate.bytes)) for estimate in estimates]))
+
+
+def _lift(console: Console, workspace: Windrow, names: tuple[str, ...]) -> int:
+    count, standing = workspace.lift(names), workspace.taken_down(names)
+    if console.json:
+        console.message("lifted", {"tombstones": count, "standing": standing})
+    lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
+    console.inform(lifted if count else "nothing was lifted: none of the targets is taken down under this name")
+    for target in standing:
+        console.inform(f"still taken down, since it was named otherwise: {target}")
+    return 0
 
 
 def _confirm(count: int) -> None:

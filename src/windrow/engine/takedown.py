@@ -25,7 +25,7 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
 from windrow.ledger.lease import name_this_process
 from windrow.ledger.rows import TargetCapture
-from windrow.ledger.typed.takedowns import OpenTombstone, TargetCount
+from windrow.ledger.typed.takedowns import OpenTombstone, StandingTakedown, TargetCount
 from windrow.model import ArchivePlace
 
 
@@ -186,19 +186,30 @@ def kept_by_reader(path: Path) -> str:
     )
 
 
-def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
-    """Lift the takedowns of targets, and make these targets due again. Return the number of tombstones lifted."""
-    ledger, count = session.ledger, 0
-    with ledger.writing() as writer:
-        for target in targets:
-            tombstones = ledger.takedowns.of(target.address, target.host or -1)
-            unlifted = [row for row in tombstones if row.lifted is None and row.host == target.host]
-            for tombstone in unlifted:
-                writer.takedowns.lift(session.number, tombstone.seq)
-            if unlifted:
-                writer.takedowns.make_due_again(target.address, target.host)
-            count += len(unlifted)
-    return count
+def lift(session: Session, targets: Sequence[TakedownTarget]) -> int:
+    """Lift the takedowns of the targets that one name has, and make them due again. Return the number of tombstones.
+
+    A takedown that was ordered under another name is lifted only if it covered all of these hosts. One of a single port
+    of a host, or of what one source requests from it, is not lifted with the host.
+    """
+    keys = {(target.address, target.host) for target in targets}
+    with session.ledger.writing() as writer:
+        takedowns = [
+            takedown
+            for takedown in find_standing(session.ledger, targets)
+            if (takedown.address, takedown.host) in keys and not takedown.narrower
+        ]
+        for takedown in takedowns:
+            writer.takedowns.lift(session.number, takedown.seq)
+        for address, host in dict.fromkeys((takedown.address, takedown.host) for takedown in takedowns):
+            writer.takedowns.make_due_again(address, host)
+    return len(takedowns)
+
+
+def find_standing(ledger: Ledger, targets: Sequence[TakedownTarget]) -> list[StandingTakedown]:
+    """Return the takedowns that keep something of these targets from being requested."""
+    hosts = [target.host for target in targets if target.host]
+    return ledger.takedowns.standing([target.address for target in targets if not target.host], hosts)
 
 
 def _remove_target(

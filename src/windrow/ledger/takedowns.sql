@@ -15,6 +15,22 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
            WHERE e.tombstone = t.seq AND e.event = 'lifted') AS "lifted: datetime | None"
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
+-- row: StandingTakedown
+-- A takedown that is not lifted. `narrower` is whether it covers only some of the hosts that were known to it.
+
+-- def standing(addresses: Sequence[int], hosts: Sequence[int]) -> list[StandingTakedown]
+-- Return the takedowns, in order, that keep these addresses or something of these hosts from being requested.
+-- These are takedowns of the addresses themselves and of their hosts, and of the hosts and of their addresses.
+SELECT t.seq, t.target, t.address, t.host, t.host <> 0 AND EXISTS (SELECT 1 FROM host h
+    WHERE h.seq IN (SELECT value FROM json_each(:hosts)) AND h.seq < t.seq
+    AND NOT EXISTS (SELECT 1 FROM tombstone o WHERE o.session = t.session AND o.host = h.seq)) AS "narrower: bool"
+FROM tombstone t WHERE (
+    t.host IN (SELECT value FROM json_each(:hosts))
+    OR t.host IN (SELECT a.host FROM address a WHERE a.digest IN (SELECT value FROM json_each(:addresses)))
+    OR t.host = 0 AND (t.address IN (SELECT value FROM json_each(:addresses)) OR EXISTS (SELECT 1 FROM address a
+        WHERE a.digest = t.address AND a.host IN (SELECT value FROM json_each(:hosts)))))
+AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted') ORDER BY t.seq;
+
 -- row: OpenTombstone
 -- A takedown that has begun and is not done. `shared` is true if its address is due again afterwards.
 

@@ -29,6 +29,16 @@ class TombstoneRow(NamedTuple):
     lifted: datetime | None
 
 
+class StandingTakedown(NamedTuple):
+    """A takedown that is not lifted. `narrower` is whether it covers only some of the hosts that were known to it."""
+
+    seq: int
+    target: str
+    address: int
+    host: int
+    narrower: bool
+
+
 class OpenTombstone(NamedTuple):
     """A takedown that has begun and is not done. `shared` is true if its address is due again afterwards."""
 
@@ -109,6 +119,11 @@ def _make_tombstone_row(row: tuple[Any, ...]) -> TombstoneRow:
     )
 
 
+def _make_standing_takedown(row: tuple[Any, ...]) -> StandingTakedown:
+    seq, target, address, host, narrower = row
+    return StandingTakedown(seq, target, address, host, bool(narrower))
+
+
 def _make_open_tombstone(row: tuple[Any, ...]) -> OpenTombstone:
     seq, collection, target, address, host, shared = row
     return OpenTombstone(seq, collection, target, address, host, bool(shared))
@@ -130,6 +145,15 @@ class TypedTakedowns(LedgerQueries):
     def of(self, address: int, host: int) -> list[TombstoneRow]:
         """Return the tombstones of an address and of its host (-1: not known), in order."""
         return self._database.rows(_make_tombstone_row, "takedowns.of", address, host)
+
+    def standing(self, addresses: Sequence[int], hosts: Sequence[int]) -> list[StandingTakedown]:
+        """Return the takedowns, in order, that keep these addresses or something of these hosts from being requested.
+
+        These are takedowns of the addresses themselves and of their hosts, and of the hosts and of their addresses.
+        """
+        return self._database.rows(
+            _make_standing_takedown, "takedowns.standing", json.dumps([*hosts]), json.dumps([*addresses])
+        )
 
     def open(self) -> list[OpenTombstone]:
         """Return the takedowns that have begun and are not done, for example because a run was killed.
