@@ -299,3 +299,14 @@ def test_what_a_killed_replay_left_is_forgotten_too(root: Path, village, windrow
     assert windrow("forget", f"{village.origin(0)}/secret.html", "--yes").code == 0
     assert not left.exists()
     assert remains(root, SECRET) == []
+
+
+def test_a_source_that_was_taken_down_has_no_error_in_status(root: Path, windrow) -> None:
+    """It said that robots.txt could not be fetched, because the attempt has the reason `forgotten` now."""
+    assert windrow("forget", "town", "--yes").code == 0
+    ((source,),) = (status["sources"] for status in windrow("status", "--json").of("status"))
+    assert (source["source"], source["items"], source["failed"], source["error"]) == ("town", 0, 0, "")
+    assert windrow("forget", "town", "--lift").code == 0
+    told = windrow("status")
+    assert "5 addresses due and not requested yet" in told.out
+    assert "robots.txt" not in told.out

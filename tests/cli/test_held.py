@@ -281,3 +281,16 @@ def test_a_wacz_file_that_is_damaged_is_refused_by_name(root, held, windrow, mon
     output = windrow("run", "plain.zip")
     assert output.code == 2
     assert "not a WACZ file" in output.err
+
+
+def test_a_source_of_imports_that_was_taken_down_is_not_in_status(root, held, windrow):
+    """Its faults, and the advice to forget it, stayed for ever."""
+    windrow("run", held, "--source", "elsewhere")
+    assert windrow("forget", "elsewhere", "--yes").code == 0
+    (status,) = windrow("status", "--json").of("status")
+    assert (status["left_out"], status["undeclared"]) == ([], [])
+    assert [reason["reason"] for reason in status["reasons"]] == ["forgotten"]
+    assert status["sources"] == []
+    assert windrow("forget", "elsewhere", "--lift").code == 0
+    (status,) = windrow("status", "--json").of("status")
+    assert [rule["reason"] for rule in status["left_out"]] == ["bad_date", "truncated"], "they were not repaired"

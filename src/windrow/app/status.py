@@ -36,6 +36,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.captures import LeftOutRow
+from windrow.ledger.typed.imports import ImportSource
 from windrow.ledger.typed.items import DifferingFile
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
@@ -162,7 +163,7 @@ def _left_out_by_rules(
     totals: dict[str, list[RuleCount]] = {}
     for row in of_captures:
         totals.setdefault(row.source, []).append(RuleCount(*row[1:]))
-    for source, _ in ledger.imports.sources():
+    for source, _ in _importing_sources(ledger):
         if waiting := ledger.imports.count_waiting(source):
             count = RuleCount(source, Reason.NO_ORIGINAL, Reason.NO_ORIGINAL.meaning, waiting, "")
             totals.setdefault(source, []).append(count)
@@ -180,10 +181,19 @@ def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
 
 
 def _left_out_of_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
-    """Count what was left out of the captures and imported files of each source that is declared or has imports."""
-    names = {(source.collection, source.name) for source in workspace.sources}
-    names |= {(collection, source) for source, collection in ledger.imports.sources()}
+    """Count what was left out of the captures and imported files of each source that is declared or has imports.
+
+    Sources that were taken down are left out: nothing of theirs is kept.
+    """
+    names = {(source.collection, source.name) for source in workspace.sources} - {*ledger.takedowns.sources()}
+    names |= {(collection, source) for source, collection in _importing_sources(ledger)}
     return [count for count in ledger.captures.left_out_by_source() if count[:2] in names]
+
+
+def _importing_sources(ledger: Ledger) -> list[ImportSource]:
+    """Return the sources that imported files, except those that were taken down as a whole."""
+    taken_down = {*ledger.takedowns.sources()}
+    return [source for source in ledger.imports.sources() if (source.collection, source.name) not in taken_down]
 
 
 def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
@@ -279,7 +289,7 @@ def _undeclared_sources(
             collections_by_source[name] = collection
     for collection, counts in records.items():
         collections_by_source.update(dict.fromkeys(filter(None, sorted(counts)), collection))
-    collections_by_source.update(ledger.imports.sources())
+    collections_by_source.update(_importing_sources(ledger))
     return [
         Source(name, collection, Site("warc"), active=False, options={"state": HELD})
         for name, collection in collections_by_source.items()

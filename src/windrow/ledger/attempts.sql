@@ -167,14 +167,14 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
 -- Return the last request for each robots.txt between two facts if it failed.
--- A status below 500, except 429, is not a failure, and neither is a robots.txt that is too large. `kind` is the kind
--- of a request for robots.txt.
+-- A status below 500, except 429, is not a failure, and neither is a robots.txt that is too large or was taken down
+-- later. `kind` is the kind of a request for robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
     WHERE v.seq BETWEEN :facts[0] AND :facts[1] AND h.collection = :collection AND v.kind = :kind
     AND v.listed_file IS NULL GROUP BY h.origin
-) WHERE (reason IS NOT NULL AND reason <> 'too_large') OR status >= 500 OR status = 429
+) WHERE reason NOT IN ('too_large', 'forgotten') OR status >= 500 OR status = 429
 ORDER BY last;
 
 -- def seconds_by_origin(collection: str) -> dict[str, float]

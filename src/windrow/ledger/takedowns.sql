@@ -48,6 +48,16 @@ FROM tombstone t WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombsto
 SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
+-- row: TakenDownSource
+-- A source, of which all hosts are taken down.
+
+-- def sources() -> list[TakenDownSource]
+-- Return the sources of which all hosts are taken down.
+SELECT h.collection, h.source FROM host h
+WHERE h.source IN (SELECT o.source FROM tombstone t JOIN host o ON o.seq = t.host)
+GROUP BY h.collection, h.source HAVING min(EXISTS (SELECT 1 FROM tombstone t WHERE t.address = 0 AND t.host = h.seq
+    AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted')));
+
 -- name: take_down_address
 -- Make an address never due. `interval` of each row to request again when the takedown is lifted becomes -2 - interval.
 -- These are the rows that are due, and those that were requested only once and have a capture. Addresses that were

@@ -313,8 +313,8 @@ class TypedAttempts(LedgerQueries):
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
         """Return the last request for each robots.txt between two facts if it failed.
 
-        A status below 500, except 429, is not a failure, and neither is a robots.txt that is too large. `kind` is the
-        kind of a request for robots.txt.
+        A status below 500, except 429, is not a failure, and neither is a robots.txt that is too large or was taken
+        down later. `kind` is the kind of a request for robots.txt.
         """
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind

@@ -50,6 +50,13 @@ class OpenTombstone(NamedTuple):
     shared: bool
 
 
+class TakenDownSource(NamedTuple):
+    """A source, of which all hosts are taken down."""
+
+    collection: str
+    source: str
+
+
 class SharedRecord(NamedTuple):
     """An attempt that refers to the same record as another attempt, with the collection and source of the other.
 
@@ -166,6 +173,10 @@ class TypedTakedowns(LedgerQueries):
     def hosts(self) -> set[int]:
         """Return the hosts from which nothing may be requested."""
         return {*self._database.column("takedowns.hosts")}
+
+    def sources(self) -> list[TakenDownSource]:
+        """Return the sources of which all hosts are taken down."""
+        return self._database.rows(TakenDownSource._make, "takedowns.sources")
 
     def attempts(self, address: int, host: int) -> list[int]:
         """Return the attempts at a target, and those that took captures of these attempts from an index, in order."""
