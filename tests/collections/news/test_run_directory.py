@@ -1,6 +1,7 @@
 """The directory of a run: its raw responses are valid JSON, and its summary has the result of every site."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER, publish
+from windrow.engine.progress import Progress
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
 
 
 @pytest.fixture
@@ -186,3 +189,27 @@ def test_hosts_that_answer_nothing_at_all_are_in_the_summary_with_their_error(tm
     (site,) = results(alone).values()
     assert (site["domain"], site["status"]) == (f"127.0.0.1:{dead}", "error")
     assert summaries(alone)[0]["statistics"]["files_processed"] == 0
+
+
+def test_articles_that_were_written_before_a_replay_are_not_told_as_new(tmp_path, press):
+    """All runs are compared with the tree again; only what is new, or was deleted, is told."""
+    workspace = configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}})
+
+    def told() -> str:
+        first_fact = run(workspace).number
+        with closing(Ledger(workspace.ledger)) as ledger:
+            comments = [task.comment for task in ledger.sessions.tasks((first_fact, 1 << 60))]
+        (comment,) = (comment for comment in comments if comment and comment.startswith("publish: "))
+        return comment.removeprefix("publish: ")
+
+    assert told() == "3 new articles of 1 run"
+    press.post(4)
+    assert told() == "1 new article of 1 run"
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
+    before = summaries(tmp_path)
+    assert told() == "0 new articles of 1 run; 2 earlier runs had been written before"
+    assert summaries(tmp_path)[:2] == before
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
+    next(tmp_path.glob("normalized_news/*/*.json")).unlink()
+    press.post(5)
+    assert told() == "2 new articles of 1 run; 3 earlier runs had been written before"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Publisher:
             closing(LateAttemptStore(self.records)) as store,
             closing(TreeIndex(self.records)) as index,
         ):
-            new_articles = runs = 0
+            new_articles = runs = earlier_runs = 0
             left_out: tuple[RuleCount, ...] = ()
             failed_sources: dict[str, str] = {}
             try:
@@ -78,7 +79,8 @@ class Publisher:
                     new_articles += writer.write(session_attempts, pulse)
                     left_out += tuple(writer.count_invalid_files())
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
-                    runs += 1
+                    runs += not writer.was_written()
+                    earlier_runs += writer.was_written()
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
                     late_writer = _RunWriter(ledger, store, index, self, session=0)  # the session is not used
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))
@@ -87,6 +89,8 @@ class Publisher:
                 error_class = DiskFull if error.errno in DISK_FULL_ERRNOS else StoreError
                 raise error_class(f"an article or the directory of a run cannot be written: {error}") from error
         message = f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}"
+        if earlier_runs:  # after a replay
+            message += f"; {counted(earlier_runs, 'earlier run')} had been written before"
         return Derived(message, failed_sources, left_out=left_out)
 
 
@@ -112,10 +116,16 @@ class _RunWriter:
         self._errors: dict[str, str] = {}  # the error of the first list that failed, by source
         self._invalid_files: dict[str, list[str]] = {}  # the articles whose files have no article, by source
         self._succeeded: set[str] = set()  # sources with a list that could be used
+        self._written_files = 0  # files that were missing
+        self._identical_files: Counter[str] = Counter()  # files of new articles that were there already, by kind
 
     def failed_sources(self) -> dict[str, str]:
         """Return a dict from each source with a failed list and without a usable list to its first error."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
+
+    def was_written(self) -> bool:
+        """Return whether all directories of the run were there already, as after a replay."""
+        return bool(self._raw_runs) and all(run.was_written for run in self._raw_runs.values())
 
     def count_invalid_files(self) -> Iterator[RuleCount]:
         """Yield, by source, how many articles are not written because their files are there without an article."""
@@ -124,7 +134,10 @@ class _RunWriter:
 
     @published_files()
     def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
-        """Write a run from its attempts; return the number of new articles. The result of `pulse` is ignored."""
+        """Write a run from its attempts; return the number of new articles. The result of `pulse` is ignored.
+
+        An article whose file is there already is new only if the run was not written before: a killed process wrote it.
+        """
         last_attempt, session_began = 0, datetime.now(UTC)
         with self._index.writing_run():
             remaining = iter(attempts)
@@ -144,7 +157,8 @@ class _RunWriter:
                 epoch = self._index.epoch_of_run(self._session, kind, int(session_began.timestamp()))
                 self._index.add_run(self._session, kind, self._raw_runs[kind].finish(self._folders.raw, epoch))
             self._index.set_last_attempt(last_attempt)
-        return sum(run.counts["articles_new"] for run in self._raw_runs.values())
+        counts = (self._identical_files[kind] for kind, run in self._raw_runs.items() if not run.was_written)
+        return self._written_files + sum(counts)
 
     @published_files()
     def write_late(self, attempts: Iterable[RecordedAttempt]) -> int:
@@ -259,6 +273,7 @@ class _RunWriter:
             )
             outcome = _describe_existing(existing)
             if is_changed:
+                self._written_files += existing is None
                 outcome = ("articles_new", "file_missing") if existing is None else ("articles_skipped", "updated")
             return outcome
         shared_canonical = canonical and self._index.find("", claimed_aliases(canonical))
@@ -269,8 +284,10 @@ class _RunWriter:
         existing = _read_file(path)
         if existing is None:
             publish_file(path, file_text)
+            self._written_files += 1
             outcome = ("articles_new",)
-        elif existing == file_text:  # a killed process wrote it
+        elif existing == file_text:  # a killed process wrote it, or it was written before a replay
+            self._identical_files[kind] += 1
             outcome = ("articles_new",)
         else:
             first_seen = min(first_seen, _first_seen(_parse_article(existing)) or first_seen)

@@ -63,6 +63,7 @@ class RawRun:
         """Create an empty folder. `is_first` returns whether a name occurs for the first time in this run."""
         self._is_first = is_first
         self.kind = kind
+        self.was_written = False  # whether `finish` found the directory of this run
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
         self.details: Counter[str] = Counter()
         self._folders = folders
@@ -190,8 +191,7 @@ class RawRun:
     def finish(self, raw: Path, epoch: int) -> int:
         """Write the summaries and move the directory into `raw`; return the number of the directory.
 
-        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, the
-        number of that directory is used.
+        The number is the first free number from `epoch` on. If this run has a directory already, its number is used.
         """
         for domain in self._domains.values():
             if domain.json_responses == 1:
@@ -210,7 +210,8 @@ class RawRun:
             folder = raw / f"{day:%Y-%m-%d}" / str(epoch)
             existing = folder / "_normalization_summary.json"
             if existing.is_file() and _is_same_run(existing, self.kind, self._last_request):
-                shutil.rmtree(self._folder)  # a killed process wrote this run, but not the index
+                shutil.rmtree(self._folder)  # a killed process wrote it, but not the index, or a replay made this anew
+                self.was_written = True
                 return epoch
             if not folder.exists():
                 break
