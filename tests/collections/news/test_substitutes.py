@@ -280,7 +280,7 @@ def test_what_a_list_names_and_is_not_requested_is_counted_by_rule(tmp_path, pre
     workspace = gazette(tmp_path, press, "rss.xml")
     run(workspace)
     ledger = Ledger(workspace.ledger)
-    left_out = frontier_of(ledger, COLLECTION).left_out("g")
+    left_out = frontier_of(ledger, COLLECTION).left_out("g", ())
     ledger.close()
     assert {(count.reason, count.addresses) for count in left_out} == {("out_of_scope", 1), ("bad_address", 1)}
 
