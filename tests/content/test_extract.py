@@ -60,13 +60,14 @@ def test_what_is_left_out_is_counted_by_reason() -> None:
     linked = json.dumps({"@type": "NewsArticle", "author": names})
     sentence = "This is a sentence of the article, and it goes on for a while, as sentences of articles do."
     page = PAGE.replace("<ul>", f"<div class=sharedaddy><p>{sentence}</div><ul>")
-    extracted = extract(f"<script type=application/ld+json>{linked}</script>{page}")
+    extracted = extract("".join(f"<script type=application/ld+json>{data}</script>" for data in (linked, "{x}")) + page)
     assert sentence not in extracted.markdown.split("\n\n")
     assert sentence in extracted.text.split("\n\n")
     assert extracted.left_out == (
         ("words: navigation, footer, form, or hidden", 2),
         ("words: unlikely to be main content", 13),
         ("words: forms, navigation and the like, left out of the Markdown only", 19),
+        ("scripts with JSON-LD that cannot be read", 1),
         ("more than 1,000 authors of an article", 3),
     )
     assert extract("<p>Tea").left_out == ()

@@ -151,6 +151,28 @@ def test_json_ld_in_a_comment(opening: str, closing: str) -> None:
     assert head(f"<script type=application/ld+json>{script}</script>").linked.published == "2020-01-01"
 
 
+@pytest.mark.parametrize(("script", "headline", "unread_scripts"), [
+    ('{"@type": "NewsArticle", "headline": "Tea, // hot /* , }", "a": [1, 2,],\n}', "Tea, // hot /* , }", 0),
+    ('{"@type": "NewsArticle", /* "a": 1, */ "headline": "Tea" // the headline\n}', "Tea", 0),
+    ('{"@type": "NewsArticle", "headline": "Tea\tis\nhot"};', "Tea is hot", 0),
+    ('{"@type": "Place"}},\n{"@type": "NewsArticle", "headline": "Tea"}', "Tea", 0),
+    ('{"@type": "NewsArticle", "headline": "Tea"} {"@type": "Person", "name', "Tea", 1),
+    ('{"@type": "NewsArticle", "headline": "Tea" "name": 1}', "", 1), ("[" * 5_000 + "]" * 5_000, "", 1), (" ", "", 0),
+])  # fmt: skip
+def test_json_ld_with_usual_faults_is_read_and_with_others_counted(
+    script: str, headline: str, unread_scripts: int
+) -> None:
+    linked = head(f"<script type=application/ld+json>{script}</script>").linked
+    assert (linked.headline, linked.unread_scripts) == (headline, unread_scripts)
+
+
+@pytest.mark.parametrize("other", ["Organization", "WebPage"])
+def test_dates_of_json_ld_that_cannot_be_read_count_unless_other_json_ld_describes_the_page(other: str) -> None:
+    scripts = (f'{{"@type": "{other}"}}', '{"@type": "NewsArticle", "datePublished": "2024-02-03", broken')
+    page_head = head("".join(f"<script type=application/ld+json>{script}</script>" for script in scripts))
+    assert page_head.published == ("2024-02-03" if other == "Organization" else "")
+
+
 def test_an_empty_head() -> None:
     assert head("x") == PageHead()
 

@@ -59,6 +59,7 @@ def test_any_bytes_from_anywhere_give_a_document(raw: bytes, url: str, content_t
         '<meta charset="' * 10_000,
         "<p class='" + "aB" * 500_000 + "'>x",
         '<script type="application/ld+json">' + '"@type": [' * 100_000,
+        *(f'<script type="application/ld+json">{piece * 60_000}' for piece in ('"\\"', "/*", ",  ", "[1,", "{}", "//")),
     ],
     ids=lambda html: html[:12],
 )  # fmt: skip

@@ -265,6 +265,8 @@ class Article(NamedTuple):
     encoding: str
     left_out: tuple[Excess, ...] = ()
     """For each cap that the page exceeds, how much is left out."""
+    unread_scripts: int = 0
+    """The number of scripts with JSON-LD of which at least a part cannot be read."""
     stated_date: str = ""
     """The date of publication in the page's metadata, as written, even if it cannot be read. If it cannot, or is empty,
     `published` is a date in the address or near the headline."""
@@ -327,6 +329,7 @@ def read_article_and_choice(
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
         left_out=(*page_head.linked.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
+        unread_scripts=page_head.linked.unread_scripts,
         stated_date=page_head.published or page_head.unread_date,
     )
     return article, outline, choice

@@ -78,6 +78,8 @@ class Extract:
     """The address against which relative addresses in `markup` are resolved, or "" if it is not known."""
     excess: tuple[Excess, ...] = ()
     """For each cap that the page exceeds, how much is left out."""
+    unread_scripts: int = 0
+    """The number of scripts with JSON-LD of which at least a part cannot be read."""
 
     @cached_property
     def text(self) -> str:
@@ -93,7 +95,7 @@ class Extract:
 
     @cached_property
     def left_out(self) -> tuple[ContentOmission, ...]:
-        """What is left out: words of the body that are not in `text`, by reason, and what exceeds a cap.
+        """What is left out: words of the body that are not in `text`, by reason, JSON-LD, and what exceeds a cap.
 
         Words of forms, navigation and the like within the main content are in `text`, but not in `markdown`.
         """
@@ -104,6 +106,7 @@ class Extract:
             if not block.fate.taken:
                 words[f"words: {block.fate}"] += len(block.text.split())
         words["words: forms, navigation and the like, left out of the Markdown only"] = count_clutter_words(self.markup)
+        words["scripts with JSON-LD that cannot be read"] = self.unread_scripts
         words.update({excess.cap.rule: excess.number for excess in self.excess})
         return tuple(ContentOmission(what, number) for what, number in words.items() if number)
 
@@ -168,6 +171,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
         blocks=tuple(_judged_blocks(outline, choice)),
         base=base,
         excess=article.left_out,
+        unread_scripts=article.unread_scripts,
     )
 
 

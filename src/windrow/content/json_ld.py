@@ -23,6 +23,11 @@ _OTHER_OBJECTS = frozenset((
 _DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
+_STRING = r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z))'
+_CODE_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
+_VALUE_START = re.compile(r"[^\s,;}\]\ufeff]")
+_DECODER = json.JSONDecoder(strict=False)
 
 LinkedObject = dict[str, Any]
 
@@ -44,10 +49,15 @@ class StructuredData(NamedTuple):
     """The names of the site and of the object's publisher."""
     left_out: tuple[Excess, ...] = ()
     """For each cap that the JSON-LD exceeds, how much is left out."""
+    unread_scripts: int = 0
+    """The number of scripts of which at least a part cannot be read."""
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page. If none of its objects has a type, read only dates, from its text.
+    """Read the JSON-LD of a page.
+
+    If it has no object about the page, read only dates, from the text of scripts that cannot be read, or of all scripts
+    if none of their objects has a type.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -55,11 +65,12 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     if not scripts:
         return StructuredData()
     by_id: dict[str, LinkedObject] = {}
-    objects, left_out = _read_objects(scripts, by_id)
-    dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(scripts)))) if not objects else {}
+    objects, left_out, unread_scripts = _read_objects(scripts, by_id)
     main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
     if main_object is None:
         main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
+    dated_texts = () if main_object else unread_scripts if objects else scripts
+    dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(dated_texts))))
     names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
     authors = [
         author for role in ("author", "creator") if role in main_object for author in _list_of(main_object[role])
@@ -79,26 +90,29 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object), {})))),
         sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
         left_out=left_out,
+        unread_scripts=len(unread_scripts),
     )
 
 
 def _read_objects(
     scripts: Sequence[str], by_id: dict[str, LinkedObject]
-) -> tuple[list[LinkedObject], tuple[Excess, ...]]:
-    """Return the objects with a type, except objects in `_OTHER_OBJECTS` properties, and what caps leave out of them.
+) -> tuple[list[LinkedObject], tuple[Excess, ...], list[str]]:
+    """Return the objects with a type, what caps leave out of them, and the scripts that cannot be read as a whole.
 
-    Objects with an `@id` and other properties are added to `by_id`.
+    Objects in `_OTHER_OBJECTS` properties are not returned. Objects with an `@id` and other properties are added to
+    `by_id`.
     """
     objects: list[LinkedObject] = []
+    unread_scripts: list[str] = []
     object_count = excess_characters = 0
     for script in scripts:
         if len(script) > JSON_LD_CHARACTERS.number:
             excess_characters += len(script) - JSON_LD_CHARACTERS.number
             continue
-        try:
-            queue: deque[Any] = deque((json.loads(_strip_comment(script), strict=False),))
-        except (ValueError, RecursionError):
-            continue
+        values, is_whole = decode_json_ld(script)
+        if not is_whole:
+            unread_scripts.append(script)
+        queue = deque(values)
         while queue:
             node = queue.popleft()
             if isinstance(node, list):
@@ -118,7 +132,32 @@ def _read_objects(
                     if key not in _OTHER_OBJECTS and isinstance(member, dict | list)
                 ]
     oversized = (Excess(JSON_LD_CHARACTERS, excess_characters),) if excess_characters else ()
-    return objects, (*oversized, *JSON_LD_OBJECTS.find_excess(object_count))
+    return objects, (*oversized, *JSON_LD_OBJECTS.find_excess(object_count)), unread_scripts
+
+
+def decode_json_ld(script: str) -> tuple[list[Any], bool]:
+    """Return the JSON values in a script, and whether the script has nothing else.
+
+    It may be in a comment of HTML. Comments of JavaScript, commas after the last member and further values after the
+    first one are allowed. Reading ends at any other fault, and at a value that is nested too deeply.
+
+    >>> decode_json_ld('{"a": 1,} // one'), decode_json_ld('{"a": [2]}, {"b": "c'), decode_json_ld("")
+    (([{'a': 1}], True), ([{'a': [2]}], False), ([], True))
+    """
+    text = _strip_comment(script)
+    try:
+        return [json.loads(text, strict=False)], True
+    except (ValueError, RecursionError):
+        text = _TRAILING_COMMA.sub(r"\1", _CODE_COMMENT.sub(r"\1", text))
+    values: list[Any] = []
+    position = 0
+    while start := _VALUE_START.search(text, position):
+        try:
+            value, position = _DECODER.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            return values, False
+        values.append(value)
+    return values, True
 
 
 def _strip_comment(script: str) -> str:

@@ -377,6 +377,13 @@ def test_json_ld_beyond_its_caps_is_counted(tmp_path, data, rule, number):
     assert (article.value["author"], skip.reason, skip.message, skip.number) == ("Ann Lee", "capped", rule, number)
 
 
+def test_json_ld_that_cannot_be_read_is_counted(tmp_path):
+    broken = "<script type=application/ld+json>{'author': 'Ann Lee'}</script>" * 2
+    article, skip = read_entries(tmp_path, broken + PROSE)
+    assert article.value["author"] is None
+    assert (skip.reason, skip.key, skip.number) == ("not_well_formed", "JSON-LD", 2)
+
+
 @pytest.mark.parametrize(("body", "words"), [
     ("<p>See <a href='/the/plan_(1)'>the plan</a> of <img src='/two/words.jpg' alt='a picture'> it.</p>", 5),
     ("<img src='/harbour.jpg' alt='The harbour'>", None), ("<a href='/x'><img src='/y.jpg'></a>", None),

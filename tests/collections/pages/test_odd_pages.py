@@ -82,3 +82,10 @@ def test_titles_of_soft_404s_are_recognised_and_no_others():
     sentence = "We are sorry, the article you are looking for has been removed."
     assert recognise_substitute(["The Gazette"], sentence) == "soft_404"
     assert recognise_substitute(["The Gazette"], sentence + " More prose." * 100) is None
+
+
+def test_json_ld_that_cannot_be_read_is_told():
+    page = read_html_page(b"<script type=application/ld+json>{'a': 1}</script><p>Tea.", "http://a.example/")
+    (finding,) = page.findings
+    assert (finding.kind, finding.message) == ("not_well_formed", "of its JSON-LD, 1 script cannot be read")
+    assert read("<script type=application/ld+json>{x}</script><p>Tea.").reason == "not_well_formed"

@@ -225,7 +225,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     """Yield the observation of the article in a page, or a skip; nothing for a page that only redirects to another.
 
     A page that redirects to a front page is skipped. After an observation, a skip is yielded for each cap that leaves
-    out something. `feed_entry` has the `title`, `published`, `authors` and
+    out something, and for JSON-LD that cannot be read. `feed_entry` has the `title`, `published`, `authors` and
     `keywords` that a feed gives for the article; it is empty without a feed.
     """
     url = task.request.url if task.request else task.item.key
@@ -272,6 +272,9 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         return
     yield article_observation(article, str(options.get("timezone", "")), task.visited)
     yield from map(skip_excess, page.left_out)
+    if page.unread_scripts:
+        message = "a part of its JSON-LD is not valid JSON, or is nested too deeply"
+        yield Skip(Reason.NOT_WELL_FORMED, "JSON-LD", message, page.unread_scripts)
 
 
 def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | None:

@@ -36,6 +36,7 @@ from windrow.collections.events.readers.by_fields import (
 )
 from windrow.collections.events.readers.by_path import any_namespace, element_text, html_tree, read_xml, xml_tree
 from windrow.collections.events.status_words import note_text, read_status
+from windrow.content.json_ld import decode_json_ld
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -249,14 +250,10 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
     for script in html_tree(document).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
-        text = script.text(strip=True).removeprefix("<!--").removesuffix("-->")
-        try:
-            tree = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            if "startDate" in text:
-                yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
-            continue
-        for event in _find_events(tree):
+        values, is_whole = decode_json_ld(script.text())
+        if not is_whole and "startDate" in script.text():
+            yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
+        for event in _find_events(values):
             for occurrence in _occurrences(event):
                 yield _read_schema_org_event(document, occurrence)
 

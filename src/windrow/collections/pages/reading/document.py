@@ -26,7 +26,9 @@ from windrow.content.tail import headline_level
 from windrow.content.tree import find_unseen_blocks
 from windrow.formats.moment import read_page_time
 from windrow.formats.sniff import normalise_tag
-from windrow.model import Finding
+from windrow.formats.text import counted
+from windrow.model import Finding, Level
+from windrow.reasons import Reason
 
 
 def parse_unix_time(text: str) -> int | None:
@@ -285,8 +287,14 @@ def read_html_page(
         canonical if canonical != classifier.page_url else None,
         page.head.robots,
         page.encoding,
+        findings=_find_faults(page.head.linked.unread_scripts),
         canonicals=tuple(dict.fromkeys(canonicals)),
         refresh=refresh if refresh and refresh.url != classifier.page_url else None,
         robots_metas=page.head.robots_metas,
         left_out=page.head.linked.left_out,
     )
+
+
+def _find_faults(unread_scripts: int) -> tuple[Finding, ...]:
+    message = f"of its JSON-LD, {counted(unread_scripts, 'script')} cannot be read"
+    return (Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE),) if unread_scripts else ()
