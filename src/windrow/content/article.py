@@ -267,6 +267,10 @@ class Article(NamedTuple):
     """For each cap that the page exceeds, how much is left out."""
     unread_scripts: int = 0
     """The number of scripts with JSON-LD of which at least a part cannot be read."""
+    kind: str = ""
+    """The content of `og:type`."""
+    robots_metas: tuple[tuple[str, str], ...] = ()
+    """The name and content of each `meta` element that may hide the page from searches."""
     stated_date: str = ""
     """The date of publication in the page's metadata, as written, even if it cannot be read. If it cannot, or is empty,
     `published` is a date in the address or near the headline."""
@@ -330,6 +334,8 @@ def read_article_and_choice(
         encoding=text.encoding,
         left_out=(*page_head.linked.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
         unread_scripts=page_head.linked.unread_scripts,
+        kind=page_head.property("og:type"),
+        robots_metas=page_head.robots_metas,
         stated_date=page_head.published or page_head.unread_date,
     )
     return article, outline, choice

@@ -330,17 +330,53 @@ def test_a_page_without_a_text_that_leads_to_another_page_is_followed_and_no_art
 
 def read_entries(tmp_path, body, context="{}", **settings):
     """Return all that is read from the page of an article, whose head and text are `body`."""
-    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "page"} | settings}).of("news")
-    page = (
+    return read_whole_page(
+        tmp_path,
         "<html><head><title>The quay</title><meta property=og:type content=article>"
         "<meta property='article:published_time' content='2026-11-20T23:30:00-06:00'><meta name=keywords content=quay>"
-        f"</head><body><article><h1>The quay</h1>{body}</article></body></html>"
+        f"</head><body><article><h1>The quay</h1>{body}</article></body></html>",
+        context,
+        **settings,
     )
+
+
+def read_whole_page(tmp_path, page, context="{}", fields=None, **settings):
+    """Return all that is read from a page of a news site; `fields` are the header fields of the response."""
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "page"} | settings}).of("news")
     request = Request("https://a.example/news/a", "page.article", context=context)
     at = datetime(2026, 11, 22, tzinfo=UTC)
     return list(discover.read(
-        Task(None, io.BytesIO(page.encode()), None, {}, {}, {}, source, at, request=request)  # type: ignore[arg-type]
+        Task(None, io.BytesIO(page.encode()), None, {}, {}, fields or {}, source, at, request=request)  # type: ignore[arg-type]
     ))  # fmt: skip
+
+
+LONG_SCRIPT = f"<script>{'x = 1; ' * 30_000}</script>"
+NAMES_OTHER_AGENT = "<meta name=otherbot content=noindex>"
+
+
+@pytest.mark.parametrize(("head", "tag", "is_read"), [
+    (f"{LONG_SCRIPT}<meta name=robots content='noindex, follow'>", "", False),
+    ("<meta content = 'NONE' name = 'Robots'>", "", False),
+    ("<!-- <meta name=robots content=noindex> -->", "", True), (NAMES_OTHER_AGENT, "otherbot: noindex", True),
+    ("<script>'<meta name=robots content=noindex>'</script>", "", True), ("", "noindex", False),
+    ("<meta name=windrow content=noindex>", "", False), ("", "windrow: noindex", False),
+])  # fmt: skip
+def test_a_page_that_asks_not_to_be_indexed_is_skipped_wherever_it_asks(tmp_path, head, tag, is_read):
+    page = f"<title>The quay</title><meta property=og:type content=article>{head}<h1>The quay</h1>{PROSE}"
+    (entry,) = read_whole_page(tmp_path, page, fields={"x-robots-tag": tag})
+    assert isinstance(entry, Observation) == is_read
+    assert is_read or entry.reason == "noindex"
+
+
+@pytest.mark.parametrize("mark", [
+    "<meta content='Article' property='og:type'>", "<div itemscope itemtype=https://schema.org/NewsArticle></div>",
+    '<script type=application/ld+json>{"@type": ["Thing", "x"]}{"@type" : [ "NewsArticle"]}</script>',
+])  # fmt: skip
+def test_a_mark_of_an_article_counts_wherever_it_is(tmp_path, mark):
+    page = f"<title>The quay</title>{LONG_SCRIPT}{mark}<h1>The quay</h1>{PROSE}"
+    assert [type(entry) for entry in read_whole_page(tmp_path, page)] == [Observation]
+    (skip,) = read_whole_page(tmp_path, page.replace(mark, ""))
+    assert skip.reason == "not_wanted"
 
 
 def linked_data(**fields):

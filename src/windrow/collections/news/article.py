@@ -21,6 +21,7 @@ from windrow.content.tree import parse, remove_silent_elements
 from windrow.contract import Observation, Skip, Task, skip_excess
 from windrow.digest import hash64
 from windrow.errors import StepError
+from windrow.formats import robots
 from windrow.formats.http import read_media_type
 from windrow.formats.moment import has_day, read_page_time
 from windrow.formats.url import has_web_scheme, is_front_page, normalise
@@ -172,15 +173,11 @@ def unique_texts(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
 
-_HEAD_BYTES = 200_000  # of a page, which are searched for marks of an article and for `meta name=robots`
 _ARTICLE_MARK = re.compile(
-    rb'(?i)property=["\']?og:type["\']?[^<>]*content=["\']?article|content=["\']?article["\']?[^<>]*property=["\']?og:type'
-    rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
+    rb'(?i)"@type"\s*+:\s*+(?:\[\s*+)?+"[^"]*(?:Article|Posting|Report)"'
+    rb'|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
 )
 _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
-_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
-_CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 MAX_STUB_SIZE = 20_000
 """The maximum size in bytes of a page that can be taken for a mere redirect to another page."""
 _MAX_STUB_CHARACTERS = 600  # of its text
@@ -230,6 +227,8 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     """
     url = task.request.url if task.request else task.item.key
     body = task.view.read()
+    agent = task.source.site.agent if task.source else ""
+    directives = robots.read_header_directives(task.fields.get("x-robots-tag", "").split("\n"), agent)
     if skip := _check_response(url, body, task.fields):
         yield skip
         return
@@ -242,6 +241,9 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
     except StepError as error:
         yield Skip(error.reason or Reason.STEP_FAILED, url, str(error))
+        return
+    if directives.join(robots.read_meta_directives(page.robots_metas, agent)).noindex:
+        yield Skip(Reason.NOINDEX, url)
         return
     if substitute := _find_substitute(page, url, body, task.fields, feed_entry):
         yield substitute
@@ -282,7 +284,7 @@ def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | 
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")
     if not body.strip():
         return Skip(Reason.NO_TEXT, url, "the response is empty")
-    return Skip(Reason.NOINDEX, url) if _is_noindex(body, fields) else None
+    return None
 
 
 def _is_outside(date: str, since: str, until: str) -> bool:
@@ -312,7 +314,7 @@ def _find_substitute(
         reason = Reason.CONSENT_PAGE
     if reason:
         return Skip(reason, url, f"the page is titled {page.title[:200]!r}")
-    if page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES]):
+    if page.published or page.kind.lower().startswith("article") or _ARTICLE_MARK.search(body):
         return None
     if not feed_entry:
         return Skip(Reason.NOT_WANTED, url, "the page has neither a date of publication nor metadata of an article")
@@ -354,10 +356,3 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
         return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
     is_section = not _SLUG_MARK.search(canonical_path.rpartition("/")[2]) and not canonical_query
     return not is_section or not path
-
-
-def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:
-    head = _COMMENT.sub(b"", body[:_HEAD_BYTES])
-    matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(head)]
-    directives = {text.strip().lower() for match in matches if match for text in match[1].split(",")}
-    return bool(directives & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()
