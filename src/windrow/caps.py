@@ -98,6 +98,9 @@ JSON_LD_CHARACTERS = _cap(
     "the script is left out, and the characters beyond the cap are counted with a reason",
 )  # fmt: skip
 JSON_LD_OBJECTS = _cap("JSON_LD_OBJECTS", 5_000, "objects in a page's JSON-LD", "memory", LEFT_OUT)
+HEAD_VALUE = _cap(
+    "HEAD_VALUE", 100_000, "characters of one value in a page's head", "memory and search index", LEFT_OUT
+)
 FEED_BYTES = _cap("FEED_BYTES", 16 * MIB, "bytes of a feed", _MEMORY, REFUSED)
 FEED_ENTRIES = _cap("FEED_ENTRIES", 20_000, "entries of a feed", "memory and search index", LEFT_OUT)
 EXTRACTED_BYTES = _cap("EXTRACTED_BYTES", 64 * MIB, "bytes of a page for `windrow extract`", _MEMORY, REFUSED)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from windrow.caps import HEAD_VALUE, Excess
 from windrow.content.head import FeedLink, PageHead, Translation
 from windrow.content.page import read_page
 
@@ -110,6 +111,16 @@ def test_long_values_are_read_as_a_whole() -> None:
     )
     assert [page_head.title, page_head.keywords[0], page_head.property("og:title")] == [words] * 3
     assert [page_head.linked.headline, page_head.linked.description] == [words] * 2
+
+
+def test_values_beyond_the_cap_are_cut_and_counted() -> None:
+    limit = HEAD_VALUE.number
+    linked = json.dumps({"@type": "NewsArticle", "headline": "h" * (limit + 2), "keywords": ["k" * (limit + 3), "tea"]})
+    script = f"<script type=application/ld+json>{linked}</script>"
+    page_head = head(f"{script}<meta name=description content='{'d' * (limit + 5)}'><title>{'t' * (limit + 7)}")
+    assert [page_head.title, page_head.description] == ["t" * limit, "d" * limit]
+    assert (page_head.linked.headline, page_head.keywords) == ("h" * limit, ("k" * limit, "tea"))
+    assert page_head.left_out == (Excess(HEAD_VALUE, 17),)
 
 
 def test_json_ld_is_read_at_any_depth() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from selectolax.lexbor import SelectolaxError
 
-from windrow.caps import ARTICLE_AUTHORS, Excess
+from windrow.caps import ARTICLE_AUTHORS, HEAD_VALUE, Excess
 from windrow.content.charset import decode
 from windrow.content.head import PageHead, first_date, read_page_head, unique_keywords
 from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, split_markup
@@ -124,14 +124,14 @@ def _last_title_part(head: PageHead) -> str:
 
 
 def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the texts of all headlines of this level; those in the main content come first."""
+    """Return the texts of all headlines of this level, at most HEAD_VALUE; those in the main content come first."""
     boxes, blocks = outline.boxes, outline.blocks
     main_headlines: list[str] = []
     other_headlines: list[str] = []
     for box_number, tag in enumerate(boxes.tag):
         if LEVELS.get(tag) == level:
             block_range = range(boxes.first[box_number], boxes.stop[box_number])
-            text = " ".join(" ".join(blocks.text[block] for block in block_range).split())
+            text = " ".join(" ".join(blocks.text[block] for block in block_range).split())[: HEAD_VALUE.number]
             (main_headlines if any(is_chosen[block] for block in block_range) else other_headlines).append(text)
     return main_headlines + other_headlines
 
@@ -332,7 +332,7 @@ def read_article_and_choice(
         blocks=tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
-        left_out=(*page_head.linked.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
+        left_out=(*page_head.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
         unread_scripts=page_head.linked.unread_scripts,
         kind=page_head.property("og:type"),
         robots_metas=page_head.robots_metas,
@@ -354,7 +354,7 @@ def _find_topics(tree: LexborHTMLParser, markup: str) -> list[str]:
     contents = (node.attributes.get("content") or node.text(separator=" ") for node in fields)
     texts = [node.text(separator=" ") for node in links] + [word for text in contents for word in text.split(",")]
     topics = (" ".join(text.split()) for text in texts)
-    return [topic for topic in topics if len(topic) <= _MAX_TOPIC_CHARACTERS]  # longer texts are not keywords
+    return [topic for topic in topics if len(topic) <= _MAX_TOPIC_CHARACTERS]  # longer ones are text of the page
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from windrow.caps import HEAD_VALUE, Excess
 from windrow.content.json_ld import StructuredData, read_json_ld
 from windrow.content.tree import select_once
 from windrow.formats.moment import read_page_time
@@ -169,6 +170,8 @@ class PageHead(NamedTuple):
     related: tuple[Related, ...] = ()
     json_ld: str = ""
     """The text of all JSON-LD."""
+    left_out: tuple[Excess, ...] = ()
+    """For each cap that the metadata exceed, how much is left out."""
 
     @property
     def authors(self) -> tuple[str, ...]:
@@ -208,13 +211,14 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     repeated_metas: list[tuple[str, str]] = []
     links: list[_Link] = []
     base = ""
+    excess_characters = 0
     scripts: list[str] = []
     refresh_links: list[Related] = []
     dated_elements: list[LexborNode] = []
     for node in select_once(tree, _READ_SELECTOR):  # one search is cheaper than several
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
-            _add_meta(attributes, metas, repeated_metas, open_graph, author_metas)
+            excess_characters += _add_meta(attributes, metas, repeated_metas, open_graph, author_metas)
             if "http-equiv" in attributes and (href := read_refresh(attributes)):
                 refresh_links.append(Related("refresh", href, ""))
         elif tag == "link":
@@ -232,9 +236,11 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     stated_dates = (structured.published, *_values_of(_PUBLISHED_NAMES, properties))
     published = first_date(stated_dates) or first_date(published_dates(tree, dated_elements))
     root = tree.css_first("html")
+    title = _read_title(tree)
+    excess_characters += max(0, len(title) - HEAD_VALUE.number) + structured.excess_characters
     canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     return PageHead(
-        title=_read_title(tree),
+        title=title[: HEAD_VALUE.number],
         description=metas.get("description", ""),
         language=_text(root.attributes, "lang") if root is not None else "",
         canonical=next(iter(canonicals), ""),
@@ -255,6 +261,10 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
         translations=tuple(_translations(links)),
         related=(*refresh_links, *_related_links(links)),
         json_ld="\n".join(scripts),
+        left_out=(
+            *structured.left_out,
+            *((Excess(HEAD_VALUE, excess_characters),) if excess_characters else ()),
+        ),
     )
 
 
@@ -281,16 +291,18 @@ def _add_meta(
     repeated_metas: list[tuple[str, str]],
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
-) -> None:
+) -> int:
     """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it may name an author.
 
     If `metas` has the name already, the element is added to `repeated_metas` instead. An element without content is
-    not added.
+    not added. Return the number of characters beyond HEAD_VALUE, which are left out.
     """
     content = attributes.get("content")
     if not content:
-        return
+        return 0
     content = " ".join(content.split())
+    excess_characters = max(0, len(content) - HEAD_VALUE.number)
+    content = content[: HEAD_VALUE.number]
     key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
     if key in _AUTHOR_NAME_SET:
         author_metas.append((key, content))  # there may be an element for each author
@@ -301,6 +313,7 @@ def _add_meta(
             repeated_metas.append((key, content))
         else:
             metas[key] = content
+    return excess_characters if key else 0
 
 
 def _join_repeated(metas: dict[str, str], repeated_metas: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -7,9 +7,10 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from html import unescape
+from itertools import chain
 from typing import Any, NamedTuple
 
-from windrow.caps import JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
+from windrow.caps import HEAD_VALUE, JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
 from windrow.formats.text import replace_lone_surrogates
 
 _ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
@@ -49,6 +50,8 @@ class StructuredData(NamedTuple):
     """The names of the site and of the object's publisher."""
     left_out: tuple[Excess, ...] = ()
     """For each cap that the JSON-LD exceeds, how much is left out."""
+    excess_characters: int = 0
+    """The number of characters of values that are left out because they are beyond HEAD_VALUE."""
     unread_scripts: int = 0
     """The number of scripts of which at least a part cannot be read."""
 
@@ -76,7 +79,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         author for role in ("author", "creator") if role in main_object for author in _list_of(main_object[role])
     ]
     author_objects = [author for author in authors if isinstance(author, dict)]
-    return StructuredData(
+    data = StructuredData(
         headline=_first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
         authors=tuple(dict.fromkeys(_read_names(authors, by_id))),
@@ -91,6 +94,22 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
         left_out=left_out,
         unread_scripts=len(unread_scripts),
+    )
+    return _cut_values(data) if any(len(script) > HEAD_VALUE.number for script in scripts) else data
+
+
+def _cut_values(data: StructuredData) -> StructuredData:
+    """Return data without the characters of each value that are beyond HEAD_VALUE, which are counted."""
+    limit = HEAD_VALUE.number
+    texts = {name: value for name, value in data._asdict().items() if isinstance(value, str)}
+    lists = {"authors": data.authors, "keywords": data.keywords, "sites": data.sites}
+    values = [*texts.values(), *chain.from_iterable(lists.values())]
+    changes: dict[str, Any] = {name: text[:limit] for name, text in texts.items()}
+    changes |= {name: tuple(text[:limit] for text in entries) for name, entries in lists.items()}
+    return data._replace(
+        **changes,
+        named_authors=frozenset(name[:limit] for name in data.named_authors),
+        excess_characters=sum(max(0, len(text) - limit) for text in values),
     )
 
 

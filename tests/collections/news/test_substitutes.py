@@ -406,6 +406,7 @@ def test_authors_beyond_the_cap_are_counted(tmp_path, head):
 
 @pytest.mark.parametrize(("data", "rule", "number"), [
     ({"text": "x" * JSON_LD_CHARACTERS.number}, "more than 1,048,576 characters of a JSON-LD script", 36),
+    ({"description": "x" * 200_000}, "more than 100,000 characters of one value in a page's head", 100_000),
     ({"hasPerson": [{}] * (JSON_LD_OBJECTS.number + 6)}, "more than 5,000 objects in a page's JSON-LD", 7),
 ])  # fmt: skip
 def test_json_ld_beyond_its_caps_is_counted(tmp_path, data, rule, number):

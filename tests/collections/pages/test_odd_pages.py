@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.collections.pages.test_summarise import read
+from windrow.caps import HEAD_VALUE, Excess
 from windrow.collections.pages.crawl_log import map_outcome
 from windrow.collections.pages.reading.document import read_html_page
 from windrow.collections.pages.steps import needs_body
@@ -89,3 +90,11 @@ def test_json_ld_that_cannot_be_read_is_told():
     (finding,) = page.findings
     assert (finding.kind, finding.message) == ("not_well_formed", "of its JSON-LD, 1 script cannot be read")
     assert read("<script type=application/ld+json>{x}</script><p>Tea.").reason == "not_well_formed"
+
+
+def test_a_title_that_does_not_end_is_cut_and_the_rest_counted():
+    page = read_html_page(b"<title>" + b"tea, " * 30_000 + b"x", "http://a.example/")
+    assert len(page.description.title) == HEAD_VALUE.number
+    assert page.left_out == (Excess(HEAD_VALUE, 50_001),)
+    headline = read_html_page(b"<h1>" + b"tea, " * 30_000, "http://a.example/").description
+    assert (len(headline.headline), len(headline.title)) == (HEAD_VALUE.number,) * 2

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
-from windrow.caps import Excess
+from windrow.caps import HEAD_VALUE, Excess
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import (
     Link,
@@ -113,7 +113,7 @@ def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | No
     blocks = outline.blocks
     for text, box, is_content in zip(blocks.text, blocks.box, is_main, strict=True):
         if is_content and len(text) >= _MIN_DESCRIPTION_LENGTH and outline.boxes.locations[box] & _PARAGRAPH_BIT:
-            return " ".join(text.split())
+            return " ".join(text.split())[: HEAD_VALUE.number]
     return None
 
 
@@ -291,7 +291,7 @@ def read_html_page(
         canonicals=tuple(dict.fromkeys(canonicals)),
         refresh=refresh if refresh and refresh.url != classifier.page_url else None,
         robots_metas=page.head.robots_metas,
-        left_out=page.head.linked.left_out,
+        left_out=page.head.left_out,
     )
 
 
