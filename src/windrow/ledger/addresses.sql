@@ -240,7 +240,7 @@ SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "la
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
     FROM address a LEFT JOIN attempt v ON v.address = a.digest AND v.host = a.host
         AND (v.status IS NULL OR v.seconds > 0
-            OR EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.capture_index = 0))
+            OR EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.capture_index = 0 AND c.original <> 0))
     WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)
 WHERE (attempts = 0 AND due > 1) OR capture <> last;
 

@@ -72,6 +72,10 @@ class CaptureWriter:
         """Remove the record of a failure to read the WARC record at a place (file, offset)."""
         self._batch.database.execute("capture_mended", collection, *place)
 
+    def free_place(self, attempt: int) -> None:
+        """Record that the file from which an attempt took a capture was replaced: its place has another record now."""
+        self._batch.database.execute("capture_replaced", attempt)
+
     def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
         """Record that an attempt took the capture `row`, found in the index with the number `index` (0: in none)."""
         line = json.dumps([*row.line]) if row.line else ""

@@ -145,6 +145,10 @@ GROUP BY i.collection, i.source, l.reason, l.rule ORDER BY i.source, 5 DESC, l.r
 SELECT coalesce((SELECT attempt FROM captured
     WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
 
+-- name: capture_replaced
+-- The place of a taken record has another record now. 0 frees the place, and the row still tells where it was found.
+UPDATE captured SET capture_index = 0 WHERE attempt = ?;
+
 -- def captured(attempt: int) -> CapturedRow | None
 -- Return the capture that an attempt took, or None if it made a request of its own.
 SELECT c.attempt, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,

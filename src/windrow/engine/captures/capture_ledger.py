@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from windrow.contract import CAPTURED, Captures
 from windrow.digest import EMPTY_DIGESTS, digest
+from windrow.engine.captures.foreign_records import checked_fields, is_same_capture
 from windrow.engine.captures.rules import MAX_RULES, LeftOutLines
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.run import HarvestRun
@@ -66,6 +67,7 @@ class TakenCapture(NamedTuple):
     found_by: int  # the number of the index on the ledger
     original: int = 0  # the number of the other collection's attempt, 0 if the capture is another program's
     line: CdxLine | None = None  # the index line; None if the capture is another collection's
+    replaced: int = 0  # the number of the attempt that took another record from this place of a replaced file, or 0
 
 
 @dataclass(slots=True)
@@ -76,6 +78,7 @@ class CaptureTally:
     task: int  # its number on the ledger
     seen: int = 0
     taken: int = 0
+    replaced: int = 0  # captures taken where an earlier one was, before its file was replaced
     known: int = 0  # captures that were taken, or failed, before
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines and records
@@ -87,6 +90,8 @@ class CaptureTally:
         """Return the counts, the drift and up to MAX_ERRORS_SHOWN errors as one line of text."""
         name = self.source.name
         clauses = [f"{name}: {self.seen} captures examined, {self.taken} taken"]
+        if self.replaced:
+            clauses.append(f"{self.replaced} of these from files that replaced others of their names")
         clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
         clauses += [f"{self.known} were taken, or failed, before"] if self.known else []
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
@@ -174,12 +179,49 @@ class CaptureLedger:
         if sum(rule.lines for rule in faults) == row.seen:
             tally.errors.append(f"{row.name}: nothing in it can be read: {faults[0].reason}: {faults[0].rule}")
 
+    def find_taken(self, place: ArchivePlace, line: CdxLine) -> tuple[int, bool]:
+        """Return the attempt that took the record at a place, or 0, and whether it may have taken another record.
+
+        It may have if the file was replaced since: then the line differs from that of the record that was taken.
+        """
+        captures = self.run.ledger.captures
+        attempt = captures.taken(self.run.collection.name, place)
+        captured = captures.captured(attempt) if attempt else None
+        earlier_line = captured.line if captured else None
+        return attempt, earlier_line is not None and not is_same_capture(line, earlier_line)
+
+    def has_failed(self, place: ArchivePlace, line: CdxLine) -> bool:
+        """Return whether the record of an index line could not be read before, and is not to be read again.
+
+        It is to be read again if its file was replaced, or if its index line may have been wrong and has changed since.
+        """
+        name, captures, key = self.run.collection.name, self.run.ledger.captures, (place.warc, place.offset)
+        if not (reason := captures.failure(name, key)):
+            return False
+        failed_line = CdxLine(*json.loads(captures.failed_line(name, key)))
+        if reason in {Reason.DIGEST_MISMATCH, Reason.BAD_LINE}:
+            return checked_fields(failed_line) == checked_fields(line)
+        return is_same_capture(failed_line, line)
+
+    def has_taken(self, number: int, attempt: Attempt) -> bool:
+        """Return whether the attempt with this number took the capture of `attempt`: one address, time and digest."""
+        earlier = self.run.ledger.attempts.get(number)
+        digests = {attempt.kept.digest, earlier.digest if earlier else ""} if attempt.kept else {""}
+        return (
+            earlier is not None
+            and (earlier.url, earlier.started) == (attempt.url, attempt.started)
+            and len(digests) == 1
+        )
+
     def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
         """Store a capture as an attempt of the collection, and count it for its index, in `tally` and in `taken`."""
         number = self.record_attempt(writer, tally.source, capture.attempt)
         captured_row = CapturedRow(
             number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
         )
+        if capture.replaced:
+            writer.captures.free_place(capture.replaced)
+            tally.replaced += 1
         writer.captures.record_taken(
             number, self.run.collection.name, tally.source.name, captured_row, capture.found_by
         )

@@ -83,10 +83,11 @@ class _WantedRecord:
     may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
     only this record, fetched from another machine, or None. `key` identifies the record on the ledger, with
     `elsewhere` as its file if `warc_path` is None. `failed_key` is the (file, offset) under which the ledger has the
-    failure that is retried, or None if the record is not retried.
+    failure that is retried, or None if the record is not retried. `replaced` is the number of the attempt that took
+    another record from there, or 0.
     """
 
-    __slots__ = ("failed_key", "key", "line", "offset", "source_path", "warc_path")
+    __slots__ = ("failed_key", "key", "line", "offset", "replaced", "source_path", "warc_path")
 
     def __init__(
         self, line: CdxLine, warc_path: Path | None, elsewhere: str, failed_key: tuple[str, int] | None = None
@@ -97,6 +98,7 @@ class _WantedRecord:
         name = replace_lone_surrogates(str(warc_path) if warc_path else elsewhere, "backslashreplace")
         self.key = ArchivePlace(name, line.offset or 0, 0)
         self.failed_key = failed_key
+        self.replaced = 0
 
 
 class ForeignCapturing:
@@ -332,7 +334,7 @@ class ForeignCapturing:
         attempts: list[tuple[_WantedRecord, Attempt]] = []
         taken_keys: set[ArchivePlace] = set()
         for record in records:
-            if record.key in taken_keys:
+            if record.key in taken_keys or self._is_known(record, outcomes.get(record)):
                 self._tally.known += 1
             elif attempt := self._copy_record(index, record, outcomes.get(record), payloads):
                 attempts.append((record, attempt))
@@ -346,7 +348,7 @@ class ForeignCapturing:
                     continue
                 line = record.line._replace(length=outcomes[record].length)
                 self._capture_ledger.take_capture(
-                    writer, TakenCapture(attempt, record.key, index.id, line=line), self._tally
+                    writer, TakenCapture(attempt, record.key, index.id, 0, line, record.replaced), self._tally
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
                 if outcomes[record].imported.is_truncated:
@@ -356,32 +358,24 @@ class ForeignCapturing:
         return not unrequested
 
     def _new_records(self, wanted: Iterable[_WantedRecord]) -> Sequence[_WantedRecord]:
-        name, captures = self._run.collection.name, self._run.ledger.captures
         new_records: dict[tuple[ArchivePlace, CheckedFields], _WantedRecord] = {}
         for record in wanted:
             if self._taken_down.contains(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
             record_id = (record.key, checked_fields(record.line))
-            if record_id in new_records or captures.taken(name, record.key) or self._failed_before(record):
+            record.replaced, may_be_new = self._capture_ledger.find_taken(record.key, record.line)
+            is_known = record_id in new_records or (record.replaced and not may_be_new)
+            if is_known or (record.failed_key is None and self._capture_ledger.has_failed(record.key, record.line)):
                 self._tally.known += 1
             else:
                 new_records[record_id] = record
         return [*new_records.values()]
 
-    def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before and is not read again now.
-
-        It is read again if it is retried, or if its index line may have been wrong and has changed since the failure.
-        """
-        if record.failed_key is not None:
-            return False
-        name, key = self._run.collection.name, (record.key.warc, record.key.offset)
-        reason = self._run.ledger.captures.failure(name, key)
-        if reason not in {Reason.DIGEST_MISMATCH, Reason.BAD_LINE}:
-            return bool(reason)
-        line = self._run.ledger.captures.failed_line(name, key)
-        return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
+    def _is_known(self, record: _WantedRecord, outcome: Any) -> bool:
+        """Return whether a record that may have replaced an earlier one is the earlier one, spelled in another way."""
+        attempt = outcome.imported.attempt if record.replaced and isinstance(outcome, VerifiedRecord) else None
+        return attempt is not None and self._capture_ledger.has_taken(record.replaced, attempt)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
         """Fetch records from remote folders, and set their source paths. Return a failed reading for each failure.

@@ -338,6 +338,15 @@ def checked_fields(line: CdxLine) -> CheckedFields:
     return line.digest, line.url, line.length
 
 
+def is_same_capture(line: CdxLine, other: CdxLine) -> bool:
+    """Return whether two index lines state the same time, address and, if both have one, payload digest."""
+    digests = {
+        normalise_digest(text if ":" in text else f"sha1:{text}") for text in (line.digest, other.digest) if text
+    }
+    is_one_page = line.url == other.url or surt(normalise(line.url).url) == surt(normalise(other.url).url)
+    return line.timestamp == other.timestamp and is_one_page and len(digests) < 2
+
+
 class RecordJob(NamedTuple):
     """A job that reads a record completely, and compares it with its index line: address, length and digest."""
 
