@@ -33,10 +33,15 @@ from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
 from windrow.engine.frontier import PlannedSource, Reads, Waiting
+from windrow.engine.listed.rest import RestingFile
+from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import OutcomeCount
+from windrow.engine.steps.unread import UnreadCount
 from windrow.engine.takedown import TakedownResult
 from windrow.ledger.rows import CapturedRow, Followed
+from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptRow
+from windrow.ledger.typed.items import DifferingFile
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import CdxLine, DiffLine, TextChange
 from windrow.stores.record_versions import RecordVersion, Skipped
@@ -169,7 +174,8 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, SnippetMark, ScorePart,
-    OutcomeTally, OriginCounts, TextChange, DiffLine, Tombstone, NearDuplicate, CdxLine,
+    OutcomeTally, OriginCounts, TextChange, DiffLine, Tombstone, NearDuplicate, CdxLine, RestingFile, UnreadCount,
+    ServiceWait, RuleCount, DifferingFile,
 )  # fmt: skip
 """The classes of objects in the lists of messages."""
 

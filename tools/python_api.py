@@ -10,27 +10,35 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import windrow
-from windrow import content, errors, model
+from windrow import caps, content, errors, model
 from windrow.adapters import adapter, search_answer, trial
 from windrow.adapters.record_story import RecordHit
 from windrow.app import begin, item_states, lookup, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.search import PageHit
+from windrow.collections.pages.search.rank import ScorePart
 from windrow.config import Workspace
 from windrow.engine import check, frontier, replay, source_counts, takedown
 from windrow.engine.listed import rest
+from windrow.engine.requests import waiting
+from windrow.engine.steps import unread
+from windrow.ledger import sessions
+from windrow.ledger.typed import items
+from windrow.query import spelling
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
     summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
     source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, item_states.StateCount,
-    rest.RestingFile,
+    rest.RestingFile, unread.UnreadCount, waiting.ServiceWait, sessions.RuleCount, items.DifferingFile,
     story.StoryAnswer, story.Story, story.Event, lookup.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
-    search_answer.SearchAnswer, search_answer.SearchResult, PageHit, RecordHit, search_answer.SnippetMark,
+    search_answer.SearchAnswer, search_answer.SearchResult, PageHit, ScorePart, RecordHit, search_answer.SnippetMark,
+    spelling.Suggestion,
     adapter.Comparison, model.TextChange, model.DiffLine,
     trial.FetchedBytes, trial.DocumentReport, trial.RecordPreview, trial.DocumentFinding,
     content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, content.ContentOmission,
+    caps.Excess, caps.Cap,
     frontier.Chosen,
     adapter.ReplayResult, adapter.VersionCounts, replay.ReplayChange, Checkup, check.Fault,
     adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,
@@ -80,7 +88,8 @@ def results() -> str:
     """Return a table of the fields of each class in RESULTS, as Markdown."""
     lines = []
     for kind in RESULTS:
-        about = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        paragraphs = (inspect.getdoc(kind) or "").split("\n\n")
+        about = "\n\n".join(" ".join(text.split()) for text in paragraphs if not text.startswith(">>>"))
         lines += [f"\n### {_title(kind)}\n", f"`{kind.__module__}.{kind.__qualname__}`. {about}\n"]
         lines += ["| field | type |\n| --- | --- |", *(f"| `{name}` | `{kind}` |" for name, kind in _fields(kind))]
     return "\n".join(lines) + "\n"

@@ -14,14 +14,17 @@ MIB = 1 << 20
 
 
 class Cap(NamedTuple):
-    """A bound: its name, its number, what is counted, why it exists, and what happens to input that exceeds it."""
+    """A bound: its name, its number, what is counted, why it exists, and what happens to input that exceeds it.
+
+    `setting` is the setting that changes the number, in `windrow.toml` or for a source, or empty if the cap is fixed.
+    """
 
     name: str
     number: int
     counted: str
     why: str
     excess: str
-    setting: str = ""  # the setting that changes the number, in `windrow.toml` or for a source; empty if it is fixed
+    setting: str = ""
 
     @property
     def rule(self) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
 from tools.command import MESSAGES, PARTS
@@ -194,6 +194,24 @@ def test_pages_in_python(farm) -> None:
         assert error.value.hint
     with pytest.raises(windrow.WindrowError):
         farm.would_forget("https://example.org/")
+
+
+def test_the_reference_describes_every_class_in_a_result_and_every_field_that_has_an_explanation() -> None:
+    """A class that PARTS lacks would be called a text, and a comment at a field reaches no page of the manual."""
+    configuration = {"Archive", "Limits", "RunSettings", "Source"}  # the reference of settings describes these
+    messages = [each.shape for each in MESSAGES.values() if isinstance(each.shape, type)]
+    for described in ([*messages, *PARTS], RESULTS):
+        undescribed, commented = [], []
+        for shape in described:
+            hints = get_type_hints(shape, localns={"ReplayChange": ReplayChange})
+            classes = {kind for hint in hints.values() for kind in (hint, *get_args(hint))}
+            records = {kind for kind in classes if hasattr(kind, "__match_args__") and kind not in described}
+            undescribed += [
+                f"{shape.__name__}: {kind.__name__}" for kind in records if kind.__name__ not in configuration
+            ]
+            fields = re.findall(r"^    (\w+): .*?  # (?!noqa|type:)", inspect.getsource(shape), re.MULTILINE)
+            commented += [f"{shape.__name__}.{name}" for name in fields]
+        assert (undescribed, commented) == ([], [])
 
 
 def test_times_in_results_are_datetimes() -> None:

@@ -77,7 +77,14 @@ class SourceState(NamedTuple):
 class WorkspaceState:
     """The state of a workspace, of its sources and of its items.
 
-    `holder` is the process that runs in it now, or empty. `last` is the summary of its last session.
+    `holder` is the process that runs in it now, or empty. `last` is the summary of its last session. `resting` are
+    files that failed in several sessions, and are requested again later. `unread` counts documents that windrow
+    failed to read, and `waits` those that wait for answers of services. `left_out` is what rules and caps left out,
+    as it was counted last. `differing` are files of which a source offers other content than was fetched. `errors`
+    are those of earlier tasks without a source, if no later session reached their phase. `undeclared` are sources
+    that are not declared, of which `windrow forget` removes what was kept. `problems` say what is lost in the
+    archive or unfinished now, each with what to do. `not_counted` says why the records of a harvested collection
+    could not be counted.
     """
 
     workspace: str
@@ -87,15 +94,15 @@ class WorkspaceState:
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
-    resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
-    unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
-    waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, as it was counted last
-    differing: tuple[DifferingFile, ...] = ()  # files of which a source offers other content than was fetched
-    errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session reached their phase
-    undeclared: tuple[str, ...] = ()  # sources that are not declared, of which `windrow forget` removes what was kept
-    problems: tuple[str, ...] = ()  # what is lost in the archive or unfinished now, each with what to do
-    not_counted: tuple[str, ...] = ()  # why the records of a harvested collection could not be counted
+    resting: tuple[RestingFile, ...] = ()
+    unread: tuple[UnreadCount, ...] = ()
+    waits: tuple[ServiceWait, ...] = ()
+    left_out: tuple[RuleCount, ...] = ()
+    differing: tuple[DifferingFile, ...] = ()
+    errors: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:

@@ -62,7 +62,8 @@ class Story(NamedTuple):
     """The history of an item, a source, a service or a refused name: its state, its members, and its events in order.
 
     `within` is the key of the zip that contains the item. `offered_by` are the sources that list it, and the names
-    under which it was imported.
+    under which it was imported. `others` are the numbers of the items that are the same document in other fetches of
+    its zip.
     """
 
     number: int
@@ -77,18 +78,22 @@ class Story(NamedTuple):
     within: str
     events: tuple[Event, ...]
     members: tuple[Meaning, ...] = ()
-    others: tuple[int, ...] = ()  # item numbers of the same document in other fetches of its zip
+    others: tuple[int, ...] = ()
 
 
 class StoryAnswer(NamedTuple):
-    """What is known about a name: a story, explanations by collections, a session's summary, or several candidates."""
+    """What is known about a name: a story, explanations by collections, a session's summary, or several candidates.
+
+    `explained` has an explanation from each collection that has the name. `more` is the number of candidates that are
+    not listed.
+    """
 
     asked: str
     story: Story | None = None
-    explained: tuple[Explanation, ...] = ()  # one from each collection that has the name
+    explained: tuple[Explanation, ...] = ()
     session: SessionSummary | None = None
     candidates: tuple[Meaning, ...] = ()
-    more: int = 0  # candidates that are not listed
+    more: int = 0
 
 
 def answer_why(workspace: Workspace, ledger: Ledger, name: str, limit: int) -> StoryAnswer:

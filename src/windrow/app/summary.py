@@ -107,7 +107,14 @@ class ReasonCount(NamedTuple):
 class SessionSummary:
     """What one session did; `ended` and `exit_code` are None while it runs.
 
-    The names of the WARC files that it wrote begin with `warc_prefix`.
+    `errors` say why tasks failed. `notes` are remarks, for example about files that are tried later, or about the
+    clock; `warnings` is the number of those that report a fault. `repairs` say what was repaired in the archive after
+    an earlier crash. `left_out` is what rules or caps left out, and what was damaged. `outcomes` count how the requests
+    of its crawls ended. `changes` has at most 1,000 changes; `changes_left_out` says whether there are more. The names
+    of the WARC files that it wrote begin with `warc_prefix`. `differing` is the number of files that had other content
+    at a source than was fetched, when a run ended. `problems` say what is lost in the archive or unfinished, each with
+    what to do. `still_open` is the number of documents that had failed or were unread when a run ended; None means that
+    they were not counted.
     """
 
     session: int
@@ -120,18 +127,18 @@ class SessionSummary:
     phases: tuple[PhaseCount, ...] = ()
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
-    errors: tuple[str, ...] = ()  # why tasks failed
-    notes: tuple[str, ...] = ()  # remarks, for example about files that are tried later, or about the clock
-    repairs: tuple[str, ...] = ()  # what was repaired in the archive after an earlier crash
-    left_out: tuple[RuleCount, ...] = ()  # what rules or caps left out, and what was damaged
-    outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
-    changes: tuple[SourceChange, ...] = ()  # at most 1,000
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    left_out: tuple[RuleCount, ...] = ()
+    outcomes: tuple[OutcomeCount, ...] = ()
+    changes: tuple[SourceChange, ...] = ()
     changes_left_out: bool = False
     warc_prefix: str = ""
-    warnings: int = 0  # the number of notes that report a fault
-    differing: int = 0  # how many files had other content at a source than was fetched, when a run ended
-    problems: tuple[str, ...] = ()  # what is lost in the archive or unfinished, each with what to do
-    still_open: int | None = None  # how much had failed or was unread when a run ended; None: not counted
+    warnings: int = 0
+    differing: int = 0
+    problems: tuple[str, ...] = ()
+    still_open: int | None = None
 
     @property
     def kept_all(self) -> bool:

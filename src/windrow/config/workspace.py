@@ -47,7 +47,11 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A workspace's configuration; paths are absolute."""
+    """A workspace's configuration; paths are absolute.
+
+    `sections` has the result of `Configuration.section` by collection. `values` are those of every setting, in the
+    order of the reference page.
+    """
 
     root: Path
     name: str
@@ -57,9 +61,9 @@ class Workspace:
     archive: Archive
     limits: Limits
     run: RunSettings
-    sections: Mapping[str, Any]  # by collection: the result of its `Configuration.section`
+    sections: Mapping[str, Any]
     sources: tuple[Source, ...]
-    values: tuple[Value, ...]  # of every setting, in the order of the reference page
+    values: tuple[Value, ...]
 
     def source(self, name: str) -> Source | None:
         """Return the source with this name, or None if there is none."""

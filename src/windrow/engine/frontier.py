@@ -90,11 +90,11 @@ class Reads(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do. Making a preview does not open a connection, and writes nothing to the ledger."""
+    """What a run would do: `waiting` has all files, or at most 50 addresses, for which `documents` is empty."""
 
     sources: tuple[PlannedSource, ...]
-    waiting: tuple[Waiting, ...]  # all files, or up to MAX_PREVIEWED addresses
-    documents: tuple[Reads, ...]  # empty if addresses are requested
+    waiting: tuple[Waiting, ...]
+    documents: tuple[Reads, ...]
 
 
 def why_not_requested(source: Source) -> str:
