@@ -148,6 +148,8 @@ def test_a_site_that_answers_no_list_fails_alone(tmp_path, press, kind, body):
     odd.close()
     collected = [site for each in summaries(tmp_path, "_collection_summary.json") for site in each["results"]]
     assert [site["status"] for site in collected if site["domain"] in odd.url] == ["error"]
+    without_rows = sum(each["details"].get("responses_without_rows", 0) for each in summaries(tmp_path))
+    assert (without_rows > 0) == (kind != "feed"), "the file of the site does not have them"
     assert len(articles(tmp_path)) == 3
 
 

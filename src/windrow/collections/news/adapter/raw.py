@@ -138,7 +138,7 @@ class RawRun:
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
         """Add a response to its site's file if it is JSON. One response is unchanged; several become a list of rows.
 
-        A row that an earlier response has is not added again; if its content differs, it is counted.
+        `responses_without_rows` among the details counts the responses without a list of rows.
         """
         try:
             answer = open_response(self._folders.archive, place)
@@ -148,18 +148,12 @@ class RawRun:
             domain.error = domain.error or str(error)
             return
         content = parse_response(200, answer.fields, body)
+        if (rows := _rows_of(content)) is None:
+            self.details["responses_without_rows"] += 1
         if not isinstance(content, list | dict):
             return
         domain.json_responses += 1
-        rows = content.get("rows") if isinstance(content, dict) else content
-        rows = rows if isinstance(rows, list) else []
-        new_rows = []
-        for row in rows:
-            has_new_content = self._is_first(f"{domain.path.name} {digest(json.dumps(row).encode())}")
-            if self._is_first(f"{domain.path.name} {_row_name(row)}"):
-                new_rows.append(row)
-            elif has_new_content:
-                self.details["rows_changed_in_run"] += 1
+        new_rows = [row for row in rows or () if self._is_new_row(domain, row)]
         domain.rows += len(new_rows)
         if isinstance(content, dict) and isinstance(content.get("total"), int):
             domain.total = content["total"]
@@ -175,6 +169,13 @@ class RawRun:
                 comma = b",\n" if domain.needs_comma else b""
                 file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
                 domain.needs_comma = True
+
+    def _is_new_row(self, domain: _Domain, row: Any) -> bool:
+        """Return whether no earlier response has a row. A row that has changed since is counted among the details."""
+        has_new_content = self._is_first(f"{domain.path.name} {digest(json.dumps(row).encode())}")
+        is_new = self._is_first(f"{domain.path.name} {_row_name(row)}")
+        self.details.update(["rows_changed_in_run"] if has_new_content and not is_new else ())
+        return is_new
 
     def _add_to_manifest(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
         """Add a response's place in the archive to the manifest; the response is not copied to the directory."""
@@ -264,6 +265,11 @@ def describe_refusal(followed: Followed) -> str:
     """Return why the discovery could not use a response."""
     findings = followed.read_findings()
     return findings[0].message if findings else str(followed.reason)
+
+
+def _rows_of(content: Any) -> list[Any] | None:
+    rows = content.get("rows") if isinstance(content, dict) else content
+    return rows if isinstance(rows, list) else None
 
 
 def _row_name(row: Any) -> str:
