@@ -101,19 +101,6 @@ def test_captures_of_a_warc_file_are_chosen_by_rules_copied_and_read_once(tmp_pa
     capture_counts(workspace)
 
 
-def test_a_capture_with_a_part_of_a_body_is_taken_and_counted(tmp_path):
-    record = response_record(f"{ORIGIN}/said/1.html", quotes_page("one"), truncated="disconnect")
-    (tmp_path / "press.warc").write_bytes(record)
-    workspace = configure(tmp_path, warc=[tmp_path / "press.warc"])
-    for time in (1, 2):  # the file is read again when it has another time
-        os.utime(tmp_path / "press.warc", (time, time))
-        run_quotes(workspace)
-        assert records(workspace) == {"/said/1.html#1": "one"}
-        assert capture_counts(workspace) == (1, 2 - time, {"the record has only a part of the body": 1}, [])
-    with closing(Ledger(workspace.ledger)) as ledger:
-        assert [count[1:4:2] for _, count in ledger.sessions.rule_counts("press")] == [("truncated", 1)]
-
-
 def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     (tmp_path / "warcs").mkdir()
     warc = ForeignWarc(tmp_path / "warcs" / "press.warc.gz")

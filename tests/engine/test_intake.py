@@ -22,6 +22,7 @@ from windrow.clock import spell
 from windrow.digest import digest
 from windrow.engine.crawl import warc_import
 from windrow.errors import ArchiveError
+from windrow.formats.http import CUT_BODY
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 from windrow.reasons import Reason
 
@@ -88,20 +89,24 @@ def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
         response_record("http://a.example/4", b"part", truncated="length"),
         response_record("http://a.example/5", b"part", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
         response_record("http://a.example/6", b"", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
-        response_record("http://a.example/7", b"cut")[:-8],
+        response_record(
+            "http://a.example/7", b"3\r\ncut\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ),
+        response_record("http://a.example/8", b"cut")[:-8],
         pack=False,
     )
     assert take_warcs(tmp_path, warc) == 0
-    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["3", "4", "5", "6"]
+    assert [row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)] == ["3", "4", "5", "6", "7"]
     assert query_ledger(tmp_path, "SELECT message FROM attempt WHERE message != ''") == [
         ("it has only a part of the body (WARC-Truncated: length)",),
         ("it has 4 of the 9 bytes of the body that its Content-Length states",),
+        (CUT_BODY,),
     ]
     findings = query_ledger(tmp_path, "SELECT kind, level FROM finding ORDER BY seq")
     assert findings == [
-        (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", *("Truncated",) * 3)
+        (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", *("Truncated",) * 4)
     ]
-    assert "7 records with faults: truncated 3," in task_comments(tmp_path)[0]
+    assert "8 records with faults: truncated 4," in task_comments(tmp_path)[0]
 
 
 def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):

@@ -89,6 +89,12 @@ def test_what_ends_too_early_is_returned_as_far_as_it_goes():
     assert not ends_early(whole, "gzip")
     assert not ends_early(gzip.compress(TEXT) + bytes(20), "gzip")
     assert decode(b"5\r\nhello\r\n7\r\nwor", transfer="chunked") == b"hellowor"
+    chunked = {"transfer-encoding": "chunked"}
+    for body, is_cut in (
+        (b"5\r\nhello\r\n7\r\nwor", True), (b"5\r\nhello\r\n", True), (b"5\r\nhello\r\n0\r\n\r\n", False),
+        (b"hello", False), (b"5\r\nhello", False),
+    ):  # fmt: skip
+        assert decode_part(body, chunked, most=MOST, ratio=9)[1] == is_cut
 
 
 def test_broken_and_unknown_codings_have_their_reasons():

@@ -183,7 +183,7 @@ ACCEPT_ENCODING = "gzip, deflate"
 FREE_BYTES = 1 << 20
 """The size up to which a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
 
-CUT_BODY = "the compressed body ends too early, so only a part of it was read"
+CUT_BODY = "the coded body ends too early, so only a part of it was read"
 """The message of an attempt whose body is cut, but could be decoded up to there."""
 
 MAX_CODINGS = HTTP_CODINGS.number
@@ -230,7 +230,7 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
 
 
 def decode_part(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> tuple[bytes, bool]:
-    """Decode a body like `decode_body`. Also return whether its gzip, deflate or br ends too early."""
+    """Decode a body like `decode_body`. Also return whether its chunks, gzip, deflate or br end too early."""
     transfer, content = fields.get("transfer-encoding", ""), fields.get("content-encoding", "")
     if not transfer and not content:
         return body, False
@@ -242,7 +242,8 @@ def decode_part(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
     bounds = _BodyBounds(len(body), most, ratio)
     for coding in reversed(codings):
         if coding == "chunked":
-            body = _join_chunks(body)
+            body, ends_early = _join_chunks(body)
+            is_cut = is_cut or ends_early
         elif coding not in _DECODERS:
             raise StepError(f"the coding {coding[:40]!r} is not supported", Reason.UNSUPPORTED)
         elif body and (blocks := _DECODERS[coding](body)) is not None:
@@ -278,20 +279,23 @@ def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded_size: int) -
     return bytes(decoded), False
 
 
-def _join_chunks(body: bytes) -> bytes:
-    """Return the joined chunks of a body up to the first invalid one; return a body without chunks unchanged."""
+def _join_chunks(body: bytes) -> tuple[bytes, bool]:
+    """Join the chunks of a body up to the first invalid one, and return whether the last chunk, of size 0, is missing.
+
+    A body without chunks is returned unchanged.
+    """
     size_line = _CHUNK_SIZE.match(body)
     if not size_line:
-        return body
+        return body, False
     joined_chunks = bytearray()  # there may be millions of small chunks
     view = memoryview(body)
     while size_line and (size := int(size_line[1], 16)):
         chunk_end = size_line.end() + size
         if not joined_chunks and body[chunk_end : chunk_end + 2] != b"\r\n":
-            return body  # the first line only looks like a chunk size
+            return body, False  # the first line only looks like a chunk size
         joined_chunks += view[size_line.end() : chunk_end]
         size_line = _CHUNK_SIZE.match(body, chunk_end + 2)
-    return bytes(joined_chunks)
+    return bytes(joined_chunks), size_line is None
 
 
 def _inflate_gzip(body: bytes) -> _Blocks | None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.archive import verify_record, verify_stated_digest
 from windrow.archive.erase import target_address
-from windrow.archive.warc_reader import WarcRecord, read_records, stated_digest
+from windrow.archive.warc_reader import WarcRecord, read_record_at, read_records, stated_digest
 from windrow.clock import now
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
-from windrow.errors import ArchiveError
+from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
-from windrow.formats.http import read_head, read_location, read_media_type
+from windrow.formats.http import CUT_BODY, decode_part, read_head, read_location, read_media_type
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
@@ -170,6 +172,25 @@ def _why_truncated(record: WarcRecord, fields: Mapping[str, str], status: int) -
     if length.isascii() and length.isdecimal() and len(length) < 16 and record.size < int(length):
         return f"it has {record.size:,} of the {int(length):,} bytes of the body that its Content-Length states"
     return ""
+
+
+def mark_cut_body(path: Path, record: WarcRecord, imported: ImportedRecord, limits: Limits) -> ImportedRecord:
+    """Mark a record whose body ends within its chunks or its compression: it has only a part of the body.
+
+    Only decoding shows that, so such a record of the file `path` is read once more. One that has a finding already, or
+    whose body is larger than readers accept, is returned as it is. Raises ArchiveError if the file cannot be read.
+    """
+    attempt, fields = imported.attempt, read_head(record.head).fields
+    is_coded = not fields.keys().isdisjoint({"content-encoding", "transfer-encoding"})
+    if not is_coded or attempt is None or attempt.kept is None or imported.finding or record.size > limits.member_size:
+        return imported
+    body = io.BytesIO()
+    read_record_at(path, record.offset, limits, body.write)
+    with suppress(StepError):  # the reader of the body reports it
+        if decode_part(body.getvalue(), fields, most=limits.member_size, ratio=limits.ratio)[1]:
+            finding = _report_fault(record, Reason.TRUNCATED, CUT_BODY).finding
+            return imported._replace(attempt=attempt._replace(message=CUT_BODY), finding=finding)
+    return imported
 
 
 def _parse_date(text: str) -> datetime | None:
@@ -370,6 +391,7 @@ class RecordJob(NamedTuple):
             imported = imported._replace(payload=imported.payload or payload)
         elif imported.attempt is not None and imported.payload != payload:
             imported = imported._replace(payload=verify_stated_digest(self.path, record, limits) or payload)
+        imported = mark_cut_body(self.path, record, imported, limits)
         return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
 
 

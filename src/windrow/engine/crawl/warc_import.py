@@ -20,7 +20,7 @@ from windrow.archive.warc_reader import STATED, WarcRecord, read_records
 from windrow.caps import STORED_FINDINGS
 from windrow.clock import now
 from windrow.engine.captures.capture_ledger import original_response
-from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
+from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, mark_cut_body, with_methods
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
@@ -261,14 +261,16 @@ class WarcImporter:
         return findings
 
     def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
-        """Compare the bytes of a record with their stated digest.
+        """Compare the bytes of a record with their stated digest, and mark a body that is cut.
 
         If they differ or cannot be read, the result has a finding, and "" as `payload`.
         """
         if imported.refers or imported.attempt is None or imported.attempt.kept is None:
             return imported
         try:
-            verified_digest = verify_stated_digest(self._run.archive / file.warc, record, self._run.limits)
+            path, limits = self._run.archive / file.warc, self._run.limits
+            imported = mark_cut_body(path, record, imported, limits)
+            verified_digest = verify_stated_digest(path, record, limits)
         except ArchiveError as error:
             reason = error.reason or Reason.DIGEST_MISMATCH
             finding = Finding(reason.class_name, f"{error}; its bytes are not used for revisits", Level.WARN)
