@@ -87,6 +87,15 @@ PAGE_LINKS = _cap(
     setting="pages.limits.links",
 )
 PAGE_TAGS = _cap("PAGE_TAGS", 1_000_000, "tags of a page", "memory", "it is refused (`too_many_elements`)")
+_LEVELS = "the tags of deeper elements are left out and counted with a reason; their text and links are kept"
+PAGE_LEVELS = _cap(
+    "PAGE_LEVELS", 512, "levels of elements in a page with 12,000 tags", "time; browsers allow 512", _LEVELS
+)
+PAGE_OPTIONS = _cap(
+    "PAGE_OPTIONS", 10_000, "options in a page with 12,000 tags", "time: the parser compares each with all before it",
+    "the tags of the others are left out and counted with a reason; their text is kept",
+)  # fmt: skip
+TAG_ATTRIBUTES = _cap("TAG_ATTRIBUTES", 400, "attributes of a tag", "time: the parser compares them", LEFT_OUT)
 TEXT_CHARACTERS = _cap(
     "TEXT_CHARACTERS",
     4 * MIB,

@@ -49,6 +49,8 @@ def test_any_bytes_from_anywhere_give_a_document(raw: bytes, url: str, content_t
         "<p>" + "word " * 2_000_000,
         "<p>" + "a" * 10_000_000,
         "<div " + " ".join(f"a{n}" for n in range(50_000)) + ">x",
+        *(f"<div {piece * 200_000}>x" for piece in ("/", "=", " =", "a = ", '"', "'a'")),
+        "<div><a href=/x>" * 10_000,
         "<a href='" + "x" * 5_000_000 + "'>x</a>",
         "<p>x</p>" * 50_000,
         "<a href=/>x</a>" * 30_000,

@@ -17,7 +17,7 @@ from windrow.content.outline import LEVELS, Outline
 from windrow.content.page import BlockFate, Choice, choose_main_content, leave_out
 from windrow.content.tail import add_captions, remove_captions
 from windrow.content.traits import read_page_traits
-from windrow.content.tree import parse, remove_silent_elements, serialise_body
+from windrow.content.tree import parse_counting, remove_silent_elements, serialise_body
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -294,7 +294,7 @@ def read_article_and_choice(
 ) -> tuple[Article, Outline, Choice]:
     """Read a page as `read_article` does; return the article, the page's outline, and the fate of each block."""
     text = decode(raw, content_type)
-    tree = parse(text.text)
+    tree, left_out = parse_counting(text.text)
     page_head = read_page_head(tree)
     authors = extract_names(page_head.authors, page_head.linked.named_authors) or find_byline_authors(tree, text.text)
     topics = _find_topics(tree, text.text)
@@ -332,7 +332,7 @@ def read_article_and_choice(
         blocks=tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
         markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         encoding=text.encoding,
-        left_out=(*page_head.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
+        left_out=(*left_out, *page_head.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
         unread_scripts=page_head.linked.unread_scripts,
         kind=page_head.property("og:type"),
         robots_metas=page_head.robots_metas,

@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
 
+from windrow.caps import Excess
 from windrow.content.charset import decode
 from windrow.content.features import Features
 from windrow.content.forest import estimate_probabilities, load_forests
@@ -16,7 +17,14 @@ from windrow.content.measures import measure_page
 from windrow.content.outline import Outline, PageLocation
 from windrow.content.tail import remove_captions, remove_tail
 from windrow.content.traits import PageTraits, read_page_traits
-from windrow.content.tree import HIDDEN, MIN_PROSE_WORDS, parse, remove_silent_elements, remove_texts, serialise_body
+from windrow.content.tree import (
+    HIDDEN,
+    MIN_PROSE_WORDS,
+    parse_counting,
+    remove_silent_elements,
+    remove_texts,
+    serialise_body,
+)
 
 
 class Page(NamedTuple):
@@ -27,6 +35,8 @@ class Page(NamedTuple):
     head: PageHead
     outline: Outline
     traits: PageTraits
+    left_out: tuple[Excess, ...] = ()
+    """For each cap that the page exceeds, how much is left out."""
 
 
 def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
@@ -41,14 +51,14 @@ def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequen
     text = decode(raw, content_type)
     # valid UTF-8 is not encoded again
     is_valid_utf_8 = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
-    tree = parse(raw if is_valid_utf_8 else text.text)
+    tree, left_out = parse_counting(raw if is_valid_utf_8 else text.text)
     page_head = read_page_head(tree)
     if ignored:
         remove_texts(tree, ignored)
     remove_silent_elements(tree)
     outline = build_outline(serialise_body(tree))
     traits = read_page_traits(url, page_head.property("og:type"), page_head.json_ld)
-    return Page(url, text.encoding, page_head, outline, traits)
+    return Page(url, text.encoding, page_head, outline, traits, left_out + page_head.left_out)
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from windrow.caps import PAGE_TAGS
+from windrow.caps import PAGE_LEVELS, PAGE_OPTIONS, PAGE_TAGS, TAG_ATTRIBUTES, Cap, Excess
 from windrow.content.outline import Outline, PageLocation, hides
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -31,18 +31,18 @@ _SHOWN_ELEMENTS = frozenset({"plaintext", "xmp"})
 _CHANGED_SELECTOR = f"{', '.join(sorted(_SILENT_ELEMENTS))}, svg a, .{_EDIT_LINK_CLASS}, [hidden], [style*=display]"
 
 _MAX_UNCHECKED_TAGS = 12_000  # pages with more tags are checked for deep nesting
-_MAX_DEPTH = 512  # the depth that browsers allow
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*+)[^>]*+>")
 _UNNESTED_TAGS = frozenset(name.encode() for name in (
-    "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li", "link",
-    "meta", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
-    "track", "wbr",
+    "a", "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "iframe", "img",
+    "input", "li", "link", "meta", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th",
+    "thead", "tr", "track", "wbr",
 ))  # fmt: skip
 _CHOICES = frozenset({b"option", b"optgroup"})
 _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
+_ATTRIBUTE = rb"""[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"']*+))?+"""
+_TAG_START = re.compile(rb"<[^\s/>]++(?:%b){0,%d}+" % (_ATTRIBUTE, TAG_ATTRIBUTES.number))
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
-_MAX_TAG_WORDS = 400  # a tag with this many words, mostly attributes, loses its attributes
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 
@@ -53,27 +53,37 @@ _FORMAT_START = re.compile(
 _FORMAT = re.compile(rb"<(/?)(%b)(?=[\s/>])[^>]*+>" % _FORMAT_NAMES, re.IGNORECASE)
 _MIN_REPEATING_TAGS = 1_500  # pages with fewer tags cannot repeat formats too often
 _MAX_REOPENED = 250_000  # the most elements that the parser may create when it reopens formats
-_MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each with all before it
 
 
 def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
+    `parse_counting` has what is left out of the tree.
+    """
+    return parse_counting(text)[0]
+
+
+def parse_counting(text: str | bytes) -> tuple[LexborHTMLParser, tuple[Excess, ...]]:
+    """Parse a page as `parse` does; return its tree, and for each cap that it exceeds, how much is left out.
+
     The parser takes time quadratic in the depth of elements, in the number of options, and in the number of attributes
     of one element. It also reopens unclosed formatting elements (`b`, ...) in every paragraph (HTML, section 13.2.4.3).
-    So on large pages, tags that are nested deeper than browsers allow, options after the first `_MAX_OPTIONS`, and
-    formats that would be reopened too often are removed. A tag with hundreds of attributes loses its attributes.
+    So on large pages, tags that are nested deeper than browsers allow, options after the first PAGE_OPTIONS, and
+    formats that would be reopened too often are removed; their text remains, and so do links. A tag loses its
+    attributes after the first TAG_ATTRIBUTES.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")
     if tags > _MAX_TAGS:
         raise StepError(f"the page has {tags} tags; the limit is {_MAX_TAGS}", Reason.TOO_MANY_ELEMENTS)
+    left_out: Counter[Cap] = Counter()
     if tags > _MAX_UNCHECKED_TAGS:
-        raw = _limit_depth(raw)
+        raw = _limit_depth(raw, left_out)
     if tags > _MIN_REPEATING_TAGS and len(_FORMAT_START.findall(raw)) * tags > _MAX_REOPENED:
         raw = _limit_formats(raw, max(4, _MAX_REOPENED // tags))
+    raw = _cut_attributes(raw, left_out)
     try:
-        return LexborHTMLParser(_cut_attributes(raw))
+        return LexborHTMLParser(raw), tuple(Excess(cap, number) for cap, number in left_out.items())
     except SelectolaxError:
         raise StepError("the page's tree does not fit into memory", Reason.MEMORY_LIMIT) from None
 
@@ -161,8 +171,11 @@ def serialise_body(tree: LexborHTMLParser) -> bytes:
     return (markup or "").encode("utf-8", "replace")
 
 
-def _limit_depth(raw: bytes) -> bytes:
-    """Return markup without start tags deeper than `_MAX_DEPTH`, and without options after the first `_MAX_OPTIONS`."""
+def _limit_depth(raw: bytes, left_out: Counter[Cap]) -> bytes:
+    """Return markup without start tags deeper than PAGE_LEVELS, and without options after the first PAGE_OPTIONS.
+
+    What is removed is counted in `left_out`.
+    """
     open_by_name: Counter[bytes] = Counter()
     depth = option_count = 0
     cuts: list[tuple[int, int]] = []
@@ -170,7 +183,8 @@ def _limit_depth(raw: bytes) -> bytes:
         name = tag_match[2].lower()
         if name in _CHOICES and not tag_match[1]:
             option_count += 1
-            if option_count > _MAX_OPTIONS:
+            if option_count > PAGE_OPTIONS.number:
+                left_out[PAGE_OPTIONS] += 1
                 cuts.append(tag_match.span())
                 continue
         if name in _UNNESTED_TAGS:
@@ -179,7 +193,8 @@ def _limit_depth(raw: bytes) -> bytes:
             if open_by_name[name]:
                 open_by_name[name] -= 1
                 depth -= 1
-        elif depth >= _MAX_DEPTH:
+        elif depth >= PAGE_LEVELS.number:
+            left_out[PAGE_LEVELS] += 1
             cuts.append(tag_match.span())
         else:
             open_by_name[name] += 1
@@ -210,28 +225,35 @@ def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
     return b"".join([*kept, raw[position:]]) if cuts else raw
 
 
-def _cut_attributes(raw: bytes) -> bytes:
-    """Return markup in which tags with hundreds of attributes have none.
+def _cut_attributes(raw: bytes, left_out: Counter[Cap]) -> bytes:
+    """Return markup in which tags have at most TAG_ATTRIBUTES attributes; count the others in `left_out`.
 
     Only tags longer than `_MAX_UNCHECKED_BYTES` are checked.
     """
+
+    def shorten(tag: re.Match[bytes]) -> bytes:
+        """Return a tag up to its `>`, without the attributes after the first TAG_ATTRIBUTES."""
+        start = _TAG_START.match(tag[0]) if _count_words(tag[0]) > TAG_ATTRIBUTES.number else None
+        further_words = _count_words(tag[0][start.end() :]) if start else 0
+        if start is None or not further_words:
+            return tag[0]
+        left_out[TAG_ATTRIBUTES] += further_words
+        return start[0]
+
     pieces: list[bytes] = []
     copied_to = position = 0
     while len(raw) - position > _MAX_UNCHECKED_BYTES:
         end = raw.rfind(b">", position, position + _MAX_UNCHECKED_BYTES) + 1
         if not end:
             end = raw.find(b">", position) % (len(raw) + 1)
-            pieces += raw[copied_to:position], _LONG_TAG.sub(_bare_tag, raw[position:end])
+            pieces += raw[copied_to:position], _LONG_TAG.sub(shorten, raw[position:end])
             copied_to = end
         position = end
     return b"".join([*pieces, raw[copied_to:]]) if pieces else raw
 
 
-def _bare_tag(tag: re.Match[bytes]) -> bytes:
-    """Return a tag up to its `>`, without attributes if it has at least `_MAX_TAG_WORDS` words outside quotes."""
-    tag_text = tag[0]
-    words = _QUOTED.sub(b" ", tag_text).replace(b"/", b" ").split()
-    return tag_text if len(words) < _MAX_TAG_WORDS else words[0]
+def _count_words(tag: bytes) -> int:
+    return len(_QUOTED.sub(b" ", tag).replace(b"/", b" ").split())
 
 
 HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)

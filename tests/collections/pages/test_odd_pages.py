@@ -98,3 +98,15 @@ def test_a_title_that_does_not_end_is_cut_and_the_rest_counted():
     assert page.left_out == (Excess(HEAD_VALUE, 50_001),)
     headline = read_html_page(b"<h1>" + b"tea, " * 30_000, "http://a.example/").description
     assert (len(headline.headline), len(headline.title)) == (HEAD_VALUE.number,) * 2
+
+
+@pytest.mark.parametrize(("html", "excess"), [
+    ("<div>" * 515 + "<a href=/x>x</a>" + "<p>y" * 12_000, [("PAGE_LEVELS", 3)]),
+    (f"<a href=/x {' '.join(f'name-{number}=1' for number in range(450))}>x</a>", [("TAG_ATTRIBUTES", 51)]),
+    ("<a href=/x>x</a><select>" + "<option>y" * 12_000, [("PAGE_OPTIONS", 2_000)]),
+    ("<div>" * 515 + "<a href=/x>x</a>", []),
+])  # fmt: skip
+def test_tags_that_are_left_out_are_counted_and_links_kept(html, excess):
+    page = read_html_page(html.encode(), "http://a.example/")
+    assert [link.url for link in page.links] == ["http://a.example/x"]
+    assert [(cap.name, number) for cap, number in page.left_out] == excess

@@ -291,7 +291,7 @@ def read_html_page(
         canonicals=tuple(dict.fromkeys(canonicals)),
         refresh=refresh if refresh and refresh.url != classifier.page_url else None,
         robots_metas=page.head.robots_metas,
-        left_out=page.head.left_out,
+        left_out=page.left_out,
     )
 
 
