@@ -261,10 +261,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
         translations=tuple(_translations(links)),
         related=(*refresh_links, *_related_links(links)),
         json_ld="\n".join(scripts),
-        left_out=(
-            *structured.left_out,
-            *((Excess(HEAD_VALUE, excess_characters),) if excess_characters else ()),
-        ),
+        left_out=structured.left_out + HEAD_VALUE.find_excess(HEAD_VALUE.number + excess_characters),
     )
 
 
