@@ -6,7 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEBIAN := systemd vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
           libxml2-utils lftp wget sqlite3 poppler-utils openjdk-17-jre-headless maven \
-          wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd
+          wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd \
+          chromium
 APT    := DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
 INSTALL = $(APT) update && $(APT) install --yes --no-install-recommends
 UV     := $(BIN)/python tools/mirror.py $(BIN)/uv
@@ -62,10 +63,10 @@ build/hbase build/s3: build/%: tools/%/pom.xml
 	rm -rf $@ && mv $@.part $@
 	@touch $@
 
-pouchdb:  ## install pouchdb-server from npm into build/npm: the tests' CouchDB API; it is started by the tests alone
+pouchdb:  ## install pouchdb-server from npm and axe-core from npm into build/npm; the tests alone use them
 	@command -v npm >/dev/null || { echo "npm is not here: install Debian's, which needs root"; $(INSTALL) npm; }
-	@test -x build/npm/node_modules/.bin/pouchdb-server || \
-	  npm install --prefix build/npm --no-audit --no-fund --loglevel error pouchdb-server@4.2.0 ical.js@2.2.1
+	@test -x build/npm/node_modules/.bin/pouchdb-server -a -f build/npm/node_modules/axe-core/axe.min.js || \
+	  npm install --prefix build/npm --no-audit --no-fund --loglevel error pouchdb-server@4.2.0 ical.js@2.2.1 axe-core@4.14.1
 
 format: $(VENV)/dev.stamp  ## put all Python into the one format
 	$(BIN)/ruff format .

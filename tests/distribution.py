@@ -15,10 +15,12 @@ TOGETHER = {
     "tests/collections/papers/test_wide.py": "hbase",
     "tests/collections/papers/test_harvest.py": "hbase",
     "tests/collections/papers/test_existing.py": "hbase",
+    "tests/web/test_pages.py": "web view",
+    "tests/web/test_browser.py": "web view",
     "tests/captures/test_remote_records.py": "s3",
     "tests/collections/papers/test_remote.py": "s3",
 }
-"""Files to run in one process, since what they share is slow: an environment, a server in Java, all source files parsed."""
+"""Files to run in one process, since what they share is slow: an environment, a server in Java, a workspace, all source files parsed."""
 
 LONGEST = (
     "tests/requests/test_quotes_wheel.py",
@@ -26,6 +28,7 @@ LONGEST = (
     "tests/requests/test_new_collection_wheel.py",
     "tests/app/test_changes_of_cut_runs.py",
     "tests/benchmarks/test_smoke.py",
+    "tests/web/test_browser.py",
     "tests/cli/test_forget.py",
     "tests/crash/test_kill.py",
     "tests/collections/papers/test_outcomes.py",

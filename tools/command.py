@@ -146,6 +146,7 @@ MESSAGES = {
     "cancel": Message("cancel", "a file or an address that was cancelled", _DECIDED),
     "diff": Message("diff", "two versions of a page or record, and what changed between them", Comparison),
     "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
+    "serving": Message("serve", "where the web view can be opened", {"url": "text"}),
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "what was taken down", TakedownResult),
     "lifted": Message("forget --lift", "how many tombstones were lifted, and what of these names is still taken down", {

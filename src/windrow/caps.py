@@ -216,3 +216,18 @@ WHY_ENTRIES = _cap(
 )  # fmt: skip
 ANSWER_FINDINGS = _cap("ANSWER_FINDINGS", 100, "findings of an answer", "memory", "the others are counted")
 COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left something out", "memory", "counted together")
+
+# the web view
+WEB_SECONDS = _cap(
+    "WEB_SECONDS", 20, "seconds of a page of the web view", "threads", "the page is refused (`time_limit`)"
+)
+WEB_NAME_CHARACTERS = _cap(
+    "WEB_NAME_CHARACTERS", 2_000, "characters of a name or query in the web view", "time of a search", "it is refused"
+)
+WEB_RESULTS = _cap(
+    "WEB_RESULTS", 1_000, "results of a search that the web view pages through", "time of a search", "it is refused"
+)
+SHOWN_CAPTURE_BYTES = _cap(
+    "SHOWN_CAPTURE_BYTES", MIB, "bytes of a capture shown as text", "a browser's memory",
+    "the page says how much is shown; the download has all of it",
+)  # fmt: skip

@@ -27,6 +27,7 @@ from windrow.engine.replay import ReplayChange
 
 ELSEWHERE = {
     "demo": "a command only",
+    "serve": "an application, windrow.web.app",
     "completion": "of shells only",
     "help": "the manual itself",
     "config": "an attribute",

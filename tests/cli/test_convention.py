@@ -102,6 +102,7 @@ FORWARDED = {
     "src/windrow/cli/trial.py TRIAL_TYPES[type(part)]",
     "src/windrow/cli/command.py kind",
     "src/windrow/cli/why.py *message[:2]",
+    "src/windrow/web/application.py *message[:2]",  # the same messages
     "src/windrow/adapters/records.py *wait[1:]",  # what `WaitLine` names
 }
 """Messages whose type is a variable where they are made; each of these was checked by hand."""

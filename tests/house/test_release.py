@@ -47,7 +47,7 @@ def test_every_extra_and_its_licences_are_in_the_readme() -> None:
         for need in needs:
             name = re.split(r"[\[>]", need)[0]
             shared = extra == "demo" and any(
-                name in requirement for each in ("sftp", "events", "pdf") for requirement in extras[each]
+                name in requirement for each in ("sftp", "events", "pdf", "web") for requirement in extras[each]
             )
             assert shared or name in row.lower(), (extra, name)
     assert "asyncssh (EPL-2.0 or GPL-2.0-or-later)" in README

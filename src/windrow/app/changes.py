@@ -196,7 +196,7 @@ def format_atom(changes: Sequence[SourceChange], name: str, now: datetime) -> st
             f"<id>{_make_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
             f"<updated>{_format_time(change.at)}</updated>",
             f'<category term="{xml_text(change.kind)}"/>',
-            *([f'<link href="{xml_text(address)}"/>'] if (address := _find_address(change)) else []),
+            *([f'<link href="{xml_text(address)}"/>'] if (address := find_address(change)) else []),
             f'<content type="text">{xml_text(_summarise_change(change))}</content>',  # required without a link
             "</entry>",
         ]
@@ -219,11 +219,12 @@ def format_html(changes: Iterable[SourceChange], name: str) -> str:
 
 def _link(change: SourceChange) -> str:
     text = xml_text(change.title or change.key)
-    address = _find_address(change)
+    address = find_address(change)
     return f'<a href="{xml_text(address)}">{text}</a>' if address else text
 
 
-def _find_address(change: SourceChange) -> str:
+def find_address(change: SourceChange) -> str:
+    """Return the web address of a change, or "" if it has none."""
     return next((text for text in (change.url, change.key) if has_web_scheme(text)), "")
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from windrow.adapters.search_answer import SearchAnswer
     from windrow.adapters.trial import TrialPart
     from windrow.app.begin import NewCollection, Prepared
+    from windrow.app.captures import KeptCapture, SessionEntry
     from windrow.app.check import Checkup
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
@@ -319,6 +320,24 @@ class Windrow:
             window = Window(facts=facts, lines=lines)
             yield changes_in_order(self.config, ledger, window, source=source, kind=kind)
         write_look(path, facts[1])
+
+    def sessions(self, *, before: int | None = None, limit: int = 50) -> list[SessionEntry]:
+        """Return the latest sessions, newest first, at most `limit`, with numbers below `before` if it is given."""
+        from windrow.app.captures import list_sessions
+
+        with self._open_ledger() as ledger:
+            return list_sessions(ledger, before, limit)
+
+    def capture(self, attempt: int) -> KeptCapture:
+        """Return what the archive has of the attempt with this number: its place, its fields and its body as a file.
+
+        Close `body` when it has been read. Raise WindrowError if the attempt is not known or kept nothing, for example
+        because it was taken down, and ArchiveError if the archive cannot be read.
+        """
+        from windrow.app.captures import open_kept_capture
+
+        with self._open_ledger() as ledger:
+            return open_kept_capture(self.config, ledger, attempt)
 
     def killed_session(self) -> int:
         """Return the number of the last session if it was killed, or 0. The next session reports its changes."""

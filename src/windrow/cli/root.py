@@ -32,6 +32,7 @@ COMMANDS = {
     "Look": {
         "search": "search",
         "status": "status",
+        "serve": "serve",
         "changes": "changes",
         "why": "why",
         "diff": "changes",

@@ -148,7 +148,8 @@ def demo_command(console: Console, folder: Path) -> int:
         f"  {program} why {demo.sites['harbour']}/ferry.html --workspace {folder}\n"
         f"  {program} why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
         f"  {program} run --dry-run --workspace {folder}\n"
-        f"  {program} check --workspace {folder}"
+        f"  {program} check --workspace {folder}\n"
+        f"  {program} serve --open --workspace {folder}"
     )
     console.inform(closing_text.split("\n"))
     return 0

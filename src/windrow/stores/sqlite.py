@@ -69,16 +69,29 @@ def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096)
     return connection
 
 
+_thread = threading.local()
+
+
+@contextmanager
+def reads_only() -> Iterator[None]:
+    """In the block, in this thread, open existing files read-only, so that no mistake of a reader can change them."""
+    earlier, _thread.reads_only = getattr(_thread, "reads_only", False), True
+    try:
+        yield
+    finally:
+        _thread.reads_only = earlier
+
+
 def open_or_read(
     path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
-    """Open a file for writing, or read-only if it exists and cannot be written.
+    """Open a file for writing, or read-only if it exists and cannot be written, or in a block of `reads_only`.
 
     Return the connection, and the error that prevents writing, or None if the file was opened for writing. A file
     cannot be written without permission, or if its disk is read-only or full.
     """
     refusal: sqlite3.Error | None = None
-    if not path.is_file() or os.access(path, os.W_OK):
+    if not path.is_file() or (not getattr(_thread, "reads_only", False) and os.access(path, os.W_OK)):
         try:
             return open_for_writing(path), None
         except sqlite3.Error as error:

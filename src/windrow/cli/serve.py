@@ -1,0 +1,59 @@
+"""`windrow serve` shows a workspace in a browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from windrow.cli.command import Console, command, option
+from windrow.errors import MissingExtra, UsageError
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_BEYOND = "Beyond this machine"
+
+
+@command("serve", examples=["windrow serve", "windrow serve --port 0 --open"])
+@option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listen at this address.")
+@option("--port", type=click.IntRange(0, 65535), default=8470, show_default=True, metavar="N",
+        help="Listen at this port; 0 takes a free one.")  # fmt: skip
+@option("--open", "opens", is_flag=True, help="Open the first page in a browser.")
+@option("--token-file", type=_FILE, metavar="FILE", section=_BEYOND, help="Ask for the token in this file.")
+@option("--certificate", type=_FILE, metavar="FILE", section=_BEYOND, help="Use TLS with this certificate (PEM).")
+@option("--key", type=_FILE, metavar="FILE", section=_BEYOND, help="The certificate's key (PEM).")
+@option("--proxy", default="", metavar="NAME", section=_BEYOND,
+        help="A proxy with TLS is in front, and is reached by this name.")  # fmt: skip
+def serve_command(
+    console: Console, *, host: str, port: int, opens: bool, token_file: Path | None, certificate: Path | None,
+    key: Path | None, proxy: str,
+) -> None:  # fmt: skip
+    """Show the workspace in a browser: what needs you, what changed, the story of anything, and a search.
+
+    The first line of the output is the address. Pages only read: they change nothing in the workspace. Ctrl-C ends
+    the command. Others than the users of this machine can only reach the pages with a token, and over TLS.
+    """
+    try:
+        from windrow.web.server import Address, serve  # noqa: PLC0415 `--help` needs no server
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the web view", "web") from error
+    if bool(certificate) != bool(key):
+        raise UsageError("a certificate needs its key, and a key its certificate", hint="windrow serve --help")
+    token = token_file.read_text(encoding="utf-8").strip() if token_file else ""
+    if token_file and len(token) < _LEAST_TOKEN:
+        raise UsageError(f"the token in {token_file} has less than {_LEAST_TOKEN} characters", hint=_TOKEN_HINT)
+
+    def announce(url: str) -> None:
+        if console.json:
+            console.message("serving", {"url": url})
+        else:
+            console.print(url)
+        sys.stdout.flush()
+        if opens:
+            click.launch(url)
+
+    serve(console.open(), Address(host, port, token, proxy, certificate, key), announce)
+
+
+_LEAST_TOKEN = 16
+_TOKEN_HINT = "openssl rand -hex 16 > FILE"  # noqa: S105 a command that makes one

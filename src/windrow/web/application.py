@@ -1,0 +1,286 @@
+"""The routes of the web view: each page as HTML and, with `.json` or by its Accept field, as JSON."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from collections.abc import Callable, Iterable
+from datetime import UTC
+from typing import Any, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from windrow.app import Windrow
+from windrow.app.changes import find_address, format_atom
+from windrow.app.story import StoryAnswer
+from windrow.app.summary import SessionSummary
+from windrow.caps import WEB_RESULTS
+from windrow.clock import now
+from windrow.contract.registry import names
+from windrow.digest import hash64
+from windrow.errors import ArchiveError, LedgerError, StoreError, UsageError, WindrowError
+from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
+from windrow.reasons import Reason
+from windrow.web import pages
+from windrow.web.guard import CAPTURE_POLICY, LOOPBACK_NAMES, Guard
+from windrow.web.markup import link, render, style
+from windrow.web.query import PageQuery
+from windrow.web.worker import Workers
+
+EXIT_CODES = {0: "all well", 1: "failed", 3: "some or all sources failed", 130: "stopped"}
+"""How sessions end, in words."""
+
+_TITLES = {400: "This cannot be asked so", 404: "Not found", 405: "Only GET and HEAD", 503: "Not now", 500: "A fault"}
+_LEAST_PACKED = 1_000  # bytes; a smaller response is not packed
+
+
+class PageRoute(NamedTuple):
+    """A page: its path, its template, and the function that makes its value from a workspace and a query."""
+
+    path: str
+    template: str
+    make: Callable[[Windrow, PageQuery], Any]
+
+
+PAGES = (
+    PageRoute("/", "today.html", pages.today),
+    PageRoute("/changes", "changes.html", pages.changes),
+    PageRoute("/diff", "diff.html", pages.difference),
+    PageRoute("/why", "why.html", pages.why),
+    PageRoute("/sessions", "sessions.html", pages.sessions),
+    PageRoute("/search", "search.html", pages.search),
+)
+
+
+def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> ASGIApp:
+    """Return the web view of a workspace as an ASGI application, which can be mounted in another.
+
+    It answers requests whose Host is `localhost`, a loopback address or one of `hosts`. With a `token`, requests must
+    have it, as a bearer token or as the password of HTTP's basic authentication.
+    """
+    view = _View(workspace)
+    routes = [Route(f"{page.path}{suffix}", view.endpoint(page, as_json=bool(suffix))) for page in PAGES
+              for suffix in ("", "index.json" if page.path == "/" else ".json")]  # fmt: skip
+    for path, template, make in (
+        ("/sessions/{number:int}", "session.html", pages.session),
+        ("/captures/{number:int}", "capture.html", pages.capture),
+    ):
+        numbered = PageRoute(path, template, make)  # type: ignore[arg-type]
+        routes += [Route(f"{path}.json", view.numbered(numbered, as_json=True)), Route(path, view.numbered(numbered))]
+    routes += [
+        Route("/captures/{number:int}/text", view.capture_text),
+        Route("/captures/{number:int}/download", view.capture_download),
+        Route("/changes.atom", view.atom),
+        Route("/changes.feed", view.json_feed),
+        Route("/healthz", view.health),
+        Route("/metrics", view.metrics),
+        Route("/opensearch.xml", view.opensearch),
+        Route("/style.css", view.style),
+    ]
+    handlers = {WindrowError: view.refused, HTTPException: view.unknown, Exception: view.fault}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), {*LOOPBACK_NAMES, *hosts}, token)
+
+
+def _wants_json(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
+
+
+def _respond(request: Request, body: bytes, media_type: str, **fields: str) -> Response:
+    """Return a response, or 304 if the client has this body already; pack it if the client can unpack it."""
+    tag = f'W/"{hash64(body.hex()) % 2**64:016x}"'
+    headers = {"etag": tag, "vary": "accept, accept-encoding", **{n.replace("_", "-"): v for n, v in fields.items()}}
+    if tag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]:
+        return Response(status_code=304, headers=headers)
+    if len(body) >= _LEAST_PACKED and "gzip" in request.headers.get("accept-encoding", ""):
+        body, headers["content-encoding"] = gzip.compress(body, 5, mtime=0), "gzip"
+    return Response(body, 200, headers, media_type)
+
+
+def _json_value(value: Any) -> Any:
+    """Return the JSON of a page's value; the explanations in a story are lists of messages, as `--json` prints them."""
+    members = to_json_value(value._replace(explained=()) if isinstance(value, StoryAnswer) else value)
+    if isinstance(value, StoryAnswer):
+        members["explained"] = [
+            [json_message(*message[:2], omit_empty=message.omit_empty) for message in explanation.messages]
+            for explanation in value.explained
+        ]
+    return members
+
+
+def _json_bytes(value: Any) -> bytes:
+    return replace_lone_surrogates(dump_json(value)).encode()
+
+
+class _View:
+    """Answers requests about one workspace."""
+
+    def __init__(self, workspace: Windrow) -> None:
+        self._workspace = workspace
+        self._workers = Workers()
+
+    def endpoint(self, page: PageRoute, *, as_json: bool) -> Callable[[Request], Any]:
+        """Return the function that answers requests for a page."""
+
+        async def answer(request: Request) -> Response:
+            query = PageQuery(request.query_params, now())
+            value = await self._workers.run(lambda: page.make(self._workspace, query))
+            return self._show(request, page, value, as_json=as_json)
+
+        return answer
+
+    def numbered(self, page: PageRoute, *, as_json: bool = False) -> Callable[[Request], Any]:
+        """Return the function that answers requests for a page about what has a number."""
+
+        async def answer(request: Request) -> Response:
+            number = _number(request)
+            value = await self._workers.run(lambda: page.make(self._workspace, number))  # type: ignore[arg-type]
+            return self._show(request, page, value, as_json=as_json)
+
+        return answer
+
+    def _show(self, request: Request, page: PageRoute, value: Any, *, as_json: bool) -> Response:
+        if as_json or _wants_json(request):
+            return _respond(request, _json_bytes(_json_value(value)), "application/json")
+        asked = dict(request.query_params)
+        twin = "/index" if page.path == "/" else request.url.path.removeprefix(request.scope.get("root_path", ""))
+        html = self._render(
+            request, page.template, value=value, asked=asked, current=page.path, json=link(f"{twin}.json", **asked),
+            collections=names(), sources=[source.name for source in self._workspace.config.sources],
+            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value),
+        )  # fmt: skip
+        return _respond(request, html, "text/html")
+
+    def _render(self, request: Request, template: str, **values: Any) -> bytes:
+        root = request.scope.get("root_path", "")
+        text = render(template, workspace=self._workspace.config.name, root=root, **values)
+        return replace_lone_surrogates(text).encode()
+
+    async def capture_text(self, request: Request) -> Response:
+        """Return the start of a capture as plain text, in a page that can do nothing."""
+        text = await self._workers.run(lambda: pages.shown_text(self._workspace, _number(request)))
+        return _respond(request, text.encode(), "text/plain", content_security_policy=CAPTURE_POLICY)
+
+    async def capture_download(self, request: Request) -> Response:
+        """Return a capture as a file to store."""
+        kept = await self._workers.run(lambda: pages.capture_bytes(self._workspace, _number(request), None))
+        disposition = f'attachment; filename="{kept.name}"'
+        policy = {"content_security_policy": CAPTURE_POLICY, "content_disposition": disposition}
+        return _respond(request, kept.content, "application/octet-stream", **policy)
+
+    async def _changes(self, request: Request) -> pages.ChangesPage:
+        query = PageQuery(request.query_params, now())
+        return await self._workers.run(lambda: pages.changes(self._workspace, query))
+
+    async def atom(self, request: Request) -> Response:
+        """Return the changes of a page as an Atom feed."""
+        value = await self._changes(request)
+        # Without changes, the feed's time is the beginning of the day, so that it does not differ at each request.
+        day = now().replace(hour=0, minute=0, second=0, microsecond=0)
+        text = format_atom(value.changes, self._workspace.config.name, day)
+        return _respond(request, replace_lone_surrogates(text).encode(), "application/atom+xml")
+
+    async def json_feed(self, request: Request) -> Response:
+        """Return the changes of a page as a JSON Feed, version 1.1."""
+        value = await self._changes(request)
+        items = [
+            {
+                "id": f"{change.kind} {change.at.astimezone(UTC).isoformat()} {change.source} {change.key}",
+                "title": f"{change.kind}: {change.title or change.key}",
+                "content_text": change.difference or change.source,
+                "date_published": change.at.astimezone(UTC).isoformat(),
+                "tags": [change.kind, change.collection, change.source],
+                **({"url": address} if (address := find_address(change)) else {}),
+            }
+            for change in value.changes
+        ]
+        title = f"{self._workspace.config.name}: what changed"
+        feed = {"version": "https://jsonfeed.org/version/1.1", "title": title, "items": items}
+        return _respond(request, _json_bytes(feed), "application/feed+json")
+
+    async def health(self, request: Request) -> Response:
+        """Return whether the workspace can be read."""
+        query = PageQuery({}, now())
+        value = await self._workers.run(lambda: pages.health(self._workspace, query))
+        return _respond(request, _json_bytes(to_json_value(value)), "application/json")
+
+    async def metrics(self, request: Request) -> Response:
+        """Return counts for Prometheus."""
+        query = PageQuery({}, now())
+        text = await self._workers.run(lambda: pages.metrics(self._workspace, query))
+        return _respond(request, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+    async def opensearch(self, request: Request) -> Response:
+        """Return the description by which a browser can search from its address bar."""
+        name = xml_text(self._workspace.config.name[:16])
+        base = xml_text(str(request.base_url).rstrip("/"))
+        text = (
+            '<?xml version="1.0" encoding="utf-8"?>\n<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'
+            f"<ShortName>{name}</ShortName><Description>Search {name}</Description><InputEncoding>UTF-8</InputEncoding>"
+            f'<Url type="text/html" template="{base}/search?q={{searchTerms}}"/></OpenSearchDescription>\n'
+        )
+        return _respond(request, text.encode(), "application/opensearchdescription+xml")
+
+    async def style(self, request: Request) -> Response:
+        """Return the style sheet; its address changes with it."""
+        return _respond(request, style(), "text/css", cache_control="public, max-age=31536000, immutable")
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """Return the page of an error of windrow."""
+        assert isinstance(error, WindrowError)
+        if isinstance(error, UsageError):
+            code = 400
+        elif isinstance(error, LedgerError | StoreError | ArchiveError) or error.reason == Reason.TIME_LIMIT:
+            code = 503
+        else:
+            code = 404
+        meaning = error.reason.meaning if error.reason and code == 503 else ""
+        return self._error(request, code, str(error), hint=error.hint or "", reason=error.reason or "", meaning=meaning)
+
+    async def unknown(self, request: Request, error: Exception) -> Response:
+        """Return the page of an address that the web view does not have."""
+        assert isinstance(error, HTTPException)
+        return self._error(request, error.status_code, "The web view has no page at this address.")
+
+    async def fault(self, request: Request, _error: Exception) -> Response:
+        """Return the page of an error in windrow itself, whose trace is in the server's log."""
+        return self._error(request, 500, "windrow failed to make this page; its log says where.")
+
+    def _error(
+        self, request: Request, code: int, message: str, *, hint: str = "", reason: str = "", meaning: str = ""
+    ) -> Response:
+        if _wants_json(request):
+            value = {"type": "error", "message": message, "hint": hint, "reason": reason}
+            return Response(_json_bytes(value), code, media_type="application/json")
+        values = {"title": _TITLES.get(code, "Not possible"), "message": message, "hint": hint, "meaning": meaning}
+        return Response(
+            self._render(request, "error.html", current="", json="", **values), code, media_type="text/html"
+        )
+
+
+def _number(request: Request) -> int:
+    number: int = request.path_params["number"]
+    if number >= 10**18:
+        raise WindrowError(f"nothing has the number {number}", reason=Reason.NOT_FOUND)
+    return number
+
+
+def _extras(value: Any) -> dict[str, Any]:
+    """Return what a template needs besides its value."""
+    if isinstance(value, SessionSummary):
+        return {"sources_of_session": [source[:9] for source in value.sources]}
+    if not isinstance(value, StoryAnswer):
+        return {}
+    story = value.story
+    name = shlex.quote(story.key if story else value.asked)
+    commands = [f"windrow why {name}"]
+    if story and story.status == "failed":
+        commands.append(f"windrow retry {name}")
+    if value.explained:
+        commands.append(f"windrow forget {name}")
+    return {"commands": commands, "meaning": Reason(story.reason).meaning if story and story.reason else ""}

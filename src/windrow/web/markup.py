@@ -1,0 +1,149 @@
+"""Turn values into HTML: the templates, and the filters that they use. All text is escaped unless it is Markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from windrow.adapters.adapter import Explanation
+from windrow.app.story import Event
+from windrow.digest import hash64
+from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, to_json_value
+from windrow.web.pictures import outcome_class, session_bars
+from windrow.web.words import mark_words
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates."""
+    templates = Environment(
+        loader=PackageLoader("windrow.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_finalize,
+    )  # fmt: skip
+    templates.filters |= {"moment": moment, "size": spell_size, "seconds": spell_duration, "number": "{:,}".format}
+    templates.globals |= {
+        "link": link, "counted": counted, "session_bars": session_bars, "outcome_class": outcome_class,
+        "mark_words": mark_words, "describe": describe, "captures_of": captures_of,
+        "style": f"/style.css?{style_mark()}",
+    }  # fmt: skip
+    return templates
+
+
+@cache
+def style() -> bytes:
+    """Return the style sheet."""
+    return environment_file("style.css")
+
+
+def environment_file(name: str) -> bytes:
+    """Return a file of the folder `static`."""
+    from importlib.resources import files  # noqa: PLC0415 once for a process
+
+    return files(__package__).joinpath("static", name).read_bytes()
+
+
+@cache
+def style_mark() -> str:
+    """Return a text that changes with the style sheet, so that browsers may keep it."""
+    return f"{hash64(style().decode()) % 2**64:016x}"
+
+
+def _finalize(value: Any) -> Any:
+    """Replace control characters, which HTML may not have, in every text that is not Markup."""
+    if value is None:
+        return ""
+    return replace_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def moment(time: datetime | None) -> Markup | str:
+    """Return a time for people, in UTC, with its exact value for programs.
+
+    >>> from datetime import UTC
+    >>> moment(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+    Markup('<time datetime="2026-01-02T03:04:00Z">2026-01-02 03:04</time>')
+    """
+    if time is None:
+        return "-"
+    exact = time.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Markup('<time datetime="{}">{}</time>').format(exact, f"{time:%Y-%m-%d %H:%M}")
+
+
+def link(path: str, **parameters: object) -> str:
+    """Return an address of the web view; empty parameters are left out.
+
+    >>> link("/why", name="a b&c", limit="")
+    '/why?name=a+b%26c'
+    """
+    given = {name: str(value) for name, value in parameters.items() if value not in ("", None, False)}
+    query = urlencode(given, errors="surrogateescape")
+    return f"{path}?{query}" if query else path
+
+
+class Described(NamedTuple):
+    """A message of an explanation as people read it: its type, time, text, attempt, and its other fields."""
+
+    type: str
+    at: str  # empty for a message without a time
+    text: str
+    attempt: int | None
+    fields: tuple[tuple[str, str], ...]
+
+
+_TIMES = ("at", "first_seen")
+_TEXTS = ("message", "change", "changed", "title", "url", "key")
+
+
+def describe(explanation: Explanation) -> list[Described]:
+    """Return the messages of an explanation, whatever its collection, in order of time: those without a time first."""
+    described = []
+    for message in explanation.messages:
+        value = to_json_value(message.value)
+        fields = dict(value) if isinstance(value, Mapping) else {"value": value}
+        time = next((str(fields[name]) for name in _TIMES if fields.get(name)), "")
+        texts = [str(fields[name]) for name in _TEXTS if fields.get(name)]
+        attempt = fields.get("attempt") or (fields.get("number") if fields.get("warc") else None)
+        kept = tuple((name, _spell(field)) for name, field in fields.items() if field not in (None, "", [], {}))
+        is_number = isinstance(attempt, int) and not isinstance(attempt, bool)
+        described.append(Described(message.type, time[:16].replace("T", " "), texts[0] if texts else "",
+                                   attempt if is_number else None, kept))  # fmt: skip
+    return sorted(described, key=lambda entry: entry.at)
+
+
+def _spell(value: Any) -> str:
+    """Return a JSON value for people.
+
+    >>> _spell(["a", {"b": 1}]), _spell(True)
+    ('a; b 1', 'yes')
+    """
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return "; ".join(map(_spell, value))
+        case dict():
+            return ", ".join(f"{name} {_spell(member)}" for name, member in value.items())
+        case _:
+            return str(value)
+
+
+def captures_of(events: Iterable[Event]) -> dict[int, int]:
+    """Return, for the number of each capture in a story, the number of its attempt, by which it is opened."""
+    attempts: dict[tuple[str, str], int] = {}
+    captures = {}
+    for event in events:
+        if event.event == "fetch" and not event.status:
+            attempts[event.source, event.address] = event.number
+        elif event.event == "capture" and (attempt := attempts.get((event.source, event.address))):
+            captures[event.number] = attempt
+    return captures
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page."""
+    return environment().get_template(template).render(**values)

@@ -1,0 +1,340 @@
+"""What each page of the web view says: values, made from what the Python API returns, for HTML and JSON alike."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange
+from windrow.adapters.search_answer import SearchAnswer
+from windrow.app import Windrow
+from windrow.app.captures import SessionEntry
+from windrow.app.status import SourceState, WorkspaceState
+from windrow.app.story import StoryAnswer
+from windrow.app.summary import SessionSummary
+from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
+from windrow.errors import StepError, UsageError, WindrowError
+from windrow.formats.http import decode_body
+from windrow.formats.text import counted
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.web.query import PageQuery, write_cursor
+
+KINDS = (NEW, CHANGED, GONE)
+_PAGE_LINES = 50  # on a page of changes, sessions or results
+_LINES_SHOWN = 12  # changes on the first page, which links to all
+
+
+class Attention(NamedTuple):
+    """Something that needs a person: what it is about, what happened, and a command that helps.
+
+    `since` is the last good run of a source, or since when documents wait.
+    """
+
+    subject: str
+    message: str
+    since: datetime | None
+    command: str
+
+
+class TodayPage(NamedTuple):
+    """The first page: what needs a person, what changed since a time by kind, and the state of the sources."""
+
+    workspace: str
+    holder: str
+    last: SessionSummary | None
+    since: datetime | None
+    attention: tuple[Attention, ...]
+    counts: Mapping[str, int]
+    changes: tuple[SourceChange, ...]
+    sources: tuple[SourceState, ...]
+
+
+class ChangesPage(NamedTuple):
+    """A page of changes, the newest first. `total` is their number on all pages; `next` is the cursor of the next."""
+
+    since: datetime | None
+    until: datetime | None
+    total: int
+    changes: tuple[SourceChange, ...]
+    next: str
+
+
+class SessionsPage(NamedTuple):
+    """A page of sessions, the newest first; `next` is the number that the next page stays below, or None."""
+
+    sessions: tuple[SessionEntry, ...]
+    next: int | None
+
+
+class SearchPage(NamedTuple):
+    """The results of a search and their counts by facet; both are None without a query."""
+
+    query: str
+    asked: str  # with the day of `as_of`, if one was chosen
+    collection: str
+    as_of: str
+    explain: bool
+    answer: SearchAnswer | None
+    facets: Mapping[str, Mapping[str, int]] | None
+
+
+class CaptureFacts(NamedTuple):
+    """A capture without its bytes. `decoded` is the size without content codings, None if they cannot be undone."""
+
+    attempt: int
+    at: datetime
+    source: str
+    url: str
+    status: int | None
+    size: int
+    decoded: int | None
+    digest: str
+    warc: str
+    offset: int
+    length: int
+    fields: Mapping[str, str]
+
+
+class CaptureBytes(NamedTuple):
+    """The bytes of a capture, without content codings if they can be undone, and a name for a file with them."""
+
+    content: bytes
+    name: str
+    size: int
+
+
+def today(workspace: Windrow, query: PageQuery) -> TodayPage:
+    """Return the first page; `since` chooses from when on changes are listed, by default one day ago."""
+    state, since = workspace.status(), query.time("since", "24h")
+    changes = _newest_first(workspace.changes(since))
+    counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
+    return TodayPage(
+        state.workspace, state.holder, state.last, since, tuple(_find_attention(state)), counts,
+        tuple(changes[:_LINES_SHOWN]), state.sources,
+    )  # fmt: skip
+
+
+def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
+    """Return a page of the changes in a time, by default the last seven days, that pass all filters.
+
+    The page begins after the line that the cursor names, so that it does not shift when new changes come.
+    """
+    since, until = query.time("since", "7d"), query.time("until", "", is_end=True)
+    collection, words = query.text("collection"), query.text("q").casefold().split()
+    found = workspace.changes(since, source=query.text("source"), kind=query.choice("kind", KINDS))
+    matching = [
+        change
+        for change in _newest_first(found)
+        if (not collection or change.collection == collection)
+        and (until is None or change.at < until)
+        and all(word in f"{change.key} {change.title} {change.difference}".casefold() for word in words)
+    ]
+    cursor = query.cursor()
+    after = [change for change in matching if cursor is None or _place(change) < cursor]
+    page = after[:_PAGE_LINES]
+    return ChangesPage(
+        since, until, len(matching), tuple(page), write_cursor(_place(page[-1])) if len(after) > len(page) else ""
+    )
+
+
+def _place(change: SourceChange) -> tuple[str, ...]:
+    """Return what orders changes; no two have the same."""
+    moment = change.at.isoformat(timespec="microseconds")
+    return moment, change.source, change.key, change.kind, change.title, change.difference
+
+
+def _newest_first(found: Sequence[SourceChange]) -> list[SourceChange]:
+    return sorted(found, key=_place, reverse=True)
+
+
+def difference(workspace: Windrow, query: PageQuery) -> Comparison:
+    """Return how two versions of the page or record `name` differ, by default the last two."""
+    return workspace.diff(_needed(query, "name"), query.text("old"), query.text("new"), context=3)
+
+
+def why(workspace: Windrow, query: PageQuery) -> StoryAnswer:
+    """Return the story of `name`: an address, a file, a record, a source or a session."""
+    return workspace.why(_needed(query, "name"))
+
+
+def _needed(query: PageQuery, name: str) -> str:
+    if text := query.text(name):
+        return text
+    raise UsageError(f"{name} is empty: give an address, a file, a record or a source")
+
+
+def sessions(workspace: Windrow, query: PageQuery) -> SessionsPage:
+    """Return a page of sessions, those before the session `before` if that is given."""
+    found = workspace.sessions(before=query.number("before", 0, 10**9) or None, limit=_PAGE_LINES + 1)
+    page = tuple(found[:_PAGE_LINES])
+    return SessionsPage(page, page[-1].session if len(found) > len(page) else None)
+
+
+def session(workspace: Windrow, number: int) -> SessionSummary:
+    """Return what one session did; raise WindrowError if there is none with this number."""
+    if any(entry.session == number for entry in workspace.sessions(before=number + 1, limit=1)):
+        answer = workspace.why(f"session {number}")
+        if answer.session:
+            return answer.session
+    raise WindrowError(f"no session has the number {number}", hint="windrow status", reason=Reason.NOT_FOUND)
+
+
+def search(workspace: Windrow, query: PageQuery) -> SearchPage:
+    """Return a page of results of the query `q`, in all collections or one, as they are now or were on a day."""
+    text, collection, as_of = query.text("q"), query.text("collection"), query.text("as_of")
+    explain = query.choice("explain", ("1",)) == "1"
+    asked = f"{text} as-of:{as_of}" if as_of and text else text
+    if not text:
+        return SearchPage(text, asked, collection, as_of, explain, None, None)
+    offset = query.number("offset", 0, WEB_RESULTS.number)
+    answer = workspace.search(asked, collection=collection or (), offset=offset, limit=10, explain=explain)
+    facets = workspace.facets(asked, collection=collection or ())
+    return SearchPage(text, asked, collection, as_of, explain, answer, facets)
+
+
+def capture(workspace: Windrow, attempt: int) -> CaptureFacts:
+    """Return what is known of the capture that an attempt kept."""
+    kept = workspace.capture(attempt)
+    with kept.body:
+        try:
+            size: int | None = kept.size if not _is_coded(kept.fields) else len(_decode(kept.body.read(), kept.fields))
+        except StepError:
+            size = None
+        return CaptureFacts(*kept[:6], size, *kept[6:-1])
+
+
+def capture_bytes(workspace: Windrow, attempt: int, most: int | None) -> CaptureBytes:
+    """Return the bytes of a capture, at most the first `most`."""
+    kept = workspace.capture(attempt)
+    with kept.body:
+        name = f"capture-{attempt}{_suffix(kept.fields.get('content-type', ''))}"
+        if not _is_coded(kept.fields):
+            return CaptureBytes(kept.body.read(-1 if most is None else most), name, kept.size)
+        content = kept.body.read()
+        try:
+            content = _decode(content, kept.fields)
+        except StepError:  # it is given as it came
+            name = f"capture-{attempt}.coded"
+        return CaptureBytes(content[:most], name, len(content))
+
+
+def shown_text(workspace: Windrow, attempt: int) -> str:
+    """Return the start of a capture as text, with a last line that says if it is not all."""
+    found = capture_bytes(workspace, attempt, SHOWN_CAPTURE_BYTES.number)
+    text = found.content.decode("utf-8", "replace")
+    if found.size > len(found.content):
+        text += (
+            f"\n\n[windrow: the first {len(found.content):,} of {counted(found.size, 'byte')}; the download has all]\n"
+        )
+    return text
+
+
+def _is_coded(fields: Mapping[str, str]) -> bool:
+    return bool(fields.get("content-encoding") or fields.get("transfer-encoding"))
+
+
+def _decode(body: bytes, fields: Mapping[str, str]) -> bytes:
+    limits = Limits()
+    return decode_body(body, fields, most=limits.member_size, ratio=limits.ratio)
+
+
+def _suffix(content_type: str) -> str:
+    """Return a file name's suffix for a media type; `.txt` for pages, which a browser would open as pages.
+
+    >>> _suffix("application/pdf"), _suffix("text/html; charset=utf-8"), _suffix("?")
+    ('.pdf', '.txt', '.bin')
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    active = ("html", "xml", "svg", "script")
+    return ".txt" if any(word in kind for word in active) else mimetypes.guess_extension(kind) or ".bin"
+
+
+def _find_attention(state: WorkspaceState) -> list[Attention]:
+    """Return what needs a person, sources first."""
+    entries = [
+        Attention(source.source, _describe_source(source), source.last_good, f"windrow why {source.source}")
+        for source in state.sources
+        if source.error or source.failed
+    ]
+    entries += [Attention("workspace", problem, None, "windrow status") for problem in (*state.problems, *state.errors)]
+    for count in state.unread:
+        text = f"{counted(count.documents, 'document')} not read in {count.phase}: {count.reason.meaning}"
+        entries.append(Attention(count.collection, text, None, f"windrow retry --reason {count.reason}"))
+    entries += [Attention(wait.collection, wait.describe(), wait.since, wait.command) for wait in state.waits]
+    entries += [Attention(file.key, file.message, None, f"windrow why {file.key}") for file in state.differing]
+    for resting in state.resting:
+        text = f"failed in {counted(resting.sessions, 'session')} in a row: {resting.reason.meaning}"
+        entries.append(Attention(resting.key, text, None, f"windrow retry {resting.key}"))
+    return entries
+
+
+def _describe_source(source: SourceState) -> str:
+    failed = f"{counted(source.failed, 'item')} failed" if source.failed else ""
+    return "; ".join(filter(None, (source.error, failed)))
+
+
+class Health(NamedTuple):
+    """Whether the workspace can be read, the end of the latest good run of any source, and the overdue sources."""
+
+    ready: bool
+    running: bool
+    last_good: datetime | None
+    overdue: tuple[str, ...]
+
+
+def health(workspace: Windrow, query: PageQuery) -> Health:
+    """Return whether all is well; a source is overdue if it was due more than a day ago."""
+    state = workspace.status()
+    latest = max((source.last_good for source in state.sources if source.last_good), default=None)
+    late = query.now - timedelta(days=1)
+    overdue = tuple(source.source for source in state.sources if source.next_due and source.next_due < late)
+    return Health(True, bool(state.holder), latest, overdue)
+
+
+def metrics(workspace: Windrow, query: PageQuery) -> str:
+    """Return the state of the workspace in the text format of Prometheus."""
+    state = workspace.status()
+    newest = workspace.sessions(limit=1)
+    lines = _metric("windrow_sessions_total", "Sessions so far.", [({}, newest[0].session if newest else 0)], "counter")
+    lines += _metric("windrow_running", "1 while a run is under way.", [({}, int(bool(state.holder)))])
+    counts: list[tuple[dict[str, str], float]] = [
+        (
+            {"collection": count.collection, "item": count.kind, "phase": count.phase, "status": count.status},
+            count.items,
+        )
+        for count in state.states
+    ]
+    lines += _metric("windrow_items", "Items by state.", counts)
+    lines += _metric("windrow_failures", "Items by reason.", [({"reason": r.reason}, r.items) for r in state.reasons])
+    for name, text in (("items", "Items"), ("failed", "Failed items"), ("waiting", "Addresses due")):
+        values = [({"source": source.source}, getattr(source, name)) for source in state.sources]
+        lines += _metric(f"windrow_source_{name}", f"{text} of a source.", values)
+    ages = [
+        ({"source": source.source}, round((query.now - source.last_good).total_seconds()))
+        for source in state.sources
+        if source.last_good
+    ]
+    lines += _metric("windrow_source_age_seconds", "Seconds since a source's last good run.", ages)
+    received = sum(source.received for source in state.last.sources) if state.last else 0
+    lines += _metric("windrow_last_session_bytes", "Bytes received in the last session.", [({}, received)])
+    return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, text: str, values: Sequence[tuple[Mapping[str, str], Any]], kind: str = "gauge") -> list[str]:
+    r"""Return the lines of one metric.
+
+    >>> _metric("a", "A.", [({"b": 'c"'}, 1)])
+    ['# HELP a A.', '# TYPE a gauge', 'a{b="c\\""} 1']
+    """
+    lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+    for labels, value in values:
+        escaped = (
+            label + '="' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+            for label, text in labels.items()
+        )
+        joined = ",".join(escaped)
+        lines.append(f"{name}{{{joined}}} {value}" if joined else f"{name} {value}")
+    return lines

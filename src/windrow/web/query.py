@@ -1,0 +1,92 @@
+"""Read the query of an address: times, names, numbers and cursors, each refused with a message if it is not valid."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from windrow.caps import WEB_NAME_CHARACTERS
+from windrow.clock import from_unix_time
+from windrow.errors import ConfigError, UsageError
+from windrow.query.tree import read_time_span
+from windrow.settings.kinds import read_duration
+
+
+class PageQuery:
+    """The parameters of a request, and the time at which it is answered."""
+
+    def __init__(self, parameters: Mapping[str, str], now: datetime) -> None:
+        self._parameters = parameters
+        self.now = now
+
+    def text(self, name: str) -> str:
+        """Return a parameter without spaces around it, or ""; raise UsageError if it is too long."""
+        text = self._parameters.get(name, "").strip()
+        if len(text) > WEB_NAME_CHARACTERS.number:
+            raise UsageError(f"{name} has {WEB_NAME_CHARACTERS.rule}")
+        return text
+
+    def choice(self, name: str, choices: Iterable[str]) -> str:
+        """Return a parameter that is one of `choices` or empty; raise UsageError for any other."""
+        text = self.text(name)
+        if text and text not in choices:
+            raise UsageError(f"{name}: {text!r} is not one of {', '.join(choices)}")
+        return text
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """Return a parameter as a number from 0 to `most`, or `default`; raise UsageError for any other."""
+        text = self.text(name)
+        if not text:
+            return default
+        if not (text.isascii() and text.isdecimal()) or len(text) > 18 or int(text) > most:
+            raise UsageError(f"{name}: {text!r} is not a number from 0 to {most:,}")
+        return int(text)
+
+    def time(self, name: str, default: str, *, is_end: bool = False) -> datetime | None:
+        """Return a time given as today, yesterday, a duration before now, a date or a time in UTC.
+
+        A date means its beginning or, with `is_end`, its end. Return None for an empty text; raise UsageError for any
+        other.
+        """
+        text = self.text(name) or default
+        if not text:
+            return None
+        midnight = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        if text in {"today", "yesterday"}:
+            return midnight - timedelta(days=text == "yesterday")
+        if span := read_time_span(text):
+            return from_unix_time(span.end if is_end else span.start)
+        try:
+            moment = datetime.fromisoformat(text)
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except ValueError:
+            pass
+        try:
+            return self.now - timedelta(seconds=read_duration(text))
+        except (ConfigError, OverflowError):
+            raise UsageError(f"{name}: {text!r} is not a date, a time, or a duration such as 24h or 7d") from None
+
+    def cursor(self) -> tuple[str, ...] | None:
+        """Return the place of the last line of the page before, or None; raise UsageError if it is not a cursor."""
+        text = self.text("cursor")
+        if not text:
+            return None
+        try:
+            values = json.loads(base64.urlsafe_b64decode(text.encode()))
+        except (binascii.Error, ValueError, RecursionError):
+            values = None
+        if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+            raise UsageError("cursor is not one that a page of this view gave")
+        return tuple(values)
+
+
+def write_cursor(values: Iterable[str]) -> str:
+    """Return texts as one that an address can have, which `PageQuery.cursor` reads.
+
+    >>> PageQuery({"cursor": write_cursor(["2026", "a/b"])}, datetime.now(UTC)).cursor()
+    ('2026', 'a/b')
+    """
+    return base64.urlsafe_b64encode(json.dumps([*values]).encode()).decode()

@@ -1,0 +1,81 @@
+"""Serve the web view over HTTP until the process is asked to stop."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import uvicorn
+
+from windrow.app import Windrow
+from windrow.errors import UsageError
+from windrow.web.application import app
+from windrow.web.guard import is_loopback_address
+
+_CONNECTIONS = 200
+"""The number of connections that are served at a time; more are answered with 503."""
+_KEPT_SECONDS, _STOP_SECONDS = 15, 5
+
+
+class Address(NamedTuple):
+    """Where the web view listens, and how it is protected beyond this machine.
+
+    `proxy` is the name by which a proxy with TLS is reached, `certificate` and `key` are files for TLS of our own.
+    """
+
+    host: str
+    port: int
+    token: str = ""
+    proxy: str = ""
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def require_safe(self) -> None:
+        """Raise UsageError if others could reach the address without a token or without encryption."""
+        if is_loopback_address(self.host) and not self.proxy:
+            return
+        if not self.token:
+            message = f"{self.proxy or self.host} can be reached by others, so a token is needed"
+            raise UsageError(message, hint="windrow serve --token-file FILE")
+        if not self.certificate and not self.proxy:
+            raise UsageError(
+                f"{self.host} can be reached by others, so TLS is needed, or a proxy that has it",
+                hint="windrow serve --certificate FILE --key FILE, or --proxy NAME",
+            )
+
+
+def serve(workspace: Windrow, address: Address, announce: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `announce` is called with the address of the first page once it can be opened.
+
+    Raise UsageError if the address is not safe, or cannot be used.
+    """
+    address.require_safe()
+    with closing(_listen(address)) as listener:
+        port = listener.getsockname()[1]
+        name = f"[{address.host}]" if ":" in address.host else address.host
+        scheme = "https" if address.certificate else "http"
+        view = app(workspace, hosts={name, *filter(None, [address.proxy])}, token=address.token)
+        config = uvicorn.Config(
+            view, http="h11", ws="none", lifespan="off", log_level="warning", access_log=False, server_header=False,
+            proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_SECONDS,
+            timeout_graceful_shutdown=_STOP_SECONDS, ssl_certfile=address.certificate, ssl_keyfile=address.key,
+        )  # fmt: skip
+        announce(f"{scheme}://{name}:{port}/")
+        server = uvicorn.Server(config)
+        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal again after it has stopped
+            signal.signal(number, server.handle_exit)
+        server.run(sockets=[listener])
+
+
+def _listen(address: Address) -> socket.socket:
+    """Return a socket that connections can be made to; raise UsageError if the address cannot be used."""
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        return socket.create_server((address.host, address.port), family=family, backlog=128)
+    except OSError as error:
+        message = f"{address.host} port {address.port} cannot be used: {error.strerror or error}"
+        raise UsageError(message, hint="windrow serve --port 0 takes a free port") from error

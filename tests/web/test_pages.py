@@ -1,0 +1,262 @@
+"""What the pages say, for people and for programs, and what they refuse."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sqlite3
+import time
+import xml.etree.ElementTree as ET
+from urllib.parse import quote
+
+import pytest
+from lxml import html
+
+import windrow
+from tests.web.farm import HOSTILE, SITE, changed, get
+from windrow.adapters.adapter import SourceChange
+from windrow.ledger import Ledger
+from windrow.stores.sqlite import reads_only
+from windrow.web import app, pages, worker
+from windrow.web.guard import Guard
+from windrow.web.server import Address
+
+FERRY = quote(f"{SITE}/ferry.html", safe="")
+LONG_AGO = "since=2026-01-01"
+PATHS = (
+    "/", f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/why?name={FERRY}", "/why?name=harwell",
+    "/why?name=H.2026-01-12.1.impc.zip", "/why?name=town", "/sessions", "/sessions/1", "/search", "/search?q=ferry&explain=1",
+    "/search?q=hostile", "/why?name=nothing", "/nothing", "/changes?since=never", f"/changes?{LONG_AGO}&q=nothing",
+)  # fmt: skip
+
+
+def capture_of(view, name: str) -> int:
+    messages = get(view, f"/why.json?name={name}").json["explained"][0]
+    return next(message["number"] for message in messages if message["type"] == "page_attempt")
+
+
+def test_today_says_what_needs_a_person_what_changed_and_how_the_sources_are(view, farm) -> None:
+    page = html.fromstring(get(view, f"/?{LONG_AGO}").text)
+    needs = page.xpath("//section[@aria-labelledby='needs']//li")
+    assert "harwell" in needs[0].text_content()
+    assert "windrow why harwell" in needs[0].text_content()
+    assert "6 new" in page.text_content()
+    assert "1 changed" in page.text_content()
+    assert [link.text for link in page.xpath("//table//th/a")] == ["harwell", "town"]
+    value = get(view, f"/index.json?{LONG_AGO}").json
+    assert value["counts"] == {"new": 6, "changed": 1, "gone": 0}
+    assert value["sources"] == get(view, "/", accept="application/json").json["sources"]
+
+
+def test_every_page_is_a_whole_page_with_its_json_beside_it(view) -> None:
+    for path in PATHS:
+        reply = get(view, path)
+        page = html.fromstring(reply.text)
+        assert page.xpath("string(//title)"), path
+        assert len(page.xpath("//h1")) == 1, path
+        twin = page.xpath("//footer//a[text()='This page as JSON']/@href")
+        assert bool(twin) == (reply.status == 200), path
+        assert not twin or (get(view, twin[0]).status == 200 and get(view, twin[0]).json is not None), path
+        answer = get(view, path, accept="application/json")
+        assert (answer.status, answer.fields["content-type"]) == (reply.status, "application/json"), path
+
+
+def test_texts_of_strangers_are_escaped_and_no_page_allows_a_script(view) -> None:
+    for path in PATHS:
+        reply = get(view, path)
+        assert "script-src" not in reply.fields["content-security-policy"]
+        assert "unsafe-inline" not in reply.fields["content-security-policy"]
+        page = html.fromstring(reply.text)
+        assert page.xpath("//script | //img | //@style | //@onload | //@onerror | //style") == [], path
+    assert HOSTILE in html.fromstring(get(view, f"/changes?{LONG_AGO}").text).text_content()
+
+
+def test_links_of_pages_lead_to_pages(view) -> None:
+    targets = {
+        link for path in PATHS for link in html.fromstring(get(view, path).text).xpath("//a/@href | //link/@href")
+    }
+    local = sorted(target for target in targets if target.startswith("/"))
+    assert len(local) > 40
+    assert [(target, get(view, target).status) for target in local if get(view, target).status != 200] == []
+    assert [target for target in targets if not target.startswith(("/", "#"))] == []
+
+
+def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monkeypatch) -> None:
+    def numbered(number: int) -> SourceChange:
+        return SourceChange(farm.sessions()[0].began, "town", "pages", "new", f"key {number:03}", "", "")
+
+    monkeypatch.setattr(pages, "_PAGE_LINES", 3)
+    listed = [numbered(number) for number in range(5)]
+    monkeypatch.setattr(windrow.Windrow, "changes", lambda *_, **_options: listed)
+    first = get(view, "/changes.json").json
+    listed.append(numbered(9))
+    second = get(view, f"/changes.json?cursor={first['next']}").json
+    keys = [change["key"] for page in (first, second) for change in page["changes"]]
+    assert keys == ["key 004", "key 003", "key 002", "key 001", "key 000"]
+    assert (first["total"], second["next"]) == (5, "")
+
+
+def test_filters_choose_and_feeds_have_exactly_what_is_shown(view) -> None:
+    shown = get(view, f"/changes.json?{LONG_AGO}&collection=pages&kind=new&q=ferry").json["changes"]
+    assert [change["key"] for change in shown] == [f"{SITE}/ferry.html"]
+    atom = ET.fromstring(get(view, f"/changes.atom?{LONG_AGO}&collection=pages&kind=new&q=ferry").body)
+    assert len(atom.findall("{http://www.w3.org/2005/Atom}entry")) == 1
+    feed = get(view, f"/changes.feed?{LONG_AGO}&source=harwell").json
+    assert [item["tags"][2] for item in feed["items"]] == ["harwell"] * 4
+    assert get(view, f"/changes.json?{LONG_AGO}&until=2026-01-02").json["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "text"),
+    [
+        ("/changes?kind=odd", 400, "kind"),
+        ("/changes?cursor=!!", 400, "cursor"),
+        ("/changes?since=someday", 400, "since"),
+        (f"/search?q={'a' * 2001}", 400, "2,000"),
+        ("/search?q=a&offset=99999", 400, "offset"),
+        ("/why?name=", 400, "empty"),
+        ("/why?name=unheard-of", 404, "unheard-of"),
+        ("/changes?source=unheard-of", 400, "not declared"),
+        ("/sessions/99", 404, "99"),
+        ("/captures/999999", 404, "999999"),
+        (f"/captures/{'9' * 30}", 404, "nothing has the number"),
+        ("/../windrow.toml", 404, "no page"),
+    ],
+)
+def test_what_cannot_be_asked_or_is_not_there_is_said(view, target, status, text) -> None:
+    reply = get(view, target)
+    assert reply.status == status
+    assert text in html.fromstring(reply.text).text_content()
+    assert text in get(view, target, accept="application/json").json["message"]
+
+
+def test_a_capture_can_be_looked_at_and_downloaded_and_is_never_a_page(view) -> None:
+    number = capture_of(view, FERRY)
+    facts = get(view, f"/captures/{number}.json").json
+    assert facts["url"] == f"{SITE}/ferry.html"
+    for kind, media_type in (("text", "text/plain; charset=utf-8"), ("download", "application/octet-stream")):
+        reply = get(view, f"/captures/{number}/{kind}")
+        assert HOSTILE in reply.text
+        assert reply.fields["content-type"] == media_type
+        assert reply.fields["x-content-type-options"] == "nosniff"
+        assert reply.fields["content-security-policy"].startswith("sandbox;")
+    assert reply.fields["content-disposition"] == f'attachment; filename="capture-{number}.txt"'
+
+
+def test_a_long_capture_is_shown_in_part_and_says_so(farm, view, monkeypatch) -> None:
+    number = capture_of(view, FERRY)
+    monkeypatch.setattr(pages, "SHOWN_CAPTURE_BYTES", pages.SHOWN_CAPTURE_BYTES._replace(number=10))
+    assert "the first 10 of" in get(view, f"/captures/{number}/text").text
+    assert len(get(view, f"/captures/{number}/download").body) > 10
+
+
+def test_a_file_of_a_partner_can_be_downloaded_from_its_story(view, farm) -> None:
+    page = html.fromstring(get(view, "/why?name=H.2026-01-12.1.impc.zip").text)
+    (link,) = page.xpath("//a[starts-with(@href, '/captures/')]/@href")
+    assert (
+        get(view, f"{link}/download").body
+        == (farm.config.root.parent / "partner/add/H.2026-01-12.1.impc.zip").read_bytes()
+    )
+
+
+def test_what_is_unchanged_is_not_sent_again_and_long_pages_are_packed(view) -> None:
+    plain = get(view, f"/changes?{LONG_AGO}")
+    assert get(view, f"/changes?{LONG_AGO}", if_none_match=plain.fields["etag"]).status == 304
+    packed = get(view, f"/changes?{LONG_AGO}", accept_encoding="gzip")
+    assert gzip.decompress(packed.body) == plain.body
+    assert "immutable" in get(view, "/style.css").fields["cache-control"]
+    assert plain.fields["cache-control"] == "no-cache, private"
+
+
+def test_only_reading_is_allowed_and_only_by_names_of_this_machine(view, farm) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        assert get(view, "/", method).status == 405
+    for host in ("evil.example", "localhost.evil.example", "localhost:80:80", ""):
+        assert get(view, "/", host=host).status == 421
+    assert get(view, "/", host="127.0.0.1:8470").status == 200
+    assert get(app(farm, hosts=["Harvest.example"]), "/healthz", host="harvest.example").status == 200
+
+
+def test_a_token_is_asked_for_and_an_open_address_is_refused(farm) -> None:
+    guarded = app(farm, token="0123456789abcdef")
+    assert get(guarded, "/healthz").status == 401
+    assert get(guarded, "/healthz", authorization="Bearer 0123456789abcdex").status == 401
+    assert get(guarded, "/healthz", authorization="Bearer 0123456789abcdef").status == 200
+    assert isinstance(guarded, Guard)
+    Address("127.0.0.1", 0).require_safe()
+    Address("0.0.0.0", 0, "token", proxy="harvest.example").require_safe()
+    for address in (Address("0.0.0.0", 0), Address("0.0.0.0", 0, "token"), Address("127.0.0.1", 0, proxy="a.example")):
+        with pytest.raises(windrow.UsageError):
+            address.require_safe()
+
+
+def test_pages_change_nothing_and_their_connections_cannot_write(view, farm) -> None:
+    get(view, "/search?q=ferry")
+    with changed(farm.config.root):
+        for path in PATHS:
+            get(view, path)
+    with reads_only(), pytest.raises(windrow.LedgerError):
+        ledger = Ledger(farm.config.ledger)
+        try:
+            with ledger.writing() as writer:
+                writer.sessions.open("nobody", "run")
+        finally:
+            ledger.close()
+
+
+def test_a_query_that_takes_too_long_is_given_up(view, monkeypatch) -> None:
+    monkeypatch.setattr(worker, "WEB_SECONDS", worker.WEB_SECONDS._replace(number=0))
+    monkeypatch.setattr(windrow.Windrow, "sessions", lambda *_, **_options: time.sleep(0.05))
+    reply = get(view, "/sessions")
+    assert reply.status == 503
+    assert "not ready" in reply.text
+
+
+def test_a_fault_is_a_page_without_its_cause(view, monkeypatch) -> None:
+    def fail(*_, **_options):
+        raise sqlite3.OperationalError("secret cause")
+
+    monkeypatch.setattr(windrow.Windrow, "sessions", fail)
+    reply = get(view, "/sessions", faulty=sqlite3.OperationalError)  # it is raised, too, for the log of the server
+    assert reply.status == 500
+    assert "secret" not in reply.text
+
+
+def test_machines_are_told_how_the_workspace_is(view) -> None:
+    health = get(view, "/healthz").json
+    assert (health["ready"], health["running"], health["overdue"]) == (True, False, [])
+    metrics = get(view, "/metrics").text
+    assert "windrow_sessions_total 3\n" in metrics
+    assert 'windrow_source_failed{source="harwell"} 2\n' in metrics
+    assert b"searchTerms" in get(view, "/opensearch.xml").body
+
+
+def test_sessions_and_captures_are_in_the_python_api(farm, view) -> None:
+    assert [entry.session for entry in farm.sessions()] == [3, 2, 1]
+    assert [entry.session for entry in farm.sessions(before=3, limit=1)] == [2]
+    kept = farm.capture(capture_of(view, FERRY))
+    with kept.body:
+        assert len(kept.body.read()) == kept.size
+    with pytest.raises(windrow.WindrowError, match="no attempt"):
+        farm.capture(10**9)
+
+
+def test_a_page_that_was_taken_down_is_gone_at_once(tmp_path, farm) -> None:
+    shutil.copytree(farm.config.root, tmp_path / "farm")
+    copied = windrow.open(tmp_path / "farm")
+    view, name = app(copied), f"{SITE}/a%22onload=%22alert(1)%22"
+    number = capture_of(view, quote(name, safe=""))
+    assert len(get(view, "/search.json?q=museum").json["answer"]["results"]) == 1
+    copied.forget(name, "a test")
+    assert get(view, f"/captures/{number}/download").status == 404
+    assert get(view, "/search.json?q=museum").json["answer"]["results"] == []
+    assert get(view, f"/changes.json?{LONG_AGO}&source=town&q=onload").json["total"] == 0
+
+
+def test_an_empty_workspace_says_how_to_begin(tmp_path) -> None:
+    empty = app(windrow.init(tmp_path / "empty"))
+    for path in ("/", "/changes", "/sessions", "/search"):
+        assert get(empty, path).status == 200, path
+    assert "windrow new source" in get(empty, "/").text
+    assert get(empty, "/sessions").text.count("windrow run") == 1
+    assert get(empty, "/search?q=tea").status in {200, 404}
