@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import pytest
 from lxml import html
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 import windrow
 from tests.web.farm import HOSTILE, SITE, changed, get
@@ -26,7 +28,7 @@ LONG_AGO = "since=2026-01-01"
 PATHS = (
     "/", f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/why?name={FERRY}", "/why?name=harwell",
     "/why?name=H.2026-01-12.1.impc.zip", "/why?name=town", "/sessions", "/sessions/1", "/search", "/search?q=ferry&explain=1",
-    "/search?q=hostile", "/why?name=nothing", "/nothing", "/changes?since=never", f"/changes?{LONG_AGO}&q=nothing",
+    "/search?q=hostile", "/help", "/help?q=sandbox", "/help/reference/search", "/why?name=nothing", "/nothing", "/changes?since=never", f"/changes?{LONG_AGO}&q=nothing",
 )  # fmt: skip
 
 
@@ -75,7 +77,7 @@ def test_links_of_pages_lead_to_pages(view) -> None:
     targets = {
         link for path in PATHS for link in html.fromstring(get(view, path).text).xpath("//a/@href | //link/@href")
     }
-    local = sorted(target for target in targets if target.startswith("/"))
+    local = sorted({target.partition("#")[0] for target in targets if target.startswith("/")})
     assert len(local) > 40
     assert [(target, get(view, target).status) for target in local if get(view, target).status != 200] == []
     assert [target for target in targets if not target.startswith(("/", "#"))] == []
@@ -229,6 +231,33 @@ def test_machines_are_told_how_the_workspace_is(view) -> None:
     assert "windrow_sessions_total 3\n" in metrics
     assert 'windrow_source_failed{source="harwell"} 2\n' in metrics
     assert b"searchTerms" in get(view, "/opensearch.xml").body
+
+
+def test_every_page_of_the_manual_can_be_read_searched_and_left_by_its_links(view) -> None:
+    names = [entry["name"] for entry in get(view, "/help.json").json["pages"]]
+    assert {"glossary", "reference/search", "howto/look-in-a-browser"} <= {*names}
+    missing = []
+    for name in names:
+        page = html.fromstring(get(view, f"/help/{name}").text)
+        assert page.xpath("//h1"), name
+        targets = {target.partition("#")[0] for target in page.xpath("//article//a/@href")}
+        missing += [
+            (name, to) for to in targets if to.startswith("/") and to.removeprefix("/help/") not in {*names, "/help"}
+        ]
+    assert missing == []
+    found = [entry["name"] for entry in get(view, "/help.json?q=links-to+soft-404").json["pages"]]
+    assert "reference/search" in found
+    assert "glossary" not in found
+    assert get(view, "/help/reference/search.json").json["title"].startswith("Queries")
+    assert get(view, "/help/../../pyproject").status == 404
+
+
+def test_the_web_view_can_be_mounted_in_another_application(view) -> None:
+    town = Starlette(routes=[Mount("/harvest", view)])
+    page = html.fromstring(get(town, f"/harvest/changes?{LONG_AGO}").text)
+    targets = {to.partition("#")[0] for to in page.xpath("//a/@href | //link/@href | //form/@action") if to[:1] != "#"}
+    assert {get(town, target).status for target in targets if "/harvest/why" not in target} == {200}
+    assert get(view, "/opensearch.xml").text.count("http://localhost/search?q=") == 1
 
 
 def test_sessions_and_captures_are_in_the_python_api(farm, view) -> None:

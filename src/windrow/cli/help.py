@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-import windrow
 from windrow.cli.command import Console, command
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
-_COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""Matches HTML comments, which contain the code that generates parts of the manual. They are not printed."""
-
-
-def manual_pages() -> dict[str, Path]:
-    """Return a dict from page names (`howto/export`) to the manual's files; raise WindrowError if there is none."""
-    package = Path(windrow.__file__).parent
-    for folder in (package / "manual", package.parent.parent / "docs"):
-        if (folder / "glossary.md").is_file():
-            paths = sorted(folder.rglob("*.md"))
-            return {str(path.relative_to(folder).with_suffix("")): path for path in paths if path.stem != "README"}
-    raise WindrowError("this installation has no manual", hint="windrow --help")
-
 
 def _complete_topics(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    from windrow.app.manual import manual_pages  # noqa: PLC0415 `--help` needs no manual
+
     try:
         return [CompletionItem(name) for name in manual_pages() if name.startswith(prefix)]
     except WindrowError:
@@ -50,6 +37,8 @@ def help_command(ctx: click.Context, console: Console, topic: str | None) -> Non
     if topic and (subcommand := root.command.get_command(root, topic)):
         _print_page(console, topic, subcommand.get_help(click.Context(subcommand, root, topic)))
         return
+    from windrow.app.manual import manual_pages, read_page  # noqa: PLC0415 as above
+
     pages = manual_pages()
     if not topic:
         _print_topics(console, pages)
@@ -57,7 +46,7 @@ def help_command(ctx: click.Context, console: Console, topic: str | None) -> Non
     names = [name for name in pages if topic.removesuffix(".md").removeprefix("docs/") in {name, Path(name).name}]
     if not names:
         raise UsageError(f"no command or page of the manual is named {topic!r}", hint="windrow help")
-    _print_page(console, names[0], _COMMENT.sub("", pages[names[0]].read_text(encoding="utf-8")))
+    _print_page(console, names[0], read_page(pages[names[0]]))
 
 
 def _print_page(console: Console, name: str, text: str) -> None:
@@ -68,10 +57,9 @@ def _print_page(console: Console, name: str, text: str) -> None:
 
 
 def _print_topics(console: Console, pages: dict[str, Path]) -> None:
-    rows = []
-    for name, path in pages.items():
-        with path.open(encoding="utf-8") as file:
-            rows.append((name, file.readline().lstrip("# ").strip()))
+    from windrow.app.manual import read_title  # noqa: PLC0415 as above
+
+    rows = [(name, read_title(path)) for name, path in pages.items()]
     if console.json:
         for name, title in rows:
             console.message("topic", {"name": name, "title": title})

@@ -28,6 +28,7 @@ from windrow.formats.text import dump_json, json_message, replace_lone_surrogate
 from windrow.reasons import Reason
 from windrow.web import pages
 from windrow.web.guard import CAPTURE_POLICY, LOOPBACK_NAMES, Guard
+from windrow.web.manual import ManualPage, list_manual, open_manual, render_manual
 from windrow.web.markup import link, render, style
 from windrow.web.query import PageQuery
 from windrow.web.worker import Workers
@@ -54,6 +55,7 @@ PAGES = (
     PageRoute("/why", "why.html", pages.why),
     PageRoute("/sessions", "sessions.html", pages.sessions),
     PageRoute("/search", "search.html", pages.search),
+    PageRoute("/help", "help.html", list_manual),
 )
 
 
@@ -73,6 +75,7 @@ def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> AS
         numbered = PageRoute(path, template, make)  # type: ignore[arg-type]
         routes += [Route(f"{path}.json", view.numbered(numbered, as_json=True)), Route(path, view.numbered(numbered))]
     routes += [
+        Route("/help/{name:path}", view.manual),
         Route("/captures/{number:int}/text", view.capture_text),
         Route("/captures/{number:int}/download", view.capture_download),
         Route("/changes.atom", view.atom),
@@ -152,7 +155,7 @@ class _View:
         html = self._render(
             request, page.template, value=value, asked=asked, current=page.path, json=link(f"{twin}.json", **asked),
             collections=names(), sources=[source.name for source in self._workspace.config.sources],
-            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value),
+            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value, request.scope.get("root_path", "")),
         )  # fmt: skip
         return _respond(request, html, "text/html")
 
@@ -160,6 +163,12 @@ class _View:
         root = request.scope.get("root_path", "")
         text = render(template, workspace=self._workspace.config.name, root=root, **values)
         return replace_lone_surrogates(text).encode()
+
+    async def manual(self, request: Request) -> Response:
+        """Return a page of the manual."""
+        name = request.path_params["name"].removesuffix(".json")
+        value = await self._workers.run(lambda: open_manual(name))
+        return self._show(request, PageRoute("/help", "manual.html", list_manual), value, as_json=False)
 
     async def capture_text(self, request: Request) -> Response:
         """Return the start of a capture as plain text, in a page that can do nothing."""
@@ -257,10 +266,9 @@ class _View:
         if _wants_json(request):
             value = {"type": "error", "message": message, "hint": hint, "reason": reason}
             return Response(_json_bytes(value), code, media_type="application/json")
-        values = {"title": _TITLES.get(code, "Not possible"), "message": message, "hint": hint, "meaning": meaning}
-        return Response(
-            self._render(request, "error.html", current="", json="", **values), code, media_type="text/html"
-        )
+        values = {"title": _TITLES.get(code, "Not possible"), "message": message, "hint": hint}
+        values |= {"reason": reason, "meaning": meaning, "current": "", "json": ""}
+        return Response(self._render(request, "error.html", **values), code, media_type="text/html")
 
 
 def _number(request: Request) -> int:
@@ -270,8 +278,10 @@ def _number(request: Request) -> int:
     return number
 
 
-def _extras(value: Any) -> dict[str, Any]:
-    """Return what a template needs besides its value."""
+def _extras(value: Any, root: str) -> dict[str, Any]:
+    """Return what a template needs besides its value; `root` is the path at which the web view is mounted."""
+    if isinstance(value, ManualPage):
+        return {"manual": render_manual(value, root)}
     if isinstance(value, SessionSummary):
         return {"sources_of_session": [source[:9] for source in value.sources]}
     if not isinstance(value, StoryAnswer):
