@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from windrow.formats.utc_offset import is_utc_offset
+
 _MAX_CHARACTERS = 80
 _ISO = re.compile(
     r"(\d{4})([-/.]?)(\d\d)\2(\d\d)"
@@ -77,8 +79,8 @@ def read_page_time(text: str) -> datetime | None:
     The forms are ISO 8601 (also with `/` or `.` as separators, or without separators), dates of HTTP and mail, numbers
     such as `13.4.2024`, and English dates. A date may be among other words; but if a text has a time of day, all of it
     must be understood, apart from words at its beginning and its end. Return None for a text that has no date or more
-    than 80 characters, whose time of day or zone is not understood, for an ambiguous date such as `3/4/2024`, and for a
-    year before 1500.
+    than 80 characters, whose time of day or zone is not understood, for an ambiguous date such as `3/4/2024`, for an
+    offset from UTC that no zone has, and for a year before 1500.
 
     >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
     '2024-03-01T23:30:00-05:00'
@@ -92,7 +94,7 @@ def read_page_time(text: str) -> datetime | None:
         time = _read_iso(text) or _read_mail_date(text) or _read_written_time(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return time if time and time.year >= _FIRST_YEAR else None
+    return time if time and time.year >= _FIRST_YEAR and is_utc_offset(time.utcoffset()) else None
 
 
 def has_day(text: str) -> bool:

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.formats.utc_offset import is_utc_offset
+
 _IANA_ZONES = {
     "ET": "America/New_York", "CT": "America/Chicago", "MT": "America/Denver", "PT": "America/Los_Angeles",
     "AKT": "America/Anchorage", "HT": "Pacific/Honolulu", "AT": "America/Halifax", "NT": "America/St_Johns",
@@ -230,7 +232,8 @@ def _join_range(
         return None
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
-    if text_between == "-" and first_match["second_24"] and second.hour < 13:  # 18:00:00-05:00 has an offset from UTC
+    offset = -timedelta(minutes=second.minutes)
+    if text_between == "-" and first_match["second_24"] and is_utc_offset(offset):  # 18:00:00-05:00
         return TimeRange(first._replace(zone=f"-{second.hour:02}{second.minute:02}"))
     if second.hour < 13 and not second_match["meridiem"]:
         may_be_offset = text_between == " -" or (text_between == "-" and second.minutes < first.minutes)
@@ -305,8 +308,8 @@ def _without_season(name: str) -> str:
 def _find_zone(name: str) -> tzinfo | None:
     upper_name = name.upper()
     if offset := _OFFSET.fullmatch(upper_name):
-        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
-        return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes)) if minutes <= 14 * 60 else None
+        difference = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)) * (1 if offset[1] == "+" else -1)
+        return timezone(difference) if is_utc_offset(difference) else None
     iana_name = _IANA_ZONES.get(_without_season(upper_name)) or _IANA_ZONES.get(upper_name.split()[0])
     try:
         return ZoneInfo(iana_name or name)

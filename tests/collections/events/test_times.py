@@ -72,6 +72,7 @@ Nov 24, 2026 7:00 \u03c1m|Nov 24, 2026 07:00:PM|Nov 24, 2026 7:00PM_PST|Nov 24, 
 Nov 24, 2026 8 pm - 6 pm|Nov 24, 2026 10 am - 9 am|Nov 24, 2026 15-2 pm|Nov 24, 2026 8 pm to 18:00|Nov 24, 2026 between 8 PM and 6 PM
 Nov 24, 2026 2000-1800|24.11.2026 18:30-18|24.11.2026 9:00 - 5:00|Nov 24, 2026 9 AM; Nov 25, 2026 10 AM|2026-11-24, 2026-11-25|24, 25, 26 Nov 2026|November 24 and 26, 2026|2026-11-24 - 26|2026-11-24..26|Nov 24, 2026 1800-2430|Nov 24, 2026 6-25 pm
 Registration until Nov 20, 2026; event Nov 24, 2026 7 PM|Nov 24, 2026 until 18:00|Week of November 24, 2026|24. marraskuuta 2026
+2026-11-24 22:00-02:00|2026-11-24T09:00+17:00|2026-11-24T18:00-17:00|2026-11-24 18:00:00 +14:30|Nov 24, 2026 18:00 GMT-13|Nov 24, 2026 18:00 +0507
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
 
@@ -122,6 +123,25 @@ def test_a_text_whose_clock_or_zone_is_not_understood_is_not_read(text):
 )
 def test_what_else_a_clock_may_say(text, expected):
     assert format_utc(read_time(text, NEW_YORK).utc) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-10-05 09:00-17:00", "20261005 0900-1700", "2026-10-05T09:00-17:00", "2026-10-05T09:00:00-17:00",
+        "2026-10-05 09:00 -17:00", "2026-10-05 09:00-17", "2026-10-5T09:00-17:00",
+    ],
+)  # fmt: skip
+def test_an_offset_that_no_zone_has_is_the_end_of_a_range(text):
+    assert [at.local[11:16] for at in read_span(text, NEW_YORK)] == ["09:00", "17:00"]
+
+
+def test_after_a_blank_a_later_time_is_the_end_of_a_range_and_a_second_is_none():
+    texts = ("2026-10-05 09:00-10:00", "2026-10-05T09:00-09:37", "2026-10-05T09:00-10:00", "2026-10-05 09:00:00-10:00")
+    spans = [read_span(text, NEW_YORK) for text in texts]
+    assert [(format_utc(span.start.utc)[11:16], span.end and span.end.local[11:16]) for span in spans] == [
+        ("13:00", "10:00"), ("13:00", "09:37"), ("19:00", None), ("19:00", None),
+    ]  # fmt: skip
 
 
 def test_a_name_that_the_zone_of_the_source_has_too_is_that_of_the_source():

@@ -83,6 +83,8 @@ DATES = {
     "2025-11-20T08:00:00": (None, "no time zone"),
     "2025-11-20T08:00:00+00:00": (1763625600, None),
     "2025-11-20T08:00:00+99:00": (None, "time not understood"),
+    "2025-11-20 09:00-17:00": (None, "time not understood"),
+    "Thu, 20 Nov 2025 14:30:00 +1500": (None, "time not understood"),
     "Thu, 20 Nov 2025 14:30:00 IST": (None, "time not understood"),
     "1763670600": (None, "not a date"),
     "0000-00-00T00:00:00Z": (None, "not a date"),

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 from windrow.collections.events.day_ranges import find_days, has_range_within
 from windrow.formats.moment import read_page_time
 from windrow.formats.time_of_day import has_date, split_time_of_day
+from windrow.formats.utc_offset import is_utc_offset
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _DIGITS = re.compile(r"\d{9,14}", re.ASCII)
@@ -40,6 +41,9 @@ _ISO = re.compile(
     re.ASCII,
 )
 """Matches a day or a time in ISO 8601. Its groups are the local part, and the offset from UTC, which may be empty."""
+
+_RANGE_AFTER_BLANK = re.compile(r"\S{8,10} \d\d:?\d\d-\d\d(?::?\d\d)?", re.ASCII)
+"""Matches `2026-10-05 09:00-10:00`, which people write as a range; after a `T`, `-10:00` is an offset from UTC."""
 
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
@@ -175,7 +179,7 @@ def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
     and otherwise in `zone`. A number of 12 or 14 digits is read as a date and a time if possible. Any other
     number of 9 or 10 digits is in seconds since 1970, and one of 12 or 13 digits in milliseconds; but ten digits that
-    can also be a day and an hour cannot be parsed.
+    can also be a day and an hour cannot be parsed. In ISO 8601, the end of a range is not taken for an offset from UTC.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_span("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).start.utc)
@@ -201,11 +205,10 @@ def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
         year, month, day, clock, sign, hours, minutes = loose.groups(default="")
         plain = f"{year}-{month:0>2}-{day:0>2}{clock}" + (f"{sign}{hours:0>2}:{minutes}" if sign else "")
     moment = read_page_time(plain) if _MAIL_DATE.fullmatch(plain) else None
-    if moment is None and (iso := _ISO.fullmatch(plain)):
-        plain = iso[1] + iso[2]
+    if moment is None and (iso := _ISO.fullmatch(plain)) and not _RANGE_AFTER_BLANK.fullmatch(plain):
         with suppress(ValueError):  # such as the hour 24
-            moment = datetime.fromisoformat(plain)
-    if moment is None:
+            moment = datetime.fromisoformat(iso[1] + iso[2])
+    if moment is None or not is_utc_offset(moment.utcoffset()):
         return _read_interval(plain, zone, naive_zone) or _read_written_time(plain, zone, naive_zone)
     return _span_of(_event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None))
 
