@@ -81,3 +81,34 @@ def test_a_calendar_with_an_event_in_each_second_has_a_bound_and_costs_no_other(
 def test_a_charset_that_only_python_knows_is_passed_over(charset):
     text = "é-b9" * 300
     assert decode_text(text.encode(), f"text/calendar; charset={charset}") == text
+
+
+def test_a_character_that_a_fold_divides_is_read_as_one_character():
+    text = (
+        calendar(event("a", ":20260915T090000Z", "Größe der Straße"))
+        .encode()
+        .replace(b"\xc3\x9fe d", b"\xc3\r\n \x9fe d")
+    )
+    read_events, unread = read(calendar(event("b", ":20260916T090000Z", "Überfluß")).encode() + text, "icalendar")
+    assert [read_event.value["title"] for read_event in read_events] == ["Überfluß", "Größe der Straße"]
+    assert unread == []
+
+
+def test_one_bad_byte_costs_no_other_character_and_is_counted():
+    documents = {
+        "icalendar": calendar(event("a", ":20260915T090000Z", "Große Straße x")).encode(),
+        "json": '[{"id": "a", "title": "Große Straße x", "start": "2026-09-15"}]'.encode(),
+        "html": '<meta charset="utf-8"><li><b>Große Straße x</b><i>2026-09-15</i></li>'.encode() + b" " * 200,
+    }
+    rules = {"html": {"items": "li", "fields": {"title": "b", "start": "i"}},
+             "json": {"fields": {name: name for name in ("id", "title", "start")}}}  # fmt: skip
+    for name, document in documents.items():
+        read_events, unread = read(document.replace(b" x", b" \xff"), name, **rules.get(name, {}))
+        assert [read_event.value["title"] for read_event in read_events] == ["Große Straße \ufffd"]
+        assert [(part.reason, part.message[:16]) for part in unread] == [(Reason.WRONG_ENCODING, "bytes at 1 place")]
+
+
+def test_a_page_is_decoded_as_its_meta_element_says():
+    page = '<meta charset="iso-8859-2"><li><b>Łódź</b><i>2026-09-15</i></li>'.encode("iso-8859-2")
+    (read_event,), _ = read(page, "html", items="li", fields={"title": "b", "start": "i"})
+    assert read_event.value["title"] == "Łódź"

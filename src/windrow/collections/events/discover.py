@@ -29,6 +29,9 @@ from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
 
+_NOT_EVENTS = frozenset({Reason.PLACEHOLDER, Reason.WRONG_ENCODING})
+"""Reasons for parts of a document behind which there is no event; readers read what is wrongly encoded."""
+
 _CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
 _MIN_ANSWERS = 3
 """The number of consecutive responses that must have had events before a change counts as drift."""
@@ -131,7 +134,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
     findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
-    skipped_keys = {part.key for part in skipped if part.reason is not Reason.PLACEHOLDER}
+    skipped_keys = {part.key for part in skipped if part.reason not in _NOT_EVENTS}
     url, faults = _find_next_page(reader, document)
     findings += faults
     is_complete = lists_all_events(parser, document.rules)

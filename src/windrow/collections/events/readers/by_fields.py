@@ -12,6 +12,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from windrow.collections.events.times import EventSpan, EventTime, from_day, rea
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats.json_page import find_error, find_total, load_json
-from windrow.formats.text import replace_lone_surrogates
+from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.formats.url import has_web_scheme
 from windrow.reasons import Reason
 
@@ -218,16 +219,20 @@ _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 
 
+_FOLD_INSIDE_CHARACTER = re.compile(rb"(?<=[\x80-\xff])\r?\n[ \t](?=[\x80-\xbf])")
+"""Matches a fold of iCalendar between the bytes of a character in UTF-8 (RFC 5545, section 3.1)."""
+
+
 def decode_text(content: bytes, media: str = "") -> str:
     r"""Decode bytes by their byte order mark, or else by the charset of `media`, as UTF-8, or as Windows-1252.
 
-    `media` is a Content-Type. The first charset that is known and in which all bytes are valid is used. After a byte
-    order mark, and in Windows-1252, invalid bytes become U+FFFD.
+    `media` is a Content-Type. The first charset that is known and in which all bytes are valid is used; if there is
+    none, the first in which most bytes beyond ASCII are valid. Invalid bytes become U+FFFD.
 
-    >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
-    ('café', 'café')
-    >>> decode_text(b"tea", "text/calendar; charset=undefined")
-    'tea'
+    >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9"), decode_text("café bébé".encode() + b"\xe9")
+    ('café', 'café', 'café bébé�')
+    >>> decode_text(b"tea", "text/calendar; charset=undefined"), decode_text(b"caf\xc3\r\n \xa9")
+    ('tea', 'café')
     """
     byte_order_marks = (
         (codecs.BOM_UTF8, "utf-8"),
@@ -238,13 +243,34 @@ def decode_text(content: bytes, media: str = "") -> str:
         if content.startswith(byte_order_mark):
             return content[len(byte_order_mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)
-    for name in (charset[1] if charset else "utf-8", "utf-8"):
-        try:
-            if not _NOT_CHARSETS.fullmatch(codecs.lookup(name).name.replace("-", "_")):
-                return content.decode(name)
-        except (ValueError, LookupError):
-            continue
+    names = [name for name in (charset[1] if charset else "", "utf-8") if name and _is_charset(name)]
+    for name in names:
+        with suppress(ValueError):
+            return content.decode(name)
+    content = _FOLD_INSIDE_CHARACTER.sub(b"", content)
+    for name in names:
+        valid_text = content.decode(name, "ignore")
+        text = content.decode(name, "replace")
+        if len(valid_text) - len(valid_text.encode("ascii", "ignore")) > text.count("\ufffd"):
+            return text
     return content.decode("cp1252", "replace")
+
+
+def _is_charset(name: str) -> bool:
+    try:
+        b"a".decode(name, "replace")  # codecs such as hex are refused
+        return not _NOT_CHARSETS.fullmatch(codecs.lookup(name).name.replace("-", "_"))
+    except (ValueError, LookupError):
+        return False
+
+
+def count_invalid_bytes(content: bytes, text: str) -> Iterator[SkippedPart]:
+    """Yield a SkippedPart if bytes of a document became U+FFFD in `text`, its decoded content."""
+    count = text.count("\ufffd") - content.count("\ufffd".encode())
+    if count > 0:
+        places = counted(count, "place")
+        message = f"bytes at {places} of the document are not valid in its encoding, and are read as U+FFFD"
+        yield SkippedPart(Reason.WRONG_ENCODING, message)
 
 
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -255,6 +281,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     there is otherwise no list at `items`, if the document has no events and states an error, or if it is not JSON.
     """
     tree = parse_json(document)
+    yield from count_invalid_bytes(document.content, decode_text(document.content, document.media))
     error = find_error(tree)
     if error and not value_at_path(tree, document.rules.items):
         raise StepError(f"the document has no events, and states an error: {error}", Reason.PROTOCOL_ERROR)

@@ -20,7 +20,14 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from windrow.caps import EVENT_PAGE_BYTES
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
-from windrow.collections.events.readers.by_fields import build_event, decode_text, join_url, next_address, read_json
+from windrow.collections.events.readers.by_fields import (
+    build_event,
+    count_invalid_bytes,
+    join_url,
+    next_address,
+    read_json,
+)
+from windrow.content.charset import decode
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.text import replace_controls
@@ -105,6 +112,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
     page, rules = html_tree(document), document.rules
+    yield from count_invalid_bytes(document.content, decode(document.content, document.media).text)
     if rules.root and _select_first(page.root, rules.root) is None:
         raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
@@ -146,7 +154,7 @@ def html_tree(document: SourceDocument) -> LexborHTMLParser:
     """Parse a page; raise StepError if it is too large."""
     if len(document.content) > _MAX_HTML_SIZE:
         raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
-    return LexborHTMLParser(decode_text(document.content, document.media))
+    return LexborHTMLParser(decode(document.content, document.media).text)
 
 
 def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:

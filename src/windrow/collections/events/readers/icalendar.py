@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from windrow.caps import EVENT_REPETITIONS
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
-from windrow.collections.events.readers.by_fields import decode_text
+from windrow.collections.events.readers.by_fields import count_invalid_bytes, decode_text
 from windrow.collections.events.readers.calendar_heads import (
     LIBRARY_ERRORS,
     LINE_FOLD,
@@ -62,6 +62,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar file", Reason.WRONG_ROOT)
+    yield from count_invalid_bytes(document.content, text)
     define_zones(text)
     event_texts = list(split_calendars(text))
     event_count, max_events = len(event_texts), document.parser.most_events
