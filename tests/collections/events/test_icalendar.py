@@ -250,3 +250,18 @@ def test_the_last_revision_of_an_event_counts_and_the_others_are_told():
     assert [(part.reason, part.key) for part in skipped] == [
         (Reason.DUPLICATE_RECORD, "p/a@x SEQUENCE 4"), (Reason.DUPLICATE_RECORD, "p/b@x SEQUENCE 0")
     ]  # fmt: skip
+
+
+def test_of_an_event_without_a_repetition_in_the_window_the_next_or_the_last_one_is_read():
+    text = calendar(
+        event("yearly", ";VALUE=DATE:20200801", "Fair", rrule="FREQ=YEARLY"),
+        event("ended", ":20200107T180000Z", "Course", rrule="FREQ=WEEKLY;COUNT=3"),
+        event("monthly", ":20200107T180000Z", "Board", rrule="FREQ=MONTHLY"),
+    )
+    by = replace(parser("icalendar"), recurrence_ahead=40 * 86400.0)
+    read_events, unread = read(text, by=by)
+    assert [read_event.uid for read_event in read_events] == [
+        "p/yearly 2027-08-01T00:00:00Z", "p/ended 2020-01-21T18:00:00Z",
+        "p/monthly 2026-08-07T18:00:00Z", "p/monthly 2026-09-07T18:00:00Z", "p/monthly 2026-10-07T18:00:00Z",
+    ]  # fmt: skip
+    assert unread == []

@@ -82,8 +82,8 @@ class EventParser:
     in a row is missing. If `complete` is None, this depends on the reader (`lists_all_events`). The source is requested
     again after `every` seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A
     recurring event is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after
-    it. At most `most_events` events of a document are read, future ones first. `branches` and `entities` are the names
-    that an event may have.
+    it, or to its next or last repetition if it has none in that time. At most `most_events` events of a document are
+    read, future ones first. `branches` and `entities` are the names that an event may have.
     """
 
     name: str

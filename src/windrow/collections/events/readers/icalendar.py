@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from windrow.collections.events.readers.calendar_heads import (
     icalendar_library,
     split_calendars,
 )
+from windrow.collections.events.readers.repetitions import UNTIL, all_repetitions, as_list, dates_of
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
@@ -47,8 +48,6 @@ _MAX_WHOLE_TEXT = 10_000  # characters
 """The maximum length of a recurring event's text that is kept whole; a longer text loses its lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
-_RULE_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
-_UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
@@ -176,7 +175,7 @@ def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta
     In both groups, the event nearest to that day is first. A recurring event that began before that day counts as an
     event of that day or, if its rule ended earlier, of the day of its UNTIL.
     """
-    start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
+    start, until = _START_DAY.search(event_text), UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
     if day < first_day and _REPETITION_LINE.search(event_text):
         day = min(first_day, _read_day(until[1])) if until else first_day
@@ -251,7 +250,7 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
     extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
     duration = _duration(document, event, start) if start else None
-    if duration is None and (ends := _as_list(event.get("DTEND") or event.get("DURATION"))):
+    if duration is None and (ends := as_list(event.get("DTEND") or event.get("DURATION"))):
         extra["end_note"] = note_text(ends[0].to_ical().decode("utf-8", "replace"))
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
@@ -318,95 +317,40 @@ def _repetitions_in_window(
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
     """Yield (start, duration) for each repetition in the parser's window around `visited`, in order of time.
 
-    The duration is None unless an RDATE has one. A start of None at the end means that there are too many repetitions.
+    If there is none, yield the next one after the window or, if the event does not repeat again, the last one before
+    it. The duration is None unless an RDATE has one. A start of None at the end means that there are too many
+    repetitions.
     """
+
+    def time_of(local_start: datetime) -> EventTime | None:
+        day = from_day(local_start.date()) if start.all_day else None
+        return day or _from_naive(document, start_property, local_start, zone)
+
     start_property = event.get("DTSTART")
     zone = getattr(start_property.dt, "tzinfo", None)
     local_zone = zone or document.calendar_zone or document.zone
-    repetitions, durations = _all_repetitions(event, zone, local_zone)
+    repetitions, durations = all_repetitions(event, zone, local_zone)
     # An EXDATE with only a day, although the event has times, is meant to exclude all repetitions on that day.
-    excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
+    excluded_days = {day for day in dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
     begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.recurrence_past)
     end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.recurrence_ahead)
-    count = 0
+    count, last_before = 0, None
     for number, local_start in enumerate(islice(repetitions, MAX_REPETITIONS * 10 + 1)):
-        if local_start > end:
+        if local_start > end and count:
             return
         if number >= MAX_REPETITIONS * 10 or count >= MAX_REPETITIONS:
             yield None, None
             return
-        if local_start >= begin and local_start.date() not in excluded_days:
-            count += 1
-            day = local_start.date()
-            start_time = from_day(day) if start.all_day else _from_naive(document, start_property, local_start, zone)
-            if start_time:
-                yield start_time, durations.get(local_start)
-
-
-def _all_repetitions(
-    event: Any, zone: tzinfo | None, local_zone: tzinfo
-) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the local starts of all repetitions, and a dict from local start to the duration that an RDATE states.
-
-    `zone` is the zone of DTSTART, or None; `local_zone` is the zone of the local times. Raise StepError for a rule that
-    `_refuse_endless` refuses.
-    """
-    from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
-
-    starts, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
-    for name, add_rule in (("RRULE", starts.rrule), ("EXRULE", starts.exrule)):
-        for rule in _as_list(event.get(name)):
-            _refuse_endless(rule)
-            rule_text = _UNTIL.sub(lambda until: _until_in_zone(until, zone), rule.to_ical().decode())
-            add_rule(rrulestr(rule_text, dtstart=first_start, ignoretz=True))
-    starts.rdate(first_start)  # it counts even if the rule does not give it (RFC 5545, section 3.8.5.3)
-    durations: dict[datetime, timedelta] = {}
-    for period in _dates_of(event, "RDATE"):
-        begin, end = period if isinstance(period, tuple) else (period, None)
-        local_begin = _to_naive(begin, local_zone)
-        if not isinstance(begin, datetime):  # a day alone has the time of the first start
-            local_begin = datetime.combine(local_begin, first_start.time())
-        starts.rdate(local_begin)
-        if end is not None:
-            durations[local_begin] = end if isinstance(end, timedelta) else end - begin
-    for period in _dates_of(event, "EXDATE"):
-        starts.exdate(_to_naive(period[0] if isinstance(period, tuple) else period, local_zone))
-    return starts, durations
-
-
-def _refuse_endless(rule: Any) -> None:
-    """Raise StepError for a rule whose expansion by the library would take very long, or never end.
-
-    For an hourly, minutely or secondly rule with filters, the library tries each hour, minute or second until one
-    passes, which may never happen.
-    """
-    frequency = str((rule.get("FREQ") or [""])[0]).upper()
-    if 0 in rule.get("INTERVAL", ()):
-        raise StepError("the RRULE has INTERVAL=0", Reason.NOT_WELL_FORMED)
-    filters = _RULE_FILTERS & {name.upper() for name in rule}
-    if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
-        problem = f"the RRULE is not expanded, as it has FREQ={frequency} and {', '.join(sorted(filters))}"
-        raise StepError(problem, Reason.NOT_WELL_FORMED)
-
-
-def _dates_of(event: Any, name: str) -> list[Any]:
-    """Return the days, times and periods in all properties `name`; a period is (begin, end or duration)."""
-    return [entry.dt for ical_property in _as_list(event.get(name)) for entry in ical_property.dts]
-
-
-def _until_in_zone(until: re.Match[str], zone: tzinfo | None) -> str:
-    """Return a rule's UNTIL without a zone. A time in UTC is converted to `zone`; a day becomes its last second."""
-    if not until[2] or not until[0].endswith("Z") or zone is None:
-        return f"UNTIL={until[1]}{until[2] or 'T235959'}"
-    local_time = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
-    return local_time.strftime("UNTIL=%Y%m%dT%H%M%S")
-
-
-def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
-    """Return a day or time as a datetime without a zone; a time with a zone is converted to `zone` first."""
-    if not isinstance(moment, datetime):
-        return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 the rule is evaluated in local times
-    return (moment.astimezone(zone) if moment.tzinfo and zone else moment).replace(tzinfo=None)
+        if local_start.date() in excluded_days:
+            continue
+        if local_start < begin:
+            last_before = local_start
+            continue
+        count += 1
+        if start_time := time_of(local_start):
+            yield start_time, durations.get(local_start)
+    if not count and last_before and (start_time := time_of(last_before)):
+        yield start_time, durations.get(last_before)
 
 
 def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
@@ -421,10 +365,6 @@ def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, z
     if event_time and naive.tzinfo is None and ical_property.dt.tzinfo is None and names_unknown_zone:
         return event_time._replace(note=UNKNOWN_ZONE)
     return event_time
-
-
-def _as_list(entries: Any) -> list[Any]:
-    return [] if entries is None else list(entries) if isinstance(entries, list) else [entries]
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
@@ -472,7 +412,7 @@ def _event_url(event: Any) -> str:
 
 def _extra_keys(event: Any) -> dict[str, Any]:
     extra: dict[str, Any] = {}
-    lists = _as_list(event.get("CATEGORIES"))
+    lists = as_list(event.get("CATEGORIES"))
     categories = [str(category) for entries in lists for category in getattr(entries, "cats", [entries])]
     if categories:
         extra["categories"] = categories
@@ -488,7 +428,7 @@ def _extra_keys(event: Any) -> dict[str, Any]:
 
 
 def _web_properties(event: Any, name: str) -> list[Any]:
-    return [value for value in _as_list(event.get(name)) if web_address(str(value).strip())]
+    return [value for value in as_list(event.get(name)) if web_address(str(value).strip())]
 
 
 def _attached_document(attachment: Any) -> dict[str, str]:
