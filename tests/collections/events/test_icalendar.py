@@ -265,3 +265,27 @@ def test_of_an_event_without_a_repetition_in_the_window_the_next_or_the_last_one
         "p/monthly 2026-08-07T18:00:00Z", "p/monthly 2026-09-07T18:00:00Z", "p/monthly 2026-10-07T18:00:00Z",
     ]  # fmt: skip
     assert unread == []
+
+
+@pytest.mark.parametrize(
+    ("duration", "end"),
+    [
+        ("P1D", "2026-11-01T17:00:00Z"), ("PT24H", "2026-11-01T16:00:00Z"), ("P1W", "2026-11-07T17:00:00Z"),
+        ("P1DT2H", "2026-11-01T19:00:00Z"), ("PT1\r\n H", "2026-10-31T17:00:00Z"),
+    ],
+)  # fmt: skip
+def test_days_of_a_duration_are_days_of_the_calendar(duration, end):
+    alarm = "\r\nBEGIN:VALARM\r\nDURATION:P3D\r\nEND:VALARM"
+    hearing = event("a", ";TZID=America/New_York:20261031T120000", duration=duration)
+    (read_event,), unread = read(calendar(hearing + alarm), "icalendar")
+    assert (read_event.value["end_datetime"], unread) == (end, [])
+
+
+def test_days_of_a_duration_in_utc_are_24_hours_and_each_repetition_has_its_own_end():
+    (read_event,), _ = read(calendar(event("a", ":20261031T160000Z", duration="P1D")), "icalendar")
+    assert read_event.value["end_datetime"] == "2026-11-01T16:00:00Z"
+    repeated = event("a", ";TZID=America/New_York:20261030T120000", duration="P1D", rrule="FREQ=DAILY;COUNT=2")
+    read_events, _ = read(calendar(repeated), "icalendar")
+    assert starts(read_events, "end_datetime") == [
+        ("2026-10-30T16:00:00Z", "2026-10-31T16:00:00Z"), ("2026-10-31T16:00:00Z", "2026-11-01T17:00:00Z"),
+    ]  # fmt: skip

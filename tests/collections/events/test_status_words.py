@@ -112,7 +112,7 @@ LINKED_EVENT = (
     ("text", "end", "is_noted"),
     [("2026-10-05T20:00", "2026-10-06T00:00:00Z", False), ("8 PM", "2026-10-06T00:00:00Z", False), ("soon", "", True),
      ("20:00", "2026-10-06T00:00:00Z", False), ("5 PM", "", True), ("2026-10-05T17:00", "", True), ("", "", False),
-     ("2026-10-06", "2026-10-06T00:00:00Z", False)],
+     ("2026-10-06", "", True), ("2026-10-05", "", True), ("2026-10-01", "", True)],
 )  # fmt: skip
 def test_an_end_may_be_a_time_alone_and_one_that_is_not_understood_has_a_note(text, end, is_noted):
     fields = {"title": "t", "start": "s", "end": "e"}
@@ -127,6 +127,8 @@ def test_an_end_may_be_a_time_alone_and_one_that_is_not_understood_has_a_note(te
         ("icalendar", calendar(event("a", ":20261005T180000", dtend=":20261005T170000")), "20261005T170000"),
         ("icalendar", calendar(event("a", ":20261005T180000", dtend=":soon")), "soon"),
         ("icalendar", calendar(event("a", ":20261005T180000", duration="-PT1H")), "-PT1H"),
+        ("icalendar", calendar(event("a", ":20261005T180000", dtend=";VALUE=DATE:20261007")), "20261007"),
+        ("schema.org", LINKED_EVENT % "2026-10-01", "2026-10-01"),
         ("schema.org", LINKED_EVENT % "2026-10-05T17:00", "2026-10-05T17:00"),
         ("schema.org", LINKED_EVENT % "soon", "soon"),
     ],
@@ -134,6 +136,29 @@ def test_an_end_may_be_a_time_alone_and_one_that_is_not_understood_has_a_note(te
 def test_an_end_before_its_start_has_a_note_in_every_format(reader, content, note):
     (read_event,), _ = read(content, reader)
     assert (read_event.value["end_datetime"], read_event.value.get("end_note")) == ("", f"the source writes: {note}")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2026-10-05 22:00 CST", "23:00", "2026-10-06T04:00:00Z"),
+        ("2026-10-05T22:00:00Z", "2026-10-05T23:00:00", "2026-10-05T23:00:00Z"),
+        ("2026-10-05T22:00:00+02:00", "2026-10-05 23:00", "2026-10-05T21:00:00Z"),
+        ("2026-10-05T22:00:00Z", "2026-10-05T23:00:00-01:00", "2026-10-06T00:00:00Z"),
+        ("2026-10-05T01:00:00Z", "02:00", "2026-10-05T02:00:00Z"),
+        ("2026-10-05", "2026-10-04", None), ("2026-10-05", "2026-10-05", "2026-10-05T00:00:00Z"),
+    ],
+)  # fmt: skip
+def test_an_end_without_a_zone_has_that_of_its_start_and_a_day_before_the_start_has_a_note(start, end, expected):
+    fields = {"title": "t", "start": "s", "end": "e"}
+    (event,), _ = read(json.dumps([{"t": "Board", "s": start, "e": end}]), "json", fields=fields)
+    assert event.value["end_datetime"] == (expected or "")
+    assert ("end_note" in event.value) == (expected is None)
+
+
+def test_an_end_without_a_zone_in_a_calendar_has_that_of_its_start():
+    (read_event,), _ = read(calendar(event("a", ":20261005T220000Z", dtend=":20261005T230000")), "icalendar")
+    assert read_event.value["end_datetime"] == "2026-10-05T23:00:00Z"
 
 
 def test_words_in_place_of_a_time_of_legistar_are_noted_and_may_give_the_status():

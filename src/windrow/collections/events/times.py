@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
@@ -57,7 +57,7 @@ class EventTime(NamedTuple):
     `note` is UNKNOWN_ZONE if the zone is not known. Otherwise it is "ambiguous" if the local time occurs twice because
     the clocks change, "nonexistent" if it never occurs, and else empty. `local` is the local time in ISO 8601, without
     its zone; it may be empty for an end. `zone` is the IANA name of the zone of `local`, and empty if that is the zone
-    of the source.
+    of the source. `own_zone` is the zone or the offset from UTC that the text of the time names, or None.
     """
 
     utc: datetime
@@ -65,6 +65,7 @@ class EventTime(NamedTuple):
     note: str = ""
     local: str = ""
     zone: str = ""
+    own_zone: tzinfo | None = None
 
 
 def format_utc(moment: datetime) -> str:
@@ -301,5 +302,6 @@ def _event_time(parsed: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: 
     if not has_time:
         return from_day(parsed.date())
     if parsed.tzinfo is not None:
-        return from_zoned(parsed, zone)
+        event_time = from_zoned(parsed, zone)
+        return event_time._replace(own_zone=parsed.tzinfo) if event_time else None
     return from_aware(parsed.replace(tzinfo=UTC), zone) if naive_zone == "UTC" else from_local(parsed, zone)

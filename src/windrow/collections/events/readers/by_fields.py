@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -22,7 +22,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
-from windrow.collections.events.times import EventSpan, EventTime, from_day, read_span
+from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned, read_span
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats.json_page import find_error, find_total, load_json
@@ -121,9 +121,11 @@ def build_event(
         return SkippedPart(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end, end_note = read_end(document, field("end"), span)
-    if (field("all_day") or "").lower() in _YES_WORDS:
-        start, end = _whole_day(start), _whole_day(end) if isinstance(end, EventTime) else end
+    is_whole_day = (field("all_day") or "").lower() in _YES_WORDS
+    start = _whole_day(start) if is_whole_day else start
+    end, end_note = read_end(document, field("end"), span._replace(start=start))
+    if is_whole_day and isinstance(end, EventTime):
+        end = _whole_day(end)
     url = field("url")
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
     extra = {name: content for name, content in extra.items() if content != ""}
@@ -149,17 +151,36 @@ def read_end(
 ) -> tuple[EventTime | str | None, str]:
     """Return the end of an event, and a note if the end's own field cannot be read or is before the start.
 
-    The end is read from its own field, in which the day may be missing, or else from a start that is a range. If
-    neither gives an end, it is None if the rules have no field for the end, and otherwise an empty text.
+    The end is read from its own field, in which the day may be missing, or else from a start that is a range. Without a
+    zone of its own it has that of the start. A day is no end of a start with a time of day. If neither gives an end, it
+    is None if the rules have no field for the end, and otherwise an empty text.
     """
     start, range_end = start_span
     span = span_of(document, end_text or "")
-    if end_text and span is None and not start.all_day and not start.zone:
-        span = span_of(document, f"{start.local[:10]} {end_text}")
-    end = (span.end or span.start) if span else None
-    if end_text and (end is None or (not end.all_day and end.utc < start.utc)):
+    if end_text and span is None:
+        span = span_of(document, f"{_own_local_time(start)[:10]} {end_text}")
+    end = _in_zone_of(start, span.end or span.start, document) if span else None
+    if end_text and (end is None or not _may_end(start, end)):
         return range_end or "", note_text(end_text)
     return end or range_end or (None if end_text is None else ""), ""
+
+
+def _own_local_time(start: EventTime) -> str:
+    return start.utc.astimezone(start.own_zone).isoformat() if start.own_zone else start.local
+
+
+def _in_zone_of(start: EventTime, end: EventTime, document: SourceDocument) -> EventTime:
+    """Return an end that names no zone in the zone that the start names, unless a rule says that it is in UTC."""
+    if start.own_zone is None or end.own_zone or end.all_day or document.rules.naive_timezone:
+        return end
+    moment = datetime.fromisoformat(end.local).replace(tzinfo=start.own_zone)
+    return from_zoned(moment, document.zone) or end
+
+
+def _may_end(start: EventTime, end: EventTime) -> bool:
+    if start.all_day:
+        return end.local[:10] >= start.local[:10]
+    return not end.all_day and end.utc >= start.utc
 
 
 def _whole_day(time: EventTime) -> EventTime:

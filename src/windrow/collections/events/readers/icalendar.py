@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -48,6 +48,10 @@ _MAX_WHOLE_TEXT = 10_000  # characters
 """The maximum length of a recurring event's text that is kept whole; a longer text loses its lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
+_DURATION_DAYS = re.compile(
+    r"^DURATION(?:;[^:\n]*)?:[ \t]*\+?P(?:(\d+)W)?(?:(\d+)D)?", re.MULTILINE | re.IGNORECASE | re.ASCII
+)
+_ALARM = re.compile(r"^BEGIN:VALARM", re.MULTILINE | re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
@@ -249,7 +253,7 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     start = _event_time(document, event.get("DTSTART"))
     status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
     extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
-    duration = _duration(document, event, start) if start else None
+    duration = _duration(calendar_event, start) if start else None
     if duration is None and (ends := as_list(event.get("DTEND") or event.get("DURATION"))):
         extra["end_note"] = note_text(ends[0].to_ical().decode("utf-8", "replace"))
     return None if start is None else RawEvent(
@@ -280,13 +284,13 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
         return
     if len(event_text) > _MAX_WHOLE_TEXT:
         raw_event = raw_event._replace(text=_DATE_LISTS.sub("", event_text))
-    duration = _duration(document, event, start)
+    duration = _duration(calendar_event, start)
     for repeated_start, own_duration in _repetitions_in_window(document, event, start):
         if repeated_start is None:
             message = f"{raw_event.title[:80]!r} has too many repetitions; at most {MAX_REPETITIONS} are read"
             yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(event_text))
         elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.replaced_starts:
-            end = _end_time(repeated_start, duration if own_duration is None else own_duration)
+            end = _end_time(repeated_start, duration if own_duration is None else _Duration(own_duration))
             repetition = raw_event._replace(id=f"{uid} {start_text}" if uid else "", start=repeated_start, end=end)
             yield _apply_override(repetition, repeated_start, overrides.changes_of_following.get(uid, ()))
 
@@ -301,7 +305,7 @@ def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[
         if original_start <= start.utc and override.start:
             new_start = _shift_time(start, override.start.utc - original_start)
             new_start = new_start._replace(all_day=override.start.all_day)
-            duration = override.end.utc - override.start.utc if isinstance(override.end, EventTime) else None
+            duration = _Duration(override.end.utc - override.start.utc) if isinstance(override.end, EventTime) else None
             changed: RawEvent = override._replace(id=repetition.id, start=new_start, end=_end_time(new_start, duration))
             return changed
     return repetition
@@ -381,22 +385,50 @@ def _date_or_duration(ical_property: Any) -> Any:
         return None
 
 
-def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return the duration of an event; None if it is not stated or is negative.
+class _Duration(NamedTuple):
+    """A duration: an exact part, and days and weeks, which are added in the local time of `zone`.
 
-    An all-day event is taken to end at the beginning of its last day.
+    By RFC 5545, section 3.3.6, a day is not always 24 hours.
     """
-    end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
+
+    exact: timedelta
+    days: timedelta = timedelta(0)
+    zone: tzinfo = UTC
+
+
+def _duration(calendar_event: _CalendarEvent, start: EventTime) -> _Duration | None:
+    """Return the duration of an event; None if it is not stated or is negative, or if its end alone has no time of day.
+
+    An all-day event is taken to end at the beginning of its last day. An end without a zone has that of the start.
+    """
+    event_text, event, document, _ = calendar_event
+    end_property, zone = event.get("DTEND"), getattr(_date_or_duration(event.get("DTSTART")), "tzinfo", None)
+    end_moment = _date_or_duration(end_property)
+    if isinstance(end_moment, datetime) and end_moment.tzinfo is None and not end_property.params.get("TZID"):
+        end = _from_naive(document, end_property, end_moment, zone)
+    else:
+        end = _event_time(document, end_property)
+    stated_duration = _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None
-    if duration is None or duration < timedelta(0):
+    if duration is None or duration < timedelta(0) or (end and end.all_day and not start.all_day):
         return None
-    if not start.all_day:
-        return duration
-    return max(timedelta(0), timedelta(days=duration.days) - timedelta(days=1))
+    if start.all_day:
+        return _Duration(max(timedelta(0), timedelta(days=duration.days) - timedelta(days=1)))
+    if end:
+        return _Duration(duration)
+    written = _DURATION_DAYS.search(_ALARM.split(LINE_FOLD.sub("", event_text), 1)[0])
+    days = timedelta(weeks=int(written[1] or 0), days=int(written[2] or 0)) if written else timedelta(0)
+    return _Duration(duration - days, days, zone or document.calendar_zone or document.zone)
 
 
-def _end_time(start: EventTime, duration: timedelta | None) -> EventTime | str:
-    return "" if duration is None else EventTime(start.utc + duration, all_day=start.all_day)
+def _end_time(start: EventTime, duration: _Duration | None) -> EventTime | str:
+    if duration is None:
+        return ""
+    end = start.utc
+    if duration.days:
+        local_end = start.utc.astimezone(duration.zone).replace(tzinfo=None, fold=0) + duration.days
+        end = local_end.replace(tzinfo=duration.zone).astimezone(UTC)
+    return EventTime(end + duration.exact, all_day=start.all_day)
 
 
 def _property_text(event: Any, name: str) -> str:
