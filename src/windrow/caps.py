@@ -156,6 +156,9 @@ DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address",
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
 CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
+EVENT_TITLE = _cap(
+    "EVENT_TITLE", 1_000, "characters of an event's title", "it is a part of a key", "it is cut, with a `title_note`"
+)
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
 COMPARED_PAGES = _cap(
     "COMPARED_PAGES", 100, "captured pages remembered for a source of events", "memory: they are sent with each answer",

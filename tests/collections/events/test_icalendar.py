@@ -289,3 +289,19 @@ def test_days_of_a_duration_in_utc_are_24_hours_and_each_repetition_has_its_own_
     assert starts(read_events, "end_datetime") == [
         ("2026-10-30T16:00:00Z", "2026-10-31T16:00:00Z"), ("2026-10-31T16:00:00Z", "2026-11-01T17:00:00Z"),
     ]  # fmt: skip
+
+
+def test_a_missing_or_long_title_and_a_line_that_cannot_be_read_are_noted():
+    text = calendar(
+        event("a", ":20260915T090000Z", "Board\r\nand the public"),
+        event("b", ":20260915T090000Z", ""),
+        event("c", ":20260915T090000Z", "x" * 1001),
+        event("d", ":20260915T090000Z", "x" * 1000),
+    )
+    read_events, unread = read(text, "icalendar")
+    assert unread == []
+    assert [read_event.value.get("title_note") for read_event in read_events] == [
+        None, "the source writes no title", "the source writes 1,001 characters; only 1,000 are kept", None,
+    ]  # fmt: skip
+    notes = [read_event.value.get("text_note", "") for read_event in read_events]
+    assert ("1 line cannot be read" in notes[0], "and the public" in notes[0], notes[1:]) == (True, True, [""] * 3)

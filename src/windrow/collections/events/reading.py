@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from windrow.caps import EVENT_TEXTS
+from windrow.caps import EVENT_TEXTS, EVENT_TITLE
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
 from windrow.collections.events.parser import (
@@ -29,7 +29,7 @@ from windrow.formats.text import replace_lone_surrogates
 from windrow.model import Source
 from windrow.reasons import Reason
 
-MAX_LINE_CHARACTERS = 1000
+MAX_LINE_CHARACTERS = EVENT_TITLE.number
 """The maximum length of a title, of an id in a `unique_key`, or of a source's name for a branch or an entity."""
 
 MAX_UID_CHARACTERS = 480
@@ -201,6 +201,8 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         event["location"] = raw.location
     if start.note:
         event["time_note"] = start.note
+    if title_note := _describe_title(raw.title):
+        event["title_note"] = title_note
     # A branch or entity that is not among the parser's is kept in a key of its own, as the source writes it.
     source_names = {name: getattr(raw, name) for name in ("branch", "entity")}
     event |= {f"source_{key}": _one_line(name) for key, name in source_names.items() if name not in {"", event[key]}}
@@ -221,8 +223,20 @@ def _shorten_uid(uid: str) -> str:
     return f"{uid[: MAX_UID_CHARACTERS - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
 
 
+def _describe_title(title: str) -> str:
+    """Return a note for an event without a title, or with one that is too long; empty for any other title."""
+    length = len(_join_words(title))
+    if length > MAX_LINE_CHARACTERS:
+        return f"the source writes {length:,} characters; only {MAX_LINE_CHARACTERS:,} are kept"
+    return "" if length else "the source writes no title"
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.replace("\x00", " ").split())
+
+
 def _one_line(text: str) -> str:
-    return " ".join(text.replace("\x00", " ").split())[:MAX_LINE_CHARACTERS]
+    return _join_words(text)[:MAX_LINE_CHARACTERS]
 
 
 def source_document(parser: EventParser, content: bytes, url: str, visited: datetime, media: str) -> SourceDocument:

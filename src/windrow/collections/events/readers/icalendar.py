@@ -34,6 +34,7 @@ from windrow.collections.events.times import (
     from_zoned,
 )
 from windrow.errors import StepError
+from windrow.formats.text import counted
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = EVENT_REPETITIONS.number
@@ -44,6 +45,7 @@ _STATUSES = {"tentative": "tentative", "confirmed": "confirmed", "cancelled": "c
 _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
+_MESSAGE_CHARACTERS = 200  # of the message for an unread line
 _MAX_WHOLE_TEXT = 10_000  # characters
 """The maximum length of a recurring event's text that is kept whole; a longer text loses its lists of dates."""
 
@@ -256,6 +258,9 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     duration = _duration(calendar_event, start) if start else None
     if duration is None and (ends := as_list(event.get("DTEND") or event.get("DURATION"))):
         extra["end_note"] = note_text(ends[0].to_ical().decode("utf-8", "replace"))
+    # The library names no property for a line that it cannot parse, such as the second line of an unfolded text.
+    if unread := [str(message) for name, message in event.errors if not name]:
+        extra["text_note"] = f"{counted(len(unread), 'line')} cannot be read: {unread[0][:_MESSAGE_CHARACTERS]}"
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
         _end_time(start, duration), _property_text(event, "DESCRIPTION"), _event_url(event),
