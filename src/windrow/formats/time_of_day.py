@@ -144,10 +144,15 @@ class TimeOfDay(NamedTuple):
         if not self.zone:
             return local_time
         name_of_zone = _without_season((local_time.replace(tzinfo=zone).tzname() or "").upper())
-        if _without_season(self.zone.upper()) == name_of_zone:
-            return local_time
-        named_zone = _find_zone(self.zone)
-        return local_time.replace(tzinfo=named_zone) if named_zone else None
+        is_own_zone = _without_season(self.zone.upper()) == name_of_zone
+        named_zone = zone if is_own_zone else _find_zone(self.zone)
+        if named_zone is None:
+            return local_time if is_own_zone else None
+        named_time = local_time.replace(tzinfo=named_zone)
+        later = named_time.replace(fold=1)
+        if named_time.tzname() != self.zone.upper() == later.tzname() and named_time.timestamp() < later.timestamp():
+            return later  # 1:30 AM EST, which is after 1:30 AM EDT
+        return local_time if is_own_zone else named_time
 
 
 class TimeRange(NamedTuple):

@@ -110,6 +110,10 @@ def test_a_text_whose_clock_or_zone_is_not_understood_is_not_read(text):
         ("Nov 24, 2026 10 a.m. to noon", "2026-11-24T15:00:00Z"),
         ("Nov 24, 2026 11 - 1:30 pm", "2026-11-24T16:00:00Z"),
         ("July 24, 2026 6 PM EST", "2026-07-24T22:00:00Z"),  # people write EST all the year
+        ("Nov 1, 2026 1:30 AM EST", "2026-11-01T06:30:00Z"),
+        ("Nov 1, 2026 1:30 AM EDT", "2026-11-01T05:30:00Z"),
+        ("Nov 1, 2026 1:30 AM CST", "2026-11-01T07:30:00Z"),
+        ("Mar 8, 2026 2:30 AM EDT", "2026-03-08T07:30:00Z"),
         ("Fri, 24 Jul 2026 18:00:00 EST", "2026-07-24T23:00:00Z"),  # by RFC 5322 it is -0500
         ("Nov 24, 2026 8:30-8 pm", "2026-11-24T13:30:00Z"),
         ("Nov 24, 2026 10 am - 2 am", "2026-11-24T15:00:00Z"),

@@ -141,23 +141,29 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
     """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
     `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date before 1990, or more
-    than a day after `seen`, is doubtful. So is a text that is not a date, one with a time of day or a zone that is not
-    understood, and a date without a zone if `zone` is empty; its time is None.
+    than a day after `seen`, is doubtful, and so is one that occurs twice or never in `zone`. So is a text that is not a
+    date, one with a time of day or a zone that is not understood, and a date without a zone if `zone` is empty; its
+    time is None.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
     >>> parse_date("2025-11-20T14:30:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (None, 'no time zone')
+    >>> parse_date("2025-10-26T02:30:00", "Europe/Berlin", None)
+    (1761438600, 'the clocks change then')
     """
     if not date:
         return None, ""
     time = read_page_time(date)
     if time is None:
         return None, "time not understood" if has_day(date) else "not a date"
+    doubt = ""
     if time.tzinfo is None:
         if not zone:
             return None, "no time zone"
         time = time.replace(tzinfo=ZoneInfo(zone))
+        if time.utcoffset() != time.replace(fold=1).utcoffset():  # it occurs twice or never
+            doubt = "the clocks change then"
     try:
         timestamp = int(time.timestamp())
         time = time.astimezone(UTC)
@@ -165,7 +171,7 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
         return None, "not a date"
     if time.year < _FIRST_YEAR:
         return (timestamp if timestamp > 0 else None), f"before {_FIRST_YEAR}"
-    return timestamp, "in the future" if seen and time > seen + _MAX_TIME_AHEAD else ""
+    return timestamp, "in the future" if seen and time > seen + _MAX_TIME_AHEAD else doubt
 
 
 def unique_texts(texts: Iterable[str]) -> list[str]:
