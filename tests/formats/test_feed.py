@@ -51,6 +51,12 @@ def test_entries_that_are_hidden_from_the_parser_are_left_out(raw, read, left_ou
     assert (len(entries.entries), entries.left_out) == (read, left_out)
 
 
+def test_titles_keep_an_ampersand_that_is_not_escaped_and_entities_of_html():
+    raw = b"<rss><channel><title>Caf&eacute; & bar</title><item><title>AT&T&nbsp;now &mdash; &lt;b>R&amp;D</title></item></channel></rss>"
+    read = read_feed(raw)
+    assert (read.title, read.entries[0].title) == ("Caf\xe9 & bar", "AT&T now \u2014 R&D")
+
+
 @pytest.mark.parametrize("form", ["rss", "atom", "json"])
 def test_entries_after_the_last_that_is_read_are_counted(monkeypatch, form):
     monkeypatch.setattr(feed, "MAX_ENTRIES", 2)

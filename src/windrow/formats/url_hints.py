@@ -210,7 +210,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
     """
     read_count = 0
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
-    reader = etree.iterparse(io.BytesIO(xml.replace_surrogates(content)), events=("end",), tag=f"{{*}}{tag}", **options)
+    reader = etree.iterparse(io.BytesIO(xml.repair_references(content)), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
         for _, element in reader:
             if element.getroottree().docinfo.internalDTD is not None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache
+from html import escape
+from html.entities import html5
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
@@ -53,9 +55,10 @@ ENCODING_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT_START = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
 _PARSER_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice of libxml2 for programmers
-_SURROGATE_REFERENCE = re.compile(
-    rb"&#(?:x0*+[dD][89a-fA-F][0-9a-fA-F]{2}(?![0-9a-fA-F])"
-    rb"|0*+5(?:529[6-9]|5[3-9]\d\d|6\d{3}|7[0-2]\d\d|73[0-3]\d|734[0-3])(?!\d));?"
+_LITERAL_TEXT = rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"  # references have no meaning in it
+_DOUBTFUL_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)")
+_REFERENCE = re.compile(
+    rb"%b|&(?:#x0*+([0-9a-fA-F]{1,6});|#0*+([0-9]{1,7});|([a-zA-Z][a-zA-Z0-9]*+);)?" % _LITERAL_TEXT, re.DOTALL
 )
 
 _ENCODING_ERRORS = {
@@ -122,12 +125,12 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
     """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    With `recover`, the tree of a malformed document is built as far as possible. A document type declaration is always
-    refused with a StepError. `strip_blanks` removes white space between elements.
+    With `recover`, references are repaired, and the tree of a malformed document is built as far as possible. A
+    document type declaration is always refused with a StepError. `strip_blanks` removes white space between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
-        root = etree.fromstring(replace_surrogates(content) if recover else content, parser)
+        root = etree.fromstring(repair_references(content) if recover else content, parser)
     except etree.XMLSyntaxError as error:
         raise to_step_error(error, parser.error_log) from None
     except MemoryError:
@@ -148,13 +151,33 @@ def count_start_tags(content: bytes, name: str) -> int:
     return len(re.findall(rb"<(?:[\w.-]+:)?%b[\s/>]" % name.encode(), content))
 
 
-def replace_surrogates(content: bytes) -> bytes:
-    """Replace references to surrogates with U+FFFD: a recovering parser accepts them, but Python cannot encode them.
+def repair_references(content: bytes) -> bytes:
+    r"""Repair what a recovering parser would drop from texts: a bare `&`, and references to what XML does not define.
 
-    >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
-    '<a>\ufffd\ufffd&#x41;</a>'
+    A named entity of HTML becomes its characters, and any other `&` that does not begin a reference becomes `&amp;`. A
+    reference to something that is not a character of XML, such as a surrogate, becomes U+FFFD.
+
+    >>> repair_references(b"<a b='?c=4&id=1'>AT&T &eacute;&lt;&#xD83D;<![CDATA[&c]]></a>")
+    b"<a b='?c=4&amp;id=1'>AT&amp;T \xc3\xa9&lt;\xef\xbf\xbd<![CDATA[&c]]></a>"
     """
-    return _SURROGATE_REFERENCE.sub("\ufffd".encode(), content) if b"&#" in content else content
+    return _REFERENCE.sub(_repair_reference, content) if _DOUBTFUL_REFERENCE.search(content) else content
+
+
+def _repair_reference(match: re.Match[bytes]) -> bytes:
+    reference = match[0]
+    hexadecimal, decimal, name = match.groups()
+    if reference.startswith(b"<") or (name and not _DOUBTFUL_REFERENCE.match(reference)):
+        return reference
+    if hexadecimal or decimal:
+        code = int(hexadecimal, 16) if hexadecimal else int(decimal)
+        return reference if _is_xml_character(code) else "\ufffd".encode()
+    characters = html5.get(f"{name.decode()};") if name else None
+    return escape(characters).encode() if characters else b"&amp;" + reference[1:]
+
+
+def _is_xml_character(code: int) -> bool:
+    # XML 1.0, section 2.2
+    return code in {9, 10, 13} or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code <= 0x10FFFF
 
 
 def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:

@@ -150,6 +150,28 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes():
     ] == ["https://h/1"]
 
 
+@pytest.mark.parametrize("document", ["<urlset><url><loc>{}</loc></url></urlset>", "<rss><item><link>{}</link></item></rss>",
+    "<feed><entry><link href='{}'/></entry></feed>"], ids=("sitemap", "rss", "atom"))  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("/?cat=4&id=1", "?cat=4&id=1"),
+        ("/?cat=4&amp;id=1&&lt=2", "?cat=4&id=1&&lt=2"),
+        ("/?a=1&copy=2&id;=3", "?a=1&copy=2&id;=3"),
+        ("/a&eacute;b&#233;&#xe9;", "a%C3%A9b%C3%A9%C3%A9"),
+        ("/a&LT;b&#;&#x;&#38", "a%3Cb&#;&#x;&#38"),
+    ],
+)
+def test_an_ampersand_that_is_not_escaped_is_part_of_the_address(document, written, url):
+    hints = read_hints(document.format(written).encode(), BASE)
+    assert (urls(hints), hints.refused, hints.reason) == ([f"https://example.org/{url.partition('#')[0]}"], 0, None)
+
+
+def test_comments_and_character_data_keep_their_ampersands():
+    text = b"<urlset><!-- <loc>&x --><url><loc><![CDATA[https://h/?a=1&amp=2&b]]></loc></url><?p &?><url><loc>https://h/?c&d</loc></url></urlset>"
+    assert urls(read_hints(text, BASE)) == ["https://h/?a=1&amp=2&b", "https://h/?c&d"]
+
+
 def test_a_broken_member_of_gzip_gives_a_reason():
     hints = read_hints(gzip.compress(SITEMAP) + b"\x1f" + gzip.compress(b"<urlset/>")[2:], BASE)
     assert (len(hints.entries), hints.reason) == (2, Reason.CORRUPT)
