@@ -125,6 +125,15 @@ def test_a_sitemap_that_cannot_be_read_is_not_an_empty_one() -> None:
     assert [left_out.url for left_out in rules.left_out()] == [A + "map.xml", A + "map2.xml"]
 
 
+@pytest.mark.parametrize("kind", [0, SITEMAP])
+def test_a_feed_that_breaks_off_is_reported(kind: int) -> None:
+    rules = site_rules()
+    feed = b"<rss><channel><item><link>%ba</link></item><item><link>%bb" % (A.encode(), A.encode())
+    urls = rules.hints(job(A + "feed", kind), {"content-type": "application/rss+xml"}, feed) or ()
+    assert [found.url for found in urls] == [A + "a"]
+    assert rules.left_out()[0].reason is Reason.TRUNCATED
+
+
 def test_assets_beyond_those_of_a_page_are_reported() -> None:
     rules = site_rules(assets=True)
     page = b"".join(b"<img src=/%d.png>" % number for number in range(503))

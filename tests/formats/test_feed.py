@@ -51,6 +51,14 @@ def test_entries_that_are_hidden_from_the_parser_are_left_out(raw, read, left_ou
     assert (len(entries.entries), entries.left_out) == (read, left_out)
 
 
+def test_a_feed_that_breaks_off_is_not_whole():
+    raw = b"<rss><channel><item><title>A</title><link>http://a.example/1</link></item>%b"
+    assert read_feed(raw % b"</channel></rss>").is_whole
+    for rest in (b"", b"<item><link>http://a.example/2", b"<br /><b>Fatal error", b"</channel></rss><b>Warning"):
+        read = read_feed(raw % rest)
+        assert (read.is_whole, [entry.url for entry in read.entries][1:]) == (False, [""] * rest.count(b"<item>"))
+
+
 def test_titles_keep_an_ampersand_that_is_not_escaped_and_entities_of_html():
     raw = b"<rss><channel><title>Caf&eacute; & bar</title><item><title>AT&T&nbsp;now &mdash; &lt;b>R&amp;D</title></item></channel></rss>"
     read = read_feed(raw)

@@ -49,7 +49,8 @@ class FeedEntry(NamedTuple):
 class Feed:
     """A feed and its entries. Titles and the description are plain text; addresses and times are as written.
 
-    `left_out` is the number of entries that cannot be read or come after the first `MAX_ENTRIES`.
+    `left_out` is the number of entries that cannot be read or come after the first `MAX_ENTRIES`. `is_whole` is false
+    if the document ends too early, or other bytes follow its end.
     """
 
     title: str
@@ -58,6 +59,7 @@ class Feed:
     updated: str
     entries: tuple[FeedEntry, ...]
     left_out: int = 0
+    is_whole: bool = True
 
 
 def read_feed(raw: bytes) -> Feed | None:
@@ -75,7 +77,7 @@ def read_feed(raw: bytes) -> Feed | None:
     admitted = xml.admit(trimmed, _LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         return None
-    root = xml.build_tree(admitted.content, recover=True)
+    root = _build_tree(admitted)
     try:
         feed = _read_atom(root) if admitted.root == "feed" else _read_rss(root)
     except UnicodeDecodeError:
@@ -85,7 +87,11 @@ def read_feed(raw: bytes) -> Feed | None:
     # Elements that are not closed may hide the entries after them from a parser that recovers.
     hidden = xml.count_start_tags(admitted.content, "entry" if admitted.root == "feed" else "item")
     hidden -= len(feed.entries) + feed.left_out
-    return replace(feed, left_out=feed.left_out + max(0, hidden))
+    return replace(feed, left_out=feed.left_out + max(0, hidden), is_whole=xml.is_whole(admitted))
+
+
+def _build_tree(admitted: xml.XmlText) -> etree._Element:
+    return xml.build_tree(xml.empty_unclosed(admitted.content, *url_hints.ADDRESS_ELEMENTS), recover=True)
 
 
 def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
@@ -99,7 +105,7 @@ def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
     admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS)
     if admitted.root != "urlset":
         return ()
-    root = xml.build_tree(admitted.content, recover=True)
+    root = _build_tree(admitted)
     return _read_entries(root.iterdescendants("{*}url"), _read_news_url)[0]
 
 

@@ -34,6 +34,10 @@ _Row = tuple[str, str, str]
 """The address, time of last change and base (`xml:base`) of an entry, as written; a missing value is empty."""
 
 
+ADDRESS_ELEMENTS = ("loc", "link", "guid")
+"""The elements whose text is an address."""
+
+
 class HintKind(StrEnum):
     """What a document is: a sitemap, an index of sitemaps, a feed, or something else."""
 
@@ -161,6 +165,8 @@ def read_hints(content: bytes, base: str) -> UrlHints:
 
     Never raises an error: the `kind` of any other document is NONE.
 
+    XML that does not end with its root has the reason TRUNCATED, and an address that is cut is refused.
+
     Bytes other than zeros after a gzip file give the reason CORRUPT, since they may be a broken member of the file.
 
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
@@ -198,7 +204,8 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
     if admitted.root not in _KIND_BY_ROOT:
         return UrlHints(HintKind.NONE, reason=Reason.WRONG_ROOT)
     kind, tag, read_entry = _KIND_BY_ROOT[admitted.root]
-    return _gather_hints(kind, _read_elements(admitted.content, tag, read_entry), base)
+    hints = _gather_hints(kind, _read_elements(admitted.content, tag, read_entry), base)
+    return hints if hints.reason or xml.is_whole(admitted) else replace(hints, reason=Reason.TRUNCATED)
 
 
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
@@ -210,7 +217,8 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
     """
     read_count = 0
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
-    reader = etree.iterparse(io.BytesIO(xml.repair_references(content)), events=("end",), tag=f"{{*}}{tag}", **options)
+    repaired = xml.repair_references(xml.empty_unclosed(content, *ADDRESS_ELEMENTS))
+    reader = etree.iterparse(io.BytesIO(repaired), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
         for _, element in reader:
             if element.getroottree().docinfo.internalDTD is not None:

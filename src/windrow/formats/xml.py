@@ -54,6 +54,7 @@ SINGLE_BYTE_START = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # neither a mark nor
 ENCODING_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT_START = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
+_EMPTY_ROOT_END = re.compile(rb"[^<>]*/>")
 _PARSER_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice of libxml2 for programmers
 _LITERAL_TEXT = rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"  # references have no meaning in it
 _DOUBTFUL_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -140,6 +141,36 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
     if root.getroottree().docinfo.internalDTD is not None:
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
     return root
+
+
+def is_whole(text: XmlText) -> bool:
+    """Whether a document that `admit` returned ends with the end of its root; only blanks and comments may follow.
+
+    >>> is_whole(XmlText(b"<a><b/></a><!-- c -->", "a")), is_whole(XmlText(b"<a><b/>", "a"))
+    (True, False)
+    """
+    content = text.content.rstrip(b"\0")
+    prolog = PROLOG.match(content)
+    root = ROOT_START.match(content, prolog.end() if prolog else 0)
+    ends = list(re.finditer(rb"</(?:[^\s/<>:]*:)?%b\s*>" % re.escape(text.root.encode()), content))
+    end = ends[-1] if ends else root and _EMPTY_ROOT_END.match(content, root.end())
+    rest = PROLOG.match(content, end.end()) if end else None
+    return rest is not None and rest.end() == len(content)
+
+
+def empty_unclosed(content: bytes, *names: str) -> bytes:
+    """Remove the text of each element with one of these local names that another tag or the end of the document cuts.
+
+    A recovering parser takes the start of a cut address for the whole.
+
+    >>> empty_unclosed(b"<url><loc>/a</loc></url><url><loc>/b<br/>Error", "loc")
+    b'<url><loc>/a</loc></url><url><loc><br/>Error'
+    """
+    tag = rb"(?:[\w.-]+:)?(?:%b)" % "|".join(names).encode()
+    unclosed = rb"(<%b(?:\s[^<>]*+)?(?<!/)>)[^<]*+(?!</%b\s*>|<[!?])" % (tag, tag)
+    if not re.search(unclosed, content):
+        return content
+    return re.sub(rb"%b|%b" % (_LITERAL_TEXT, unclosed), lambda match: match[1] or match[0], content, flags=re.DOTALL)
 
 
 def count_start_tags(content: bytes, name: str) -> int:

@@ -10,6 +10,7 @@ from tests.collections.news.workspace import configured
 from windrow.caps import REMEMBERED_ARTICLES
 from windrow.collections.news.discover import follow
 from windrow.contract import Answer, Request
+from windrow.reasons import Reason
 
 SITE = "https://news.example"
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -66,3 +67,15 @@ def test_a_change_is_noticed_in_a_list_that_was_forgotten_and_in_one_that_was_no
     changed = requests.pop(f"{SITE}/{number}/a-story-of-7/")
     assert changed.only_if_new
     assert all(request.only_if_new == (number == 0) for request in requests.values())
+
+
+def test_a_sitemap_that_breaks_off_removes_no_article_and_forgets_none(source):
+    learned = {}
+    request = Request(f"{SITE}/sitemap.xml", "feed.list", every=3600)
+    entries = [f"<url><loc>{SITE}/story-{n}/</loc><lastmod>2026-11-{20 - n}</lastmod></url>" for n in range(5)]
+    whole, part = "".join(entries), "".join((entries[0], entries[4]))
+    for text, when_named in ((f"{whole}</urlset>", 0), (f"{part}<url><loc>{SITE}/sto", 0), (f"{part}</urlset>", 3)):
+        result = follow(source, learned, Answer(request, 200, {}, io.BytesIO(f"<urlset>{text}".encode()), NOW))
+        assert sum(request.when_named for request in result.requests) == when_named
+        assert (Reason.TRUNCATED in {loss.reason for loss in result.left_out}) == (not text.endswith("</urlset>"))
+        learned |= json.loads(json.dumps(result.learned))

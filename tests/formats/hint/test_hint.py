@@ -172,6 +172,38 @@ def test_comments_and_character_data_keep_their_ampersands():
     assert urls(read_hints(text, BASE)) == ["https://h/?a=1&amp=2&b", "https://h/?c&d"]
 
 
+@pytest.mark.parametrize(
+    ("text", "addresses", "refused"),
+    [
+        ("<urlset><url><loc>/1</loc></url><url><loc>/2", ["1"], 1),
+        ("<urlset><url><loc>/1</loc></url><url><loc>/2<br /><b>Fatal error</b>", ["1"], 1),
+        ("<urlset><url><loc>/1</loc></url><url><loc>/2</lo", ["1"], 1),
+        ("<urlset><url><loc>/1</loc></url><br /><b>Fatal error</b>: memory", ["1"], 0),
+        ("<urlset><url><loc>/1</loc></url></urlset><br /><b>Fatal error", ["1"], 0),
+        ("<s:urlset xmlns:s='urn:s'><s:url><s:loc>/1</s:loc></s:url><s:url><s:loc>/2", ["1"], 1),
+        ("<rss><item><link>/1</link></item><item><link><![CDATA[/2", ["1"], 1),
+        ("<rss><item><link>/1</link></item><item><guid>https://h/2", ["1"], 1),
+        ("<feed><entry><link href='/1'/></entry><entry><link href='/2", ["1"], 1),
+        ("<feed><entry><link href='/1'/></entry><entry><link href='/2'>", ["1", "2"], 0),
+    ],
+)
+def test_a_list_that_breaks_off_is_truncated_and_a_cut_address_is_refused(text, addresses, refused):
+    hints = read_hints(text.encode(), BASE)
+    assert urls(hints) == [f"https://example.org/{address}" for address in addresses]
+    assert (hints.reason, hints.refused) == (Reason.TRUNCATED, refused)
+
+
+@pytest.mark.parametrize("end", ["</urlset>", "</urlset >\n<!-- cached --><?end?>\n", "</urlset>\0\0"])
+def test_a_list_that_ends_with_its_root_is_whole(end):
+    assert read_hints(f"<urlset><url><loc>/1</loc></url>{end}".encode(), BASE).reason is None
+    assert read_hints(b"<?xml version='1.0'?><urlset a='b'/>", BASE).reason is None
+
+
+def test_an_address_that_is_not_closed_within_a_whole_list_is_refused():
+    hints = read_hints(b"<urlset><url><loc>/1<lastmod>2026</lastmod></url><url><loc>/2</loc></url></urlset>", BASE)
+    assert (urls(hints), hints.refused, hints.reason) == (["https://example.org/2"], 1, None)
+
+
 def test_a_broken_member_of_gzip_gives_a_reason():
     hints = read_hints(gzip.compress(SITEMAP) + b"\x1f" + gzip.compress(b"<urlset/>")[2:], BASE)
     assert (len(hints.entries), hints.reason) == (2, Reason.CORRUPT)

@@ -168,7 +168,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
     }
     details = _read_details(body, url, hints.kind)
-    listing = _article_requests(kind, learned, url, wanted, details)
+    listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
     unwanted = [address for address in times if address not in wanted]
     left_out = _count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted)
     return replace(listing, left_out=(*left_out, *_list_losses(hints, url)))
@@ -262,16 +262,18 @@ def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, h
 
 def _article_requests(
     kind: str, learned: Mapping[str, Any], url: str, modified_by_url: Mapping[str, str],
-    details: Mapping[str, Mapping[str, Any]],
+    details: Mapping[str, Mapping[str, Any]], *, is_whole: bool = True,
 ) -> FollowResult:  # fmt: skip
     """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
     An article is requested again if its time differs from the remembered one, or if the list no longer names it but
-    still names an older one. `url` is the address of the list. `details` has titles and dates by address, for `read`.
+    still names an older one. A list that is not whole removes nothing. `url` is the address of the list. `details` has
+    titles and dates by address, for `read`.
     """
     list_key = _list_key(url)
     known_times: Mapping[str, str] = learned.get(list_key, {})
-    times = dict(islice(modified_by_url.items(), _MAX_REMEMBERED))
+    remembered = modified_by_url if is_whole else {**modified_by_url, **known_times, **modified_by_url}
+    times = dict(islice(remembered.items(), _MAX_REMEMBERED))
     # If more articles are listed than remembered, one that is among the newest now may be there because it changed. A
     # list that was forgotten as a whole has an empty value.
     has_forgotten = len(known_times) >= _MAX_REMEMBERED or (list_key in learned and not known_times)
@@ -282,7 +284,7 @@ def _article_requests(
         requests.append(Request(address, f"{kind}.{ARTICLE}", context=context, only_if_new=former != modified))
     requests += [
         Request(address, f"{kind}.{ARTICLE}", when_named=True)
-        for address in _find_removed(known_times, modified_by_url)
+        for address in (_find_removed(known_times, modified_by_url) if is_whole else ())
     ]
     offers = tuple(
         Offering(f"{article_url[:400]}@{modified}"[:500]) for article_url, modified in modified_by_url.items()

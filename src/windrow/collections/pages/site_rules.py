@@ -247,14 +247,15 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record how many entries of a sitemap or feed exceed the cap and, for a sitemap, why a part cannot be read."""
+        """Record how many entries of a sitemap or feed exceed the cap, and why a part cannot be read."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
-        if job.kind != SITEMAP:
+        if job.kind != SITEMAP and hint_list.kind is not HintKind.FEED:
             return
         if hint_list.reason and not hint_list.left_out:
-            rule = f"a sitemap is read only in part or not at all: {hint_list.reason.meaning}"
+            name = "feed" if hint_list.kind is HintKind.FEED else "sitemap"
+            rule = f"a {name} is read only in part or not at all: {hint_list.reason.meaning}"
             self._left_out.append(LeftOut(job.target, job.url, hint_list.reason, rule))
-        if hint_list.refused:
+        if hint_list.refused and job.kind == SITEMAP:  # an entry of a feed need not have an address
             rule = "an entry of a sitemap has no valid web address"
             self._note_lost(rule, job.url, Reason.BAD_ADDRESS, job.url, hint_list.refused)
 

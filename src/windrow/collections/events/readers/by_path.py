@@ -31,6 +31,7 @@ from windrow.content.charset import decode
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.text import replace_controls
+from windrow.formats.url_hints import ADDRESS_ELEMENTS
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -231,7 +232,9 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         raise StepError(f"the document is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
-    tree = xml.build_tree(admitted.content, recover=True)
+    tree = xml.build_tree(xml.empty_unclosed(admitted.content, *ADDRESS_ELEMENTS), recover=True)
+    if not xml.is_whole(admitted):
+        yield SkippedPart(Reason.TRUNCATED, f"the feed does not end with </{admitted.root}>, so events may be missing")
     document = document._replace(rules=replace(document.rules, fields={**_FEED_FIELDS, **document.rules.fields}))
     for entry in tree.iterdescendants("{*}item", "{*}entry"):
         text = etree.tostring(entry, encoding="unicode", with_tail=False)

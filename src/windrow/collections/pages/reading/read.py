@@ -211,6 +211,9 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
     if channel.left_out and not is_capped:
         message = f"{channel.left_out:,} entries of the feed cannot be read"
         findings.append(Finding(Reason.NOT_VALID.value, message, Level.NOTE))
+    if not channel.is_whole:
+        message = "the feed ends too early, or other bytes follow its end; entries may be missing"
+        findings.append(Finding(Reason.TRUNCATED.value, message, Level.WARN))
     return replace(
         blank_document(*findings), pile=text_pile, description=description, links=remove_tags(entry_links),
         encoding="utf-8", left_out=(Excess(FEED_ENTRIES, channel.left_out),) if channel.left_out and is_capped else (),
