@@ -51,6 +51,16 @@ def test_entries_that_are_hidden_from_the_parser_are_left_out(raw, read, left_ou
     assert (len(entries.entries), entries.left_out) == (read, left_out)
 
 
+def test_the_text_of_elements_in_a_title_or_description_of_rss_is_read():
+    raw = b"<rss><channel><title>The <i>Tea</i> Post</title><item><title>One <b>two</b> three</title>"
+    raw += b"<description>A <p>first</p> last</description><category>x<i>y</i></category></item></channel></rss>"
+    read = read_feed(raw)
+    (entry,) = read.entries
+    assert (read.title, entry.title, entry.html, entry.categories) == (
+        "The Tea Post", "One two three", "A first last", ("xy",)
+    )  # fmt: skip
+
+
 def test_a_feed_that_breaks_off_is_not_whole():
     raw = b"<rss><channel><item><title>A</title><link>http://a.example/1</link></item>%b"
     assert read_feed(raw % b"</channel></rss>").is_whole

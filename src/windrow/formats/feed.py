@@ -168,7 +168,7 @@ def _subjects(element: etree._Element) -> list[str]:
 
 
 def _child_texts(element: etree._Element, name: str) -> list[str]:
-    texts = (_plain_text(child.text or "") for child in element.iterchildren(f"{{*}}{name}"))
+    texts = (_plain_text(url_hints.all_text(child)) for child in element.iterchildren(f"{{*}}{name}"))
     return [text for text in texts if text]
 
 

@@ -78,9 +78,16 @@ def first_child_text(element: etree._Element, *names: str) -> str:
     """Return the first text among the children with these local names, in the order of the names, or ""."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
-            if child_text := (child.text or "").strip():
+            # What follows a tag within an address is not part of it.
+            text = child.text or "" if name in ADDRESS_ELEMENTS else all_text(child)
+            if child_text := text.strip():
                 return child_text
     return ""
+
+
+def all_text(element: etree._Element) -> str:
+    """Return the text of an element and of all elements in it, such as `b` in a title that is not escaped."""
+    return "".join(map(str, element.itertext())) if len(element) else element.text or ""
 
 
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
