@@ -224,7 +224,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
     """
     read_count = 0
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
-    repaired = xml.repair_references(xml.empty_unclosed(content, *ADDRESS_ELEMENTS))
+    repaired = xml.repair_references(xml.empty_unclosed(xml.escape_undecodable(content), *ADDRESS_ELEMENTS))
     reader = etree.iterparse(io.BytesIO(repaired), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
         for _, element in reader:

@@ -158,6 +158,20 @@ def is_whole(text: XmlText) -> bool:
     return rest is not None and rest.end() == len(content)
 
 
+def escape_undecodable(content: bytes) -> bytes:
+    r"""Return a document whose bytes that are not UTF-8 are escaped, as in an address.
+
+    >>> escape_undecodable(b"<loc>/caf\xe9</loc>")
+    b'<loc>/caf%E9</loc>'
+    """
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("utf-8", "surrogateescape")
+        return re.sub("[\udc80-\udcff]", lambda match: f"%{ord(match[0]) - 0xDC00:02X}", text).encode()
+    return content
+
+
 def empty_unclosed(content: bytes, *names: str) -> bytes:
     """Remove the text of each element with one of these local names that another tag or the end of the document cuts.
 

@@ -199,6 +199,12 @@ def test_a_list_that_ends_with_its_root_is_whole(end):
     assert read_hints(b"<?xml version='1.0'?><urlset a='b'/>", BASE).reason is None
 
 
+def test_a_byte_that_is_not_utf_8_is_escaped_as_itself():
+    raw = b"<urlset><url><loc>https://h/caf\xe9/\xc3\xa9</loc></url></urlset>"
+    assert urls(read_hints(raw, BASE)) == ["https://h/caf%E9/%C3%A9"]
+    assert urls(read_hints(b"<feed><entry><link href='/\xff'/></entry></feed>", BASE)) == ["https://example.org/%FF"]
+
+
 def test_an_address_that_is_not_closed_within_a_whole_list_is_refused():
     hints = read_hints(b"<urlset><url><loc>/1<lastmod>2026</lastmod></url><url><loc>/2</loc></url></urlset>", BASE)
     assert (urls(hints), hints.refused, hints.reason) == (["https://example.org/2"], 1, None)

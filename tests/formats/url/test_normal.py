@@ -155,3 +155,8 @@ def test_parts():
     whole = parts("http://[::1]:8080/p?q=r")
     assert whole[1:] == ("http", "[::1]", 8080, "/p", "q=r")
     assert whole.origin == "http://[::1]:8080"
+
+
+def test_a_byte_that_could_not_be_decoded_is_escaped_as_itself() -> None:
+    assert normalise(b"http://a.example/caf\xe9".decode("utf-8", "surrogateescape")).url == "http://a.example/caf%E9"
+    assert normalise("http://a.example/\ud83d").url == "http://a.example/%EF%BF%BD"
