@@ -89,6 +89,8 @@ def config_command(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is not None:
         return 0
     console: Console = ctx.obj
+    from windrow.contract.registry import unusable  # noqa: PLC0415 it loads the collections
+
     config = console.open().config
     rows = [(setting.name, setting.shown, setting.origin) for setting in config.values]
     if console.json:
@@ -98,8 +100,8 @@ def config_command(ctx: click.Context) -> int:
     console.inform(f"workspace {config.name} in {config.root}")
     console.print(table(["setting", "value", "from"], rows))
     problems = [f"source {source.name}: {source.unusable}" for source in config.sources if source.unusable]
-    if problems:
-        console.inform(problems)
+    known = {source.collection for source in config.sources}
+    console.inform([*problems, *(reason for name, reason in unusable().items() if name not in known)])
     return ConfigError.exit_code if problems else 0
 
 

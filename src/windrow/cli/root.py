@@ -121,8 +121,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         code = _report_os_error(console, error)
     except SystemExit as ended:
-        # Click replaces the stream and exits if the program that reads it has ended.
-        code = ended.code if sys.stdout is standard_output else 0
+        code = _report_exit(console, ended) if sys.stdout is standard_output else 0
         sys.stdout = standard_output
     code = _flush(console) or code
     # The command has ended: a further Ctrl-C must not print a traceback while the process ends.
@@ -151,6 +150,19 @@ def _report_abort(console: Console, error: click.exceptions.Abort) -> int:
         return 1
     console.error("stopped", "", 130)
     return 130
+
+
+def _report_exit(console: Console, ended: SystemExit) -> int | str | None:
+    """Report an exit that is not click's own: no command of windrow exits itself, but another maker's code may.
+
+    Click exits to complete a word for a shell, and, after it replaced standard output, if the program that reads the
+    output has ended.
+    """
+    if "_WINDROW_COMPLETE" in os.environ:
+        return ended.code
+    _print_traceback(console)
+    console.error(f"the command did not end: code that it called exited with {ended.code!r}", "windrow config", 1)
+    return 1
 
 
 def _report_os_error(console: Console, error: OSError) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import sys
+from collections.abc import Callable, Container, Iterable
+from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "windrow.collections"
+
+_MAX_MESSAGE = 500  # characters shown of an error that another maker's package raised
 
 Capability = TypeVar("Capability")
 """A protocol that some adapters implement, such as `windrow.adapters.adapter.Searches`."""
@@ -36,6 +40,34 @@ def names() -> tuple[str, ...]:
     return tuple(_entry_points())
 
 
+class _LoadFailed(Exception):
+    """Another maker's code failed when it was loaded; its message is the error's type and text."""
+
+
+def _load_foreign(load: Callable[[], Any]) -> Any:
+    """Return the result of `load`, which may import another maker's package. Raise _LoadFailed if it fails in any way.
+
+    The other collections still work, so a package that exits, as a script without a `__main__` guard does, must not end
+    the command. What it prints goes to standard error, since standard output is for data.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            return load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _LoadFailed(f"{type(error).__name__}: {str(error)[:_MAX_MESSAGE]}") from error
+
+
+def _repair_hint(name: str) -> str:
+    """Return what to do about a collection that cannot be used: it names the packages that install it, if known."""
+    points = _entry_points().get(name, ())
+    packages = sorted({point.dist.name for point in points if point.dist} - {"windrow"})
+    if len(points) > 1 and packages:
+        return f"pip uninstall {' or '.join(packages)}"
+    return f"repair or remove the package {packages[0] if packages else f'that installs {name!r}'}"
+
+
 @cache
 def _load_collection(name: str) -> Collection | str:
     entry_points = _entry_points().get(name, ())
@@ -45,9 +77,9 @@ def _load_collection(name: str) -> Collection | str:
         packages = " and ".join(point.value for point in entry_points)
         return f"collection {name!r} is installed by several packages: {packages}"
     try:
-        collection = entry_points[0].load()
-    except Exception as error:  # noqa: BLE001 another maker's package may fail in any way; the other collections still work
-        return f"the collection {name!r} ({entry_points[0].value}) cannot be loaded: {type(error).__name__}: {error}"
+        collection = _load_foreign(entry_points[0].load)
+    except _LoadFailed as error:
+        return f"the collection {name!r} ({entry_points[0].value}) cannot be loaded: {error}"
     if not isinstance(collection, Collection):
         return f"the collection {name!r} ({entry_points[0].value}) is not a windrow.contract.Collection"
     if collection.name != name:
@@ -67,6 +99,11 @@ def why_unusable(name: str) -> str:
     return collection_or_problem if isinstance(collection_or_problem, str) else ""
 
 
+def unusable() -> dict[str, str]:
+    """Return a dict from the name of each installed collection that cannot be used to the reason."""
+    return {name: reason for name in names() if (reason := why_unusable(name))}
+
+
 def installed() -> dict[str, Collection]:
     """Return a dict from name to collection, of all collections that can be used."""
     return {name: collection for name in names() if isinstance(collection := _load_collection(name), Collection)}
@@ -79,7 +116,7 @@ def collection(name: str) -> Collection:
         return collection_or_problem
     if name not in _entry_points():
         raise UsageError(f"collection {name!r} is not installed; installed are: {', '.join(names())}")
-    raise ConfigError(collection_or_problem, hint=f"repair or remove the package that installs {name!r}")
+    raise ConfigError(collection_or_problem, hint=_repair_hint(name))
 
 
 def phases() -> dict[str, tuple[str, ...]]:
@@ -141,12 +178,15 @@ def adapter(name: str) -> Any:
     """
     declaration = collection(name)
     module, _, attribute = declaration.adapter.partition(":")
-    try:
+
+    def load() -> Any:
         adapter_module = import_module(module)
         return getattr(adapter_module, attribute) if attribute else adapter_module
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
+
+    try:
+        return _load_foreign(load)
+    except _LoadFailed as error:
         raise ConfigError(
-            f"the adapter {declaration.adapter!r} of the collection {name!r} cannot be loaded: {problem}",
-            hint=f"repair or remove the package that installs {name!r}",
+            f"the adapter {declaration.adapter!r} of the collection {name!r} cannot be loaded: {error}",
+            hint=_repair_hint(name),
         ) from error
