@@ -172,6 +172,32 @@ def test_zstd_is_undone_within_the_bounds():
     assert decode(zstandard.compress(TEXT), "zstd") == TEXT
     assert refused(zstandard.compress(bytes(32 << 20)), "zstd") is Reason.BOMB_RATIO
     assert refused(b"\xff" * 40, "zstd") is Reason.CORRUPT
+    frames = zstandard.compress(TEXT) + zstandard.compress(b"") + zstandard.compress(TEXT)
+    assert decode(frames, "zstd") == TEXT * 2
+    assert not ends_early(frames, "zstd")
+
+
+def test_zstd_that_ends_early_is_a_part():
+    zstandard = pytest.importorskip("zstandard")
+    noise = Random(1).randbytes(400_000)
+    coded = zstandard.compress(noise)
+    part, is_cut = decode_part(coded[: len(coded) // 2], {"content-encoding": "zstd"}, most=MOST, ratio=1000)
+    assert is_cut
+    assert len(part) > 100_000
+    assert noise.startswith(part)
+    second = zstandard.compress(TEXT)
+    for size in (1, 4, 10, len(second) - 1):
+        assert ends_early(coded + second[:size], "zstd"), size
+
+
+def test_gzip_whose_second_member_ends_early_is_a_part():
+    first = gzip.compress(TEXT)
+    for size in (1, 2, 5, 15, 19, len(first) - 1):
+        part, is_cut = decode_part(first + first[:size], {"content-encoding": "gzip"}, most=MOST, ratio=1000)
+        assert is_cut, size
+        assert part.startswith(TEXT), size
+    assert refused(b"\x1f", "gzip") is Reason.TRUNCATED
+    assert refused(gzip.compress(b"") + first[:5], "gzip") is Reason.TRUNCATED
 
 
 @pytest.mark.parametrize(("coding", "module"), [("br", "brotli"), ("zstd", "zstandard")])

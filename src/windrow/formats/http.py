@@ -191,6 +191,7 @@ MAX_CODINGS = HTTP_CODINGS.number
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
+_CODED_BLOCK_BYTES = 512  # its output cannot be bounded: at most 128 KiB for each 4 bytes, so 16 MiB
 _MAX_WINDOW_BYTES = 8 << 20  # the limit of RFC 9659 for zstd in HTTP
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
@@ -198,7 +199,7 @@ _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _Blocks = Iterator[tuple[bytes, int]]
 """Decoded pieces, each with the number of coded bytes up to its end (br, zstd: the number of all coded bytes).
 
-If a body ends too early, its last piece is `_CUT`; zstd does not show this.
+If a body ends too early, its last piece is `_CUT`.
 """
 _CUT = (b"", -1)
 
@@ -230,7 +231,7 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
 
 
 def decode_part(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> tuple[bytes, bool]:
-    """Decode a body like `decode_body`. Also return whether its chunks, gzip, deflate or br end too early."""
+    """Decode a body like `decode_body`. Also return whether its chunks, gzip, deflate, br or zstd end too early."""
     transfer, content = fields.get("transfer-encoding", ""), fields.get("content-encoding", "")
     if not transfer and not content:
         return body, False
@@ -264,11 +265,13 @@ def _coding_names(field: str) -> list[str]:
 def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded_size: int) -> tuple[bytes, bool]:
     """Join decoded pieces, and return whether they end too early; raise StepError beyond the bounds.
 
-    `coded_size` is the size before this decoding.
+    `coded_size` is the size before this decoding. Raise StepError (TRUNCATED) if they end before the first byte.
     """
     decoded = bytearray()
     for block, consumed in blocks:
         if consumed < 0:
+            if not decoded:  # an empty body would hide the loss
+                raise StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
             return bytes(decoded), True
         decoded += block
         size = len(decoded)
@@ -300,7 +303,12 @@ def _join_chunks(body: bytes) -> tuple[bytes, bool]:
 
 def _inflate_gzip(body: bytes) -> _Blocks | None:
     """Inflate all members of gzip (RFC 1952), ignoring bytes after the last one; return None if it is not gzip."""
-    return _inflate_gzip_members(body) if body.startswith(b"\x1f\x8b") else None
+    return _inflate_gzip_members(body) if _begins_like_gzip(body) else None
+
+
+def _begins_like_gzip(body: bytes) -> bool:
+    """Return whether these bytes begin with the signature of gzip, or, if there is only one, with its first byte."""
+    return body != b"" and b"\x1f\x8b".startswith(body[:2])
 
 
 def _inflate_gzip_members(body: bytes) -> _Blocks:
@@ -309,7 +317,7 @@ def _inflate_gzip_members(body: bytes) -> _Blocks:
         stream = isal_zlib.decompressobj(wbits=31)
         yield from _inflate_stream(stream, remaining, len(body) - len(remaining))
         remaining = stream.unused_data
-        if not stream.eof or not remaining.startswith(b"\x1f\x8b"):
+        if not stream.eof or not _begins_like_gzip(remaining):
             return
     raise StepError(f"the gzip body has more than {_MAX_GZIP_MEMBERS} members", Reason.TOO_LARGE)
 
@@ -322,7 +330,7 @@ def _inflate_deflate(body: bytes) -> _Blocks:
 
 def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
     """Inflate one stream in pieces. Earlier streams of the body consumed `consumed_before` coded bytes."""
-    pending, has_begun = body, False
+    pending = body
     while not stream.eof:
         try:
             block = stream.decompress(pending, _BLOCK_BYTES)
@@ -330,27 +338,16 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
             raise StepError("the compressed body is broken", Reason.CORRUPT) from None
         pending = stream.unconsumed_tail
         if not block and not pending:
-            if stream.eof:
-                return
-            if not has_begun:
-                raise _cut_body_error()
-            yield _CUT
+            if not stream.eof:
+                yield _CUT
             return
-        has_begun = True
         yield block, consumed_before + len(body) - len(pending) - len(stream.unused_data)
-
-
-def _cut_body_error() -> StepError:
-    """Return the error for a body that ends before its first decoded byte; an empty body would hide the loss."""
-    return StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
 
 
 def _decode_brotli(body: bytes) -> _Blocks:
     stream = brotli.Decompressor()
     try:
         block = stream.process(body, output_buffer_limit=_BLOCK_BYTES)
-        if not block and not stream.is_finished():
-            raise _cut_body_error()
         while block or not stream.is_finished():
             yield block, len(body)
             if stream.can_accept_more_data():
@@ -363,19 +360,22 @@ def _decode_brotli(body: bytes) -> _Blocks:
 
 
 def _decode_zstd(body: bytes) -> _Blocks:
+    """Decode frame by frame: a reader across frames does not show whether the last one ended."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
-    reader = decompressor.stream_reader(body, read_across_frames=True)
-    is_empty = True
+    frame = decompressor.decompressobj()
+    position = 0
     try:
-        while block := reader.read(_BLOCK_BYTES):
-            is_empty = False
+        while position < len(body):
+            if frame.eof:
+                frame = decompressor.decompressobj()
+            piece = body[position : position + _CODED_BLOCK_BYTES]
+            block = frame.decompress(piece)
+            position += len(piece) - len(frame.unused_data)
             yield block, len(body)
-        if is_empty:  # a reader does not show whether its frame ended
-            frame = decompressor.decompressobj()
-            if not frame.decompress(body) and not frame.eof:
-                raise _cut_body_error()
     except zstandard.ZstdError:
         raise StepError("the compressed body is broken", Reason.CORRUPT) from None
+    if not frame.eof:
+        yield _CUT
 
 
 _DECODERS: dict[str, Callable[[bytes], _Blocks | None]] = {"gzip": _inflate_gzip, "deflate": _inflate_deflate}
