@@ -85,13 +85,18 @@ def test_a_ledger_with_a_planted_trigger_or_view_is_refused(crawled: Path, windr
     assert (crawled / "ledger.sqlite").read_bytes() == before
 
 
-def test_a_database_of_another_program_is_refused_as_the_ledger_and_not_changed(crawled: Path, windrow) -> None:
+@pytest.mark.parametrize("version", [0, 7, 100, 999])
+def test_a_database_of_another_program_is_refused_as_the_ledger_and_not_changed(
+    crawled: Path, windrow, version: int
+) -> None:
     (crawled / "ledger.sqlite").unlink()
     with closing(sqlite3.connect(crawled / "ledger.sqlite")) as other, other:
         other.execute("CREATE TABLE letter (text)")
+        other.execute(f"PRAGMA user_version = {version}")
     for command in (*COMMANDS, ("init", crawled), ("run",)):
         output = windrow(*command)
         assert output.code in {1, 4}, (command, output.err)
+    assert "is a database of another program; nothing in it was changed" in windrow("status").err
     with closing(sqlite3.connect(crawled / "ledger.sqlite")) as other:
         assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("letter",)]
 
