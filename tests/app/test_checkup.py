@@ -1,5 +1,6 @@
 """`windrow check` finds each kind of damage, and the advised command repairs it."""
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -65,6 +66,12 @@ def test_a_flipped_byte_in_a_capture(root):
     assert f"restore {warc} from a backup" in wrong[0].hint
     path.write_bytes(whole)
     assert faults(root) == []
+
+
+def test_what_is_named_like_a_warc_file_and_is_no_file(root):
+    os.mkfifo(root / "archive" / "pipe.warc")
+    (root / "archive" / "folder.warc.gz").mkdir()
+    assert [fault.location for fault in faults(root)] == ["folder.warc.gz", "pipe.warc"]
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])

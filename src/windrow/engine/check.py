@@ -105,8 +105,12 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Compare the bytes of the captures in the archive with the digests and sizes on the ledger.
 
     Yield a fault for a capture that differs, or its size in bytes if it does not. Captures without bytes of their own
-    (revisits) are left out, and so are captures of failed attempts at listed files.
+    (revisits) are left out, and so are captures of failed attempts at listed files. Also yield a fault for what is
+    named like a WARC file but is not a file, such as a named pipe.
     """
+    for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
+        if not path.is_file():
+            yield Fault(path.name, "is not a file, although it is named like a WARC file", f"ls -ld {path}")
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
         location, hint = f"the record at byte {offset:,} of {warc}", f"restore {warc} from a backup: it contained {key}"
