@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -18,7 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Adopts
-from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
+from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, session_changes
+from windrow.app.status import count_open
 from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
@@ -31,7 +31,6 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
-from windrow.engine.steps.unread import count_unread
 from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
 from windrow.formats.url import describe_bad_address, has_web_scheme, normalise, normalise_typed, parts
@@ -415,7 +414,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     )
     differing = len(ledger.items.differing())
     problems = (*session.losses, *unfinished_takedowns(ledger))
-    summary = replace(summary, problems=problems, still_open=_count_open(config, ledger), differing=differing)
+    summary = replace(summary, problems=problems, still_open=count_open(config, ledger), differing=differing)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))
@@ -424,14 +423,3 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
         if error := notify(config.run.notify, report, config.root):
             summary = replace(summary, errors=(*summary.errors, error))
     return summary
-
-
-def _count_open(config: Workspace, ledger: Ledger) -> int:
-    """Return how many files and captures are failed now, plus how many documents and records have not been read so far.
-
-    Addresses whose last request failed are not counted: they are requested again when they are due.
-    """
-    failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
-    unread = (count.documents for collection in installed().values() for count in count_unread(ledger, collection))
-    skipped = count_skipped(config, ledger, None).values()
-    return sum(failed[source.name] for source in config.sources) + sum(unread) + sum(skipped)

@@ -134,7 +134,9 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         workspace=workspace.name,
         folder=workspace.root,
         holder=running_process(ledger),
-        last=replace(last, differing=len(differing), problems=problems) if last else None,
+        last=replace(last, differing=len(differing), problems=problems, still_open=count_open(workspace, ledger))
+        if last
+        else None,
         sources=_source_states(
             workspace,
             ledger,
@@ -161,6 +163,19 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         problems=problems,
         not_counted=tuple(describe_broken(ledger.sessions.collections())),
     )
+
+
+def count_open(workspace: Workspace, ledger: Ledger) -> int:
+    """Return how many files and captures are failed now, plus how many documents and records have not been read so far.
+
+    Addresses of which only a part was received are counted. Those whose last request failed are not, since they are
+    requested again when they are due.
+    """
+    failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
+    failed += Counter(ledger.addresses.count_partial())
+    unread = (count.documents for collection in installed().values() for count in count_unread(ledger, collection))
+    skipped = count_skipped(workspace, ledger, None).values()
+    return sum(failed[source.name] for source in workspace.sources) + sum(unread) + sum(skipped)
 
 
 def _left_out_by_rules(

@@ -87,8 +87,8 @@ def describe_end(summary: SessionSummary) -> str:
     """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
 
     The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
-    files of which a source offers other content, and problems. If there are none, the text is "all well". Addresses
-    that rules leave out are not counted.
+    files of which a source offers other content, and problems. If there are none, but documents of any run are failed
+    or unread, their number follows; otherwise the text is "all well". Addresses that rules leave out are not counted.
     """
     code = summary.exit_code or 0
     problems = [counted(len(summary.problems), "problem")] if summary.problems else []
@@ -110,6 +110,8 @@ def describe_end(summary: SessionSummary) -> str:
     counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
     counts += [f"{counted(summary.differing, 'file')} with other content at a source"] if summary.differing else []
     counts += problems
+    if summary.still_open and not counts:  # otherwise the line `still open` is enough
+        counts = [f"{summary.still_open:,} still open"]
     return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
 
 

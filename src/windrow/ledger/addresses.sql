@@ -164,14 +164,24 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
+-- part: why_failed
+(SELECT coalesce(v.reason, CASE WHEN v.message <> '' THEN 'truncated' END) FROM attempt v
+    WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1)
+
+-- def count_partial() -> dict[str, int]
+-- Return a dict from source to the number of its addresses whose last attempt received only a part.
+SELECT h.source, count(*) AS "number: int" FROM address a JOIN host h ON h.seq = a.host
+WHERE a.failures > 0 AND a.due IS NOT NULL AND (SELECT v.reason IS NULL AND v.message <> '' FROM attempt v
+    WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) GROUP BY h.source;
+
 -- def failing(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
+-- An attempt that received only a part of the body counts as failed, with the reason `truncated`.
 -- Addresses of the sources `excluded`, and those that are never due, are left out.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
-AND (:reason = '' OR (SELECT v.reason FROM attempt v
-    WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = :reason)
+AND (:reason = '' OR {why_failed} = :reason)
 ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
@@ -181,9 +191,7 @@ ORDER BY a.host, a.url;
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
-AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
-    (SELECT v.reason FROM attempt v
-        WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = :reason))
+AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND {why_failed} = :reason))
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again

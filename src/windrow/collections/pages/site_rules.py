@@ -426,15 +426,17 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
 
     `interval` is its current interval (0 before the first attempt), `failures` is the number of failures in a row
     including this attempt, and `start_interval` is the site's configured interval, with which an address begins. Later,
-    the interval is changed by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a
-    failed connection, or if robots.txt could not be fetched or the origin gets no more requests in the run, the address
-    is due in one hour, then two, four and so on, but at the latest after the interval. Otherwise, as after a page or
-    another 4xx, it is due after the interval. A sitemap is due after a day, and its interval is a day.
+    the interval is changed by `redirect.compute_interval` when the content has been read. After a 429, a 5xx, a body
+    that was cut or a failed connection, or if robots.txt could not be fetched or the origin gets no more requests in
+    the run, the address is due in one hour, then two, four and so on, but at the latest after the interval. Otherwise,
+    as after a page or another 4xx, it is due after the interval. A sitemap is due after a day, and its interval is a
+    day.
     """
     present_interval = interval or start_interval
     if attempt.kind == SITEMAP:
         return attempt.started.timestamp() + DAY, DAY
     started = attempt.started.timestamp()
-    if attempt.reason in _RETRY_REASONS or (attempt.status or 0) >= 500 or attempt.status == 429:
+    may_pass = attempt.reason in _RETRY_REASONS or (failures > 0 and attempt.is_partial)
+    if may_pass or (attempt.status or 0) >= 500 or attempt.status == 429:
         return started + min(present_interval, _HOUR * 2 ** min(max(failures - 1, 0), 20)), present_interval
     return started + present_interval, present_interval

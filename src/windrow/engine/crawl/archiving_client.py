@@ -286,7 +286,9 @@ class ArchivingClient:
             response = sink.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
         except TransportError as error:
             return _discard_response(attempt, sink, error)
-        validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
+        # Of a body that was cut none is kept: the answer would be 304, and the rest would never come.
+        no_validators = message == CUT_BODY
+        validators = ("", "") if no_validators else (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         attempt = Attempt(
             *attempt[:6], reply.status, response, reason, message, validators, read_location(fields), wait=reply.wait
         )

@@ -397,6 +397,9 @@ class CrawlDispatcher:
 
 
 def _has_failed(attempt: Attempt) -> bool:
+    """Return whether the address of an attempt is requested again soon, as it is until the whole body came."""
+    if attempt.message and attempt.is_partial:
+        return True
     return attempt.reason is not None or attempt.status is None or attempt.status >= 400
 
 

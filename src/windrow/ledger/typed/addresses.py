@@ -263,10 +263,15 @@ class TypedAddresses(LedgerQueries):
         """Return a collection's addresses with these digests that are not taken down, one for each source."""
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
+    def count_partial(self) -> dict[str, int]:
+        """Return a dict from source to the number of its addresses whose last attempt received only a part."""
+        return dict(self._database.rows(tuple, "addresses.count_partial"))
+
     def failing(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
         """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 
-        Addresses of the sources `excluded`, and those that are never due, are left out.
+        An attempt that received only a part of the body counts as failed, with the reason `truncated`. Addresses of the
+        sources `excluded`, and those that are never due, are left out.
         """
         return self._database.rows(
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason

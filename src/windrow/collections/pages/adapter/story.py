@@ -164,11 +164,10 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
         message, event = f"not requested: {attempt.message or attempt.reason.meaning}", "refused"
     elif attempt.reason:
         message = f"failed after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
-    elif is_foreign(attempt.warc):
-        message = f"{attempt.status}, requested by another tool"  # its WARC file does not contain the duration
-        message += f"; {attempt.message}" if attempt.message else ""
     else:
-        message = f"{attempt.status} after {attempt.seconds:.2f} s"
+        # The WARC file of another tool does not contain the duration.
+        duration = ", requested by another tool" if is_foreign(attempt.warc) else f" after {attempt.seconds:.2f} s"
+        message = f"{attempt.status}{duration}{f'; {attempt.message}' if attempt.message else ''}"
     message += f", to {attempt.location}" if attempt.location else ""
     if attempt.warc:
         message += (

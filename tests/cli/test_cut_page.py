@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from tests.cli.conftest import Windrow, page
+from tests.servers.village import Village
+from windrow.formats.http import CUT_BODY
+
+
+def test_a_page_that_was_cut_is_open_until_its_whole_body_came(root: Path, small: Village, windrow: Windrow) -> None:
+    whole = gzip.compress(page("packed", *(f"a.html?{number**7}" for number in range(300))).encode())
+    small.put(0, "index.html", page("home", "packed.html"))
+    small.put(0, "packed.html", whole[:-500])
+    output = windrow("run", "one")
+    assert "still open: 1 failed or not read" in output.err + output.out
+    url = f"{small.origin(0)}/packed.html"
+    output = windrow("why", url)
+    assert CUT_BODY in output.out
+
+    output = windrow("run", "one")
+    assert "all well" not in output.out + output.err
+    assert "1 still open" in windrow("status").err
+
+    small.put(0, "packed.html", whole)
+    assert "1 item put back" in windrow("retry", "--reason", "truncated").err
+    output = windrow("run", "one")
+    assert "all well" in output.out + output.err
+    assert "all well" in windrow("status").err
+    assert "still open" not in output.out + output.err
+
+
+def test_a_run_that_left_a_page_unread_does_not_say_that_all_is_well(
+    root: Path, small: Village, windrow: Windrow
+) -> None:
+    small.put(0, "index.html", page("home", "report.pdf"))
+    small.put(0, "report.pdf", b"%PDF-1.4\nbroken")
+    output = windrow("run", "one")
+    assert "still open: 1 failed or not read" in output.out + output.err
+    assert "all well" not in output.out + output.err
+    assert "all well" not in windrow("status").err
