@@ -10,7 +10,7 @@ import click
 
 from windrow.cli.command import Console, command, escape_lines, option
 from windrow.cli.options import Since, complete_sources
-from windrow.formats.text import show
+from windrow.formats.text import shorten, show
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Comparison, SourceChange
@@ -78,9 +78,11 @@ def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styl
     """Return a line for each change, followed by indented lines with the difference if it is known."""
     lines = []
     for change in changes:
-        title = f"  {change.title}" if change.title and change.title not in change.key else ""
-        lines.append(escape_lines(f"{show(change.at)}  {change.kind:<7}  {change.source}  {change.key}{title}"))
-        lines += [escape_lines(f"    {change.difference}")] if change.difference else []
+        title = f"  {shorten(change.title)}" if change.title and change.title not in change.key else ""
+        lines.append(
+            escape_lines(f"{show(change.at)}  {change.kind:<7}  {change.source}  {shorten(change.key)}{title}")
+        )
+        lines += [escape_lines(f"    {shorten(change.difference)}")] if change.difference else []
         lines += [f"    {_diff_line(sign, text, styled)}" for sign, text in change.lines if sign != "@"]
     return lines
 

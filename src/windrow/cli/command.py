@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from windrow.errors import WindrowError
-from windrow.formats.text import Table, escape, escape_json
+from windrow.formats.text import Table, escape, escape_json, shorten
 from windrow.renamed import COMMANDS, OPTIONS, current_name
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ def escape_lines(text: str | Iterable[str]) -> str:
     lines = [text] if isinstance(text, str) else text
     rows = (row for line in lines for row in (line.split("\n") if isinstance(line, Table) else [line]))
     return "\n".join(map(escape, rows))
+
+
+def shorten_lines(lines: Iterable[str]) -> list[str]:
+    """Shorten each line that is not a table: the cells of a table are short."""
+    return [line if isinstance(line, Table) else shorten(line) for line in lines]
 
 
 class OutputFailed(WindrowError):

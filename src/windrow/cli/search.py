@@ -9,7 +9,7 @@ import click
 
 from windrow.cli.command import Command, Console, command, escape_lines, option
 from windrow.cli.options import complete_collections, list_collections
-from windrow.formats.text import to_json_value
+from windrow.formats.text import shorten, to_json_value
 
 if TYPE_CHECKING:
     from windrow.adapters.search_answer import SearchAnswer, SearchResult
@@ -89,15 +89,16 @@ def search_command(
 
 def _format_result(number: int, result: SearchResult, styled: bool) -> str:
     head = f"{number:>3}. {_highlight(result.title, styled)}"
-    lines = [head, f"     {escape_lines(result.url)}" + (f"  ({escape_lines(result.about)})" if result.about else "")]
+    about = f"  ({escape_lines(shorten(result.about))})" if result.about else ""
+    lines = [head, f"     {escape_lines(shorten(result.url))}{about}"]
     if snippet := _highlight(result.snippet, styled):
         lines.append(f"     {snippet}")
-    lines += [f"     {escape_lines(remark)}" for remark in result.remarks]
+    lines += [f"     {escape_lines(shorten(remark))}" for remark in result.remarks]
     return "\n".join(lines) + "\n"
 
 
 def _format_facet(name: str, numbers: Mapping[str, int]) -> str:
-    values = [f"{escape_lines(value)} {number:,}" for value, number in numbers.items()]
+    values = [f"{escape_lines(shorten(value))} {number:,}" for value, number in numbers.items()]
     hidden_count = len(values) - _SHOWN_VALUES
     values[_SHOWN_VALUES:] = [f"and {hidden_count} more (--json has all)"] if hidden_count > 0 else []
     return f"{name:<10}  {', '.join(values) or 'none'}"
@@ -110,7 +111,7 @@ def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
     """Join pieces, which are pairs (text, whether it is a match), into one line; matches are bold if `styled`."""
     texts = []
     for piece, is_match in pieces:
-        text = escape_lines(" ".join(f".{piece}.".split())[1:-1])  # the dots protect blanks at the ends
+        text = escape_lines(shorten(" ".join(f".{piece}.".split())[1:-1]))  # the dots protect blanks at the ends
         texts.append(f"\x1b[1m{text}\x1b[0m" if is_match and styled else text)
     return "".join(texts).strip()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.cli.changes import change_lines
-from windrow.cli.command import EXIT_CODES, Console, command
+from windrow.cli.command import EXIT_CODES, Console, command, shorten_lines
 from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         text.append(f"still open: {summary.still_open:,} failed or not read, including earlier runs (windrow status)")
     if not summary.kept_all:
         text.append("try: windrow why NAME for the history of an item or source; windrow status for all")
-    return text
+    return shorten_lines(text)
 
 
 def _summary_head(summary: SessionSummary) -> str:

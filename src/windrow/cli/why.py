@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.command import Console, command, option
+from windrow.cli.command import Console, command, option, shorten_lines
 from windrow.cli.options import complete_sources
 from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
@@ -45,12 +45,12 @@ def why_command(console: Console, name: str, limit: int | None) -> int:
             for message in explanation.messages:
                 console.message(*message[:2], omit_empty=message.omit_empty)
         else:
-            console.print(explanation.lines)
+            console.print(shorten_lines(explanation.lines))
     if answer.story is not None:
         if console.json:
             _print_messages(console, answer.story)
         else:
-            console.print(_story_lines(answer.story))
+            console.print(shorten_lines(_story_lines(answer.story)))
     elif answer.candidates:
         _print_candidates(console, answer.candidates, answer.more, name)
     return 0

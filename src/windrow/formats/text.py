@@ -23,6 +23,8 @@ _UNSAFE = re.compile(
 
 _MAX_KINDS_NAMED = 8  # in the result of `join_counts`
 
+_SHOWN_CHARACTERS = 1_000  # of a value in a line for people; --json has all
+
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -33,6 +35,15 @@ def escape(text: str) -> str:
     'red \\x1b[31m name\\nof a file\\u200f'
     """
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def shorten(text: str) -> str:
+    """Return the text or, if it is too long for a line of a terminal, its beginning with an ellipsis.
+
+    >>> shorten("tea"), len(shorten("tea" * 1_000_000)), shorten("tea" * 1_000_000)[-4:]
+    ('tea', 1000, 'tea…')
+    """
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
 
 
 def xml_text(text: str) -> str:
@@ -155,13 +166,15 @@ class Table(str):
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
     """Lay out rows in columns under a head; `indent` begins each line. Columns of integers (or None) are right-aligned.
 
+    Cells are shortened.
+
     >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
     source  new
     h        12
     jax       3
     """
     rows = list(rows)
-    cell_rows = [[show(cell) for cell in row] for row in rows]
+    cell_rows = [[shorten(show(cell)) for cell in row] for row in rows]
     is_number_column = [
         bool(rows) and all(isinstance(row[column], int) or row[column] is None for row in rows)
         for column in range(len(head))
