@@ -15,6 +15,7 @@ from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
 from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps, check_values
+from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import (
     CollectionStores,
@@ -56,6 +57,8 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
         else:
             checkup.captures += 1
             checkup.bytes += fault_or_size
+    if problem := describe_older_ledger(ledger, workspace.archive.folder):
+        checkup.faults.append(Fault("the ledger", problem, RESTORE_HINT))
     checkup.faults += check_index(ledger, workspace.archive.folder)
     checkup.faults += check_states(ledger)
     harvested = harvested_collections(workspace, ledger)

@@ -29,6 +29,7 @@ from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
+from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
 from windrow.engine.steps.unread import UnreadCount, count_unread
@@ -126,7 +127,9 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     of_captures = _left_out_of_captures(workspace, ledger)
     damaged = [count for count in of_captures if is_damage(count.reason)]
     reasons += [(count.reason, count.lines) for count in damaged]
+    older_ledger = describe_older_ledger(ledger, workspace.archive.folder)
     problems = (
+        *([f"{older_ledger}; {RESTORE_HINT}"] if older_ledger else []),
         *find_losses(workspace.archive.folder, ledger.captures.promised),
         *unfinished_takedowns(ledger),
     )

@@ -40,6 +40,7 @@ from windrow.engine.archive_losses import find_losses
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
+from windrow.engine.older_ledger import has_session_mark, mark_session, refuse_older_ledger
 from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import crawl_of
@@ -160,6 +161,7 @@ class Session:
             with lock_archive(settings.archive):
                 recorded_ends = self.ledger.captures.promised()
                 refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_ends)
+                refuse_older_ledger(self.ledger, settings.archive)
                 self.repaired = repair_archive(settings.archive, recorded_ends)
                 self.losses = find_losses(settings.archive, lambda: recorded_ends)
             last_time = self.ledger.sessions.last_at()
@@ -173,6 +175,8 @@ class Session:
             session_row = self.ledger.sessions.get(self.number)
             self.ordinal = session_row.number if session_row else 0
             mark_ledger(settings.archive, self._ledger_identity())
+            if self.ordinal == 1 or has_session_mark(settings.archive):  # else, `windrow run` compares the stores first
+                mark_session(settings.archive, self.ledger, self.number)
         except BaseException:
             if lease is not None:
                 with suppress(WindrowError):

@@ -128,6 +128,10 @@ class Tracker:
         self.projection.apply(make_declared_rows(declarations), checkpoint)
         return checkpoint
 
+    def checkpoint(self) -> int:
+        """Return the number of the last fact that was projected, or 0."""
+        return self.projection.checkpoint()
+
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint; the first call also writes the seed rows, centres and sources."""
         if self._checkpoint is None:

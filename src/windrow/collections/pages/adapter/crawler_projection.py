@@ -62,6 +62,10 @@ class CrawlerProjection:
         self._turn_seconds, self._end_seconds = turn_seconds, end_seconds
         self._is_compared = False  # whether the checkpoints were compared with the ledger
 
+    def checkpoint(self) -> int:
+        """Return the number of the last attempt that was projected or described, or 0."""
+        return max(self.store.checkpoint(), self.store.checkpoint(DESCRIBED))
+
     def catch_up(self, ledger: Ledger) -> None:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
 
@@ -85,7 +89,7 @@ class CrawlerProjection:
 
     def _refuse_foreign(self, ledger: Ledger) -> None:
         """Raise StoreError if the database is ahead of the ledger, because then nothing more would be written to it."""
-        last_attempt = max(self.store.checkpoint(), self.store.checkpoint(DESCRIBED))
+        last_attempt = self.checkpoint()
         last_in_ledger = ledger.attempts.last_number()
         if last_attempt > last_in_ledger:
             raise StoreError(

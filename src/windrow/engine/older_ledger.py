@@ -1,0 +1,95 @@
+"""Notice that the ledger is an older copy than its archive, before anything is requested or written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from windrow.clock import spell
+from windrow.errors import ConfigError
+from windrow.formats.text import counted
+from windrow.ledger import Ledger
+from windrow.private_files import write_whole
+
+SESSION_MARK = ".session"
+"""The name of the file in an archive that names the last session that wrote to it: number, time and process."""
+
+RESTORE_HINT = "restore the newest copy of the ledger, or follow 'Restore a ledger' in docs/howto/mend.md"
+
+_FILE_OF_SESSION = re.compile(r"windrow-([0-9]+)(?:-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|\.cdxj)")
+_INDEXED_PLACE = re.compile(rb'"offset": "([0-9]+)", "filename": "([^"]+)"')
+_FILES_SHOWN = 20
+
+
+def has_session_mark(folder: Path) -> bool:
+    """Return whether an archive has a `SESSION_MARK`. Without it, the stores must be compared with the ledger."""
+    return (folder / SESSION_MARK).exists()
+
+
+def mark_session(folder: Path, ledger: Ledger, session: int) -> None:
+    """Write the `SESSION_MARK` of an archive. A `session` of 0 is no session: only the stores were compared."""
+    write_whole(folder / SESSION_MARK, (_spell_session(ledger, session),))
+
+
+def refuse_older_ledger(ledger: Ledger, folder: Path) -> None:
+    """Raise ConfigError if `describe_older_ledger` returns a message."""
+    if problem := describe_older_ledger(ledger, folder):
+        raise ConfigError(f"{problem}; nothing was touched", hint=RESTORE_HINT)
+
+
+def describe_older_ledger(ledger: Ledger, folder: Path) -> str:
+    """Return a message if a session wrote to the archive what is not on the ledger, otherwise "".
+
+    The message names the files of these sessions.
+    """
+    latest_session = ledger.sessions.latest()
+    if latest_session is None:  # `refuse_other_ledger` compares new ledgers
+        return ""
+    files = sorted(_find_later_files(ledger, folder, latest_session))
+    mark_path = folder / SESSION_MARK
+    mark = mark_path.read_text(encoding="utf-8") if mark_path.exists() else ""
+    number = mark.partition(" ")[0]
+    is_known = not mark or (number.isdecimal() and _spell_session(ledger, int(number)) == mark)
+    if is_known and not files:
+        return ""
+    names = ", ".join([*files[:_FILES_SHOWN], *(["..."] if len(files) > _FILES_SHOWN else [])])
+    later = f"; later sessions wrote {counted(len(files), 'file')}: {names}" if files else ""
+    last = "" if is_known else f"; its last session was {mark.strip()}, which is not on the ledger"
+    return f"the ledger is an older copy than the archive {folder}{last}{later}"
+
+
+def _spell_session(ledger: Ledger, session: int) -> str:
+    row = ledger.sessions.get(session)
+    return f"{row.seq} of {spell(row.began)} by {row.holder}\n" if row else ""
+
+
+def _find_later_files(ledger: Ledger, folder: Path, latest_session: int) -> Iterator[str]:
+    """Yield the names of the files of sessions that are not on the ledger, or that ended after the ledger was copied.
+
+    The files of large transfers do not have the number of a session in their names, so they are found in the indexes.
+    """
+    paths = [*folder.glob("windrow-*")]
+    known_sessions = ledger.sessions.numbers()  # read after the folder, since a session may just have begun
+    for path in paths:
+        match = _FILE_OF_SESSION.fullmatch(path.name)
+        if match is None or path.is_symlink():
+            continue
+        session = int(match[1])
+        is_later = session not in known_sessions
+        # The index is written when all captures are on the ledger.
+        may_be_later = session == latest_session and not ledger.sessions.has_ended(session)
+        if path.suffix == ".cdxj" and (is_later or may_be_later):
+            names = [*_find_unrecorded(path, folder, ledger.captures.promised())]
+            yield from (name for name in names if not _FILE_OF_SESSION.fullmatch(name) or may_be_later)
+            is_later = is_later or bool(names)
+        if is_later:
+            yield path.name
+
+
+def _find_unrecorded(index: Path, folder: Path, recorded_ends: Mapping[str, int]) -> set[str]:
+    """Return the names of the existing files of an index that have a capture after their last one on the ledger."""
+    with index.open("rb") as lines:
+        places = [(match[2].decode(), int(match[1])) for line in lines if (match := _INDEXED_PLACE.search(line))]
+    names = {name for name, offset in places if offset >= recorded_ends.get(name, 0)}
+    return {name for name in names if (folder / name).exists()}
