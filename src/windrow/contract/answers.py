@@ -16,11 +16,11 @@ class Request(NamedTuple):
     """A request that a discovery sends to a source or a service.
 
     The discovery chooses `name` and `context`, and the answer contains them. A request with a lower `priority` is sent
-    earlier. A request is sent again every `every` seconds, or only once if `every` is None. If `only_if_new`, it is
-    sent, the first time or again, only when the answer that leads to it offers something new. If `when_named`, it is
-    sent once in each run in which an answer leads to it; this is meant for the further pages of a list that is read
-    completely. `service` names a declared service; it is empty for a request to the source. `url` may be relative to
-    the URL of the answer, or of the source.
+    earlier. A request is sent again every `every` seconds (0: in each run), or only once if `every` is None. If
+    `only_if_new`, it is sent, the first time or again, only when the answer that leads to it offers something new. If
+    `when_named`, it is sent once in each run in which an answer leads to it; this is meant for the further pages of a
+    list that is read completely. `service` names a declared service; it is empty for a request to the source. `url` may
+    be relative to the URL of the answer, or of the source.
     """
 
     url: str

@@ -150,8 +150,8 @@ class AddressWriter:
     def set_every(self, collection: str, source: str, digest: int, every: int) -> None:
         """Set the seconds between two requests to an address of a source.
 
-        If they changed, the address is due at most `every` seconds after its last attempt, unless that failed. A
-        request that is only made once is not changed.
+        If they changed, the address is due at most `every` seconds after its last attempt, unless that failed. An
+        address that would never be due, as after a request that was made only once, is due next.
         """
         self._batch.flush()
         values = (every, digest, collection, source)

@@ -218,17 +218,18 @@ AND failures = 0 AND due >= ?1 + interval - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: request_every
--- Set the `every` of a stored request of a source, unless the request is only made once.
+-- Set the `every` of a stored request of a source. A request that was only made once so far has none.
 UPDATE request SET context = json_set(context, '$.every', ?1)
 WHERE digest = ?2 AND host IN (SELECT seq FROM host WHERE collection = ?3 AND source = ?4)
-AND CASE WHEN json_valid(context) THEN json_extract(context, '$.every') END <> ?1;
+AND CASE WHEN json_valid(context) THEN json_extract(context, '$.every') IS NOT ?1 END;
 
 -- name: address_due_sooner
--- Make an address of a source due at most `every` seconds after its last attempt, unless it failed or is never due.
-UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
-    WHERE v.address = ?2 AND v.host = address.host) + ?1)
+-- Make an address of a source due at most `every` seconds after its last attempt, unless it failed or is taken down. It
+-- is due next if it would never be due.
+UPDATE address SET due = coalesce(min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
+    WHERE v.address = ?2 AND v.host = address.host) + ?1), 1)
 WHERE digest = ?2 AND host IN (SELECT seq FROM host WHERE collection = ?3 AND source = ?4)
-AND due > 1 AND failures = 0;
+AND (due > 1 AND failures = 0 OR due IS NULL AND interval >= 0);
 
 -- name: address_due_by
 -- Make an address due when its last response expires, unless it is due before, is never due, or has a later attempt.

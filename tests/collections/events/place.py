@@ -74,7 +74,7 @@ def configured(root: Path, url: str, workspace: str = "", name: str = "council",
     """Write a workspace with one source and load it."""
     settings = {
         "reader": "icalendar", "branch": "Legislative", "entity": "Senate", "timezone": "America/New_York",
-        "delay": "0s", "every": "0s",
+        "delay": "0s", "every": "365d",
     } | source  # fmt: skip
     lines = "".join(f"{key} = {to_toml(value)}\n" for key, value in settings.items() if value is not None)
     (root / "windrow.toml").write_text(

@@ -98,7 +98,7 @@ SOURCE = (
     Setting("branch", TEXT, "", "branch of government to which the events belong", "--branch"),
     Setting("entity", TEXT, "", "organisation that holds the events", "--entity"),
     Setting("timezone", TEXT, "", "time zone of the events, such as America/New_York", "--timezone"),
-    Setting("every", DURATION, 6 * 3600.0, "time between two requests for the source", "--every"),
+    Setting("every", DURATION, 6 * 3600.0, "time between two requests for the source; 0: in each run", "--every"),
     Setting("items", TEXT, "", "path or selector of the events in a document"),
     Setting(
         "fields",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple
 
 from windrow.caps import COMPARED_PAGES, DETAIL_ADDRESS, Excess
@@ -105,12 +106,13 @@ _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Return the request for a source's address, or () if the source has no address.
 
-    If the option ONCE is true, the request is sent only once, and otherwise again after the parser's `every` seconds.
+    If the option ONCE is true, the request is sent only once, and otherwise again after the parser's `every` seconds,
+    rounded up (0: in each run).
     """
     del learned
     if not source.options[ADDRESS]:
         return ()
-    every = None if source.options.get(ONCE) else int(source.options[PARSER].every)
+    every = None if source.options.get(ONCE) else ceil(source.options[PARSER].every)
     return (Request(source.options[ADDRESS], _FIRST_PAGE, every=every),)
 
 

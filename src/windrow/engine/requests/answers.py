@@ -101,8 +101,12 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
 
 
 def context_text(request: Request, hops: int = 0) -> str:
-    """Return a request's name, context and `every`, and the number of redirects before it, as JSON for the ledger."""
-    context = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
+    """Return a request's name, context and `every`, and the number of redirects before it, as JSON for the ledger.
+
+    Due times are whole seconds, so a request that is made in each run is due again after a second.
+    """
+    every = None if request.every is None else max(1, request.every)
+    context = {"name": request.name, "context": request.context, "every": every, "hops": hops}
     return json.dumps({name: field for name, field in context.items() if field})
 
 
