@@ -132,6 +132,21 @@ def test_the_bytes_of_the_producer_replace_those_of_another_host_in_the_next_run
     assert message.endswith(f"to fetch the file of copy: windrow retry {KEY}, then: windrow run copy")
 
 
+def test_a_file_that_changed_and_is_not_listed_any_more_is_not_to_be_fetched(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own", "H")
+    put(folder, NAME, CONTENT)
+    assert workspace.run().code == 0
+    put(folder, NAME, OTHER)
+    assert workspace.run().code == 0
+    assert [file.key for file in workspace.status().differing] == [KEY]
+    (folder / KEY).unlink()
+    assert workspace.run().code == 0
+    state = workspace.status()
+    assert state.differing == ()
+    assert "content_changed" not in {str(reason.reason) for reason in state.reasons}
+
+
 def test_another_host_with_the_same_bytes_is_compared_once_and_anew_when_it_says_that_they_changed(make_workspace):
     workspace = make_workspace()
     put(workspace.add_folder("own", "H"), NAME, CONTENT)

@@ -108,22 +108,25 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 -- def by_reason() -> list[ReasonCountRow]
 -- Count by reason the failed and ended items, the refused entries, and the changed or different files.
 -- A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts as
--- changed, or as different at its sources, if no attempt at it has followed that finding.
+-- changed, or as different at its sources, if no attempt at it has followed that finding, and a source lists it.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason
 UNION ALL SELECT CASE f.kind WHEN 'ContentChanged' THEN 'content_changed' ELSE 'content_differs' END,
     count(DISTINCT f.item) FROM finding f WHERE f.kind IN ('ContentChanged', 'ContentDiffers')
-    AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = f.item AND v.seq > f.seq) GROUP BY f.kind;
+    AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = f.item AND v.seq > f.seq)
+    AND EXISTS (SELECT 1 FROM mirror m WHERE m.listed_file = f.item AND m.present = 1) GROUP BY f.kind;
 
 -- row: DifferingFile
 -- A listed file of which a source offers other content than was fetched, and the message of that finding.
 
 -- def differing() -> list[DifferingFile]
 -- Return the listed files that changed, or differ at their sources, without a later attempt at them.
+-- Files that no source lists any more are left out: a retry would not find them.
 SELECT l.file_key AS key, f.message FROM listed_file l JOIN finding f ON f.seq = (SELECT max(g.seq) FROM finding g
     WHERE g.item = l.seq AND g.kind IN ('ContentChanged', 'ContentDiffers'))
-WHERE NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = l.seq AND v.seq > f.seq) ORDER BY f.seq;
+WHERE NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = l.seq AND v.seq > f.seq)
+AND EXISTS (SELECT 1 FROM mirror m WHERE m.listed_file = l.seq AND m.present = 1) ORDER BY f.seq;
 
 -- row: ItemRow
 -- An item, and the step that it waits for, failed at or was cancelled before (None if all are done).

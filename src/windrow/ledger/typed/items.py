@@ -425,12 +425,16 @@ class TypedItems(LedgerQueries):
         """Count by reason the failed and ended items, the refused entries, and the changed or different files.
 
         A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts
-        as changed, or as different at its sources, if no attempt at it has followed that finding.
+        as changed, or as different at its sources, if no attempt at it has followed that finding, and a source lists
+        it.
         """
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
     def differing(self) -> list[DifferingFile]:
-        """Return the listed files that changed, or differ at their sources, without a later attempt at them."""
+        """Return the listed files that changed, or differ at their sources, without a later attempt at them.
+
+        Files that no source lists any more are left out: a retry would not find them.
+        """
         return self._database.rows(DifferingFile._make, "items.differing")
 
     def get(self, item: int) -> ItemRow | None:
