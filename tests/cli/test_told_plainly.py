@@ -153,3 +153,12 @@ def test_a_contact_that_is_none_is_shown(tmp_path, windrow) -> None:
 def test_status_names_the_command_that_tells_what_failed(crawled, windrow) -> None:
     output = windrow("status")
     assert "try: windrow why NAME (one" in output.err
+
+
+def test_status_names_a_source_whose_requests_failed_and_nothing_of_it(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    (tmp_path / "windrow.toml").write_text(
+        f'[source.away]\ncollection = "drops"\ncentre = "H"\nurl = "{(tmp_path / "gone").as_uri()}"\n'
+    )
+    assert windrow("run", "--workspace", tmp_path).code == 3
+    assert "try: windrow why NAME (away)" in windrow("status", "--workspace", tmp_path).err

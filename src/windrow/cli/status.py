@@ -135,7 +135,7 @@ def status_command(console: Console) -> int:
     if state.undeclared:
         names = ", ".join(state.undeclared)
         console.inform(f"not declared: {names}; what was kept of them stays until: windrow forget NAME")
-    if failing := [source.source for source in state.sources if source.failed]:
+    if failing := [source.source for source in state.sources if source.failed or source.error]:
         console.inform(f"try: windrow why NAME ({', '.join(failing)}) for the errors at these sources")
     return 0
 
