@@ -162,3 +162,18 @@ def test_status_names_a_source_whose_requests_failed_and_nothing_of_it(tmp_path,
     )
     assert windrow("run", "--workspace", tmp_path).code == 3
     assert "try: windrow why NAME (away)" in windrow("status", "--workspace", tmp_path).err
+
+
+def test_status_says_why_the_last_session_ended_with_an_error_until_one_succeeds(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    (tmp_path / "drop" / "add").mkdir(parents=True)
+    (tmp_path / "windrow.toml").write_text(
+        f'[source.h]\ncollection = "drops"\ncentre = "H"\nurl = "{(tmp_path / "drop").as_uri()}"\n'
+    )
+    (tmp_path / "drops.sqlite").write_text("not a database " * 100)
+    output = windrow("run", "--workspace", tmp_path)
+    assert output.code == 1
+    assert "not a database" in windrow("status", "--workspace", tmp_path).out
+    (tmp_path / "drops.sqlite").unlink()
+    assert windrow("run", "--workspace", tmp_path).code == 0
+    assert "not a database" not in windrow("status", "--workspace", tmp_path).out

@@ -245,10 +245,14 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
         failed_before = session.failed
         try:
             _harvest(session, open_harvest(), spans[name], arguments)
-        except StoreUnreachable as error:
-            unreachable.append(error)
+        except Stopped:
+            raise
+        except WindrowError as error:
             if session.failed == failed_before:  # no task reports it yet
                 session.add_failed_task(name, error)
+            if not isinstance(error, StoreUnreachable):
+                raise
+            unreachable.append(error)
     if unreachable and len(unreachable) == len(spans):
         raise unreachable[0]
 
