@@ -101,7 +101,8 @@ def config_command(ctx: click.Context) -> int:
     console.print(table(["setting", "value", "from"], rows))
     problems = [f"source {source.name}: {source.unusable}" for source in config.sources if source.unusable]
     known = {source.collection for source in config.sources}
-    console.inform([*problems, *(reason for name, reason in unusable().items() if name not in known)])
+    if remarks := [*problems, *(reason for name, reason in unusable().items() if name not in known)]:
+        console.inform(remarks)
     return ConfigError.exit_code if problems else 0
 
 
