@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Adopts
-from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, session_changes
+from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
 from windrow.app.compared_stores import compare_stores
 from windrow.app.status import count_open
 from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
@@ -32,6 +32,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
+from windrow.engine.steps.unread import count_unread
 from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
 from windrow.formats.url import describe_bad_address, has_web_scheme, normalise, normalise_typed, parts
@@ -420,7 +421,9 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     )
     differing = len(ledger.items.differing())
     problems = (*session.losses, *unfinished_takedowns(ledger))
-    summary = replace(summary, problems=problems, still_open=count_open(config, ledger), differing=differing)
+    unread = [count for collection in installed().values() for count in count_unread(ledger, collection)]
+    still_open = count_open(config, ledger, unread, count_skipped(config, ledger, None))
+    summary = replace(summary, problems=problems, still_open=still_open, differing=differing)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))

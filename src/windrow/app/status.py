@@ -123,7 +123,8 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
     differing = tuple(ledger.items.differing())
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
-    reasons += count_skipped(workspace, ledger, None).items()
+    reasons += (skipped := count_skipped(workspace, ledger, None)).items()
+    unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
     of_captures = _left_out_of_captures(workspace, ledger)
     damaged = [count for count in of_captures if is_damage(count.reason)]
     reasons += [(count.reason, count.lines) for count in damaged]
@@ -133,13 +134,12 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         *find_losses(workspace.archive.folder, ledger.captures.promised),
         *unfinished_takedowns(ledger),
     )
+    still_open = count_open(workspace, ledger, unread, skipped)
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
         holder=running_process(ledger),
-        last=replace(last, differing=len(differing), problems=problems, still_open=count_open(workspace, ledger))
-        if last
-        else None,
+        last=last and replace(last, differing=len(differing), problems=problems, still_open=still_open),
         sources=_source_states(
             workspace,
             ledger,
@@ -152,12 +152,9 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         states=count_states(ledger),
         reasons=count_reasons(reasons),
         resting=_resting_files(workspace, frontiers),
-        unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
+        unread=unread,
         waits=_service_waits(workspace, ledger),
-        left_out=(
-            *_left_out_by_rules(workspace, ledger, frontiers, of_captures),
-            *_left_out_of_no_source(ledger),
-        ),
+        left_out=(*_left_out_by_rules(workspace, ledger, frontiers, of_captures), *_left_out_of_no_source(ledger)),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
         undeclared=tuple(
@@ -168,17 +165,17 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     )
 
 
-def count_open(workspace: Workspace, ledger: Ledger) -> int:
+def count_open(workspace: Workspace, ledger: Ledger, unread: Iterable[UnreadCount], skipped: Mapping[str, int]) -> int:
     """Return how many files and captures are failed now, plus how many documents and records have not been read so far.
 
-    Addresses of which only a part was received are counted. Those whose last request failed are not, since they are
-    requested again when they are due.
+    `unread` counts these documents in all collections, and `skipped` those records (`count_skipped`). Addresses of
+    which only a part was received are counted. Those whose last request failed are not, since they are requested again
+    when they are due.
     """
     failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
     failed += Counter(ledger.addresses.count_partial())
-    unread = (count.documents for collection in installed().values() for count in count_unread(ledger, collection))
-    skipped = count_skipped(workspace, ledger, None).values()
-    return sum(failed[source.name] for source in workspace.sources) + sum(unread) + sum(skipped)
+    failed_count = sum(failed[source.name] for source in workspace.sources)
+    return failed_count + sum(count.documents for count in unread) + sum(skipped.values())
 
 
 def _left_out_by_rules(

@@ -22,7 +22,7 @@ from windrow.app.summary import SessionSummary
 from windrow.caps import WEB_RESULTS
 from windrow.clock import now
 from windrow.contract.registry import names
-from windrow.digest import hash64
+from windrow.digest import digest
 from windrow.errors import ArchiveError, LedgerError, StoreError, UsageError, WindrowError
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
 from windrow.reasons import Reason
@@ -96,7 +96,7 @@ def _wants_json(request: Request) -> bool:
 
 def _respond(request: Request, body: bytes, media_type: str, **fields: str) -> Response:
     """Return a response, or 304 if the client has this body already; pack it if the client can unpack it."""
-    tag = f'W/"{hash64(body.hex()) % 2**64:016x}"'
+    tag = f'W/"{digest(body)}"'
     headers = {"etag": tag, "vary": "accept, accept-encoding", **{n.replace("_", "-"): v for n, v in fields.items()}}
     if tag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)

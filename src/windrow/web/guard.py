@@ -7,7 +7,6 @@ import binascii
 import hmac
 import re
 from collections.abc import Iterable
-from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -35,18 +34,6 @@ _FIELDS = {
     "cache-control": "no-cache, private",
 }
 _NAME_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::(\d+))?", re.IGNORECASE)
-
-
-def is_loopback_address(address: str) -> bool:
-    """Return whether a server with this address can be reached from this machine only.
-
-    >>> is_loopback_address("127.0.0.2"), is_loopback_address("::1"), is_loopback_address("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return address == "localhost" or ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def host_name(field: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from windrow.adapters.adapter import Explanation
 from windrow.app.story import Event
-from windrow.digest import hash64
+from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, to_json_value
 from windrow.web.pictures import outcome_class, session_bars
 from windrow.web.words import mark_words
@@ -30,7 +31,7 @@ def environment() -> Environment:
     templates.globals |= {
         "link": link, "counted": counted, "session_bars": session_bars, "outcome_class": outcome_class,
         "mark_words": mark_words, "describe": describe, "captures_of": captures_of,
-        "style": f"/style.css?{style_mark()}",
+        "style": f"/style.css?{digest(style())[-16:]}",
     }  # fmt: skip
     return templates
 
@@ -38,20 +39,7 @@ def environment() -> Environment:
 @cache
 def style() -> bytes:
     """Return the style sheet."""
-    return environment_file("style.css")
-
-
-def environment_file(name: str) -> bytes:
-    """Return a file of the folder `static`."""
-    from importlib.resources import files  # noqa: PLC0415 once for a process
-
-    return files(__package__).joinpath("static", name).read_bytes()
-
-
-@cache
-def style_mark() -> str:
-    """Return a text that changes with the style sheet, so that browsers may keep it."""
-    return f"{hash64(style().decode()) % 2**64:016x}"
+    return files(__package__).joinpath("static", "style.css").read_bytes()
 
 
 def _finalize(value: Any) -> Any:

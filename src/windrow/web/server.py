@@ -13,8 +13,8 @@ import uvicorn
 
 from windrow.app import Windrow
 from windrow.errors import UsageError
+from windrow.fetch.politeness.guard import is_loopback
 from windrow.web.application import app
-from windrow.web.guard import is_loopback_address
 
 _CONNECTIONS = 200
 """The number of connections that are served at a time; more are answered with 503."""
@@ -36,7 +36,7 @@ class Address(NamedTuple):
 
     def require_safe(self) -> None:
         """Raise UsageError if others could reach the address without a token or without encryption."""
-        if is_loopback_address(self.host) and not self.proxy:
+        if is_loopback(self.host) and not self.proxy:
             return
         if not self.token:
             message = f"{self.proxy or self.host} can be reached by others, so a token is needed"

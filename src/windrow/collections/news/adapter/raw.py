@@ -174,7 +174,8 @@ class RawRun:
         """Return whether no earlier response has a row. A row that has changed since is counted among the details."""
         has_new_content = self._is_first(f"{domain.path.name} {digest(json.dumps(row).encode())}")
         is_new = self._is_first(f"{domain.path.name} {_row_name(row)}")
-        self.details.update(["rows_changed_in_run"] if has_new_content and not is_new else ())
+        if has_new_content and not is_new:
+            self.details["rows_changed_in_run"] += 1
         return is_new
 
     def _add_to_manifest(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
