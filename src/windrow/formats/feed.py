@@ -77,7 +77,7 @@ def read_feed(raw: bytes) -> Feed | None:
     admitted = xml.admit(trimmed, _LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         return None
-    root = _build_tree(admitted)
+    root = build_feed_tree(admitted)
     try:
         feed = _read_atom(root) if admitted.root == "feed" else _read_rss(root)
     except UnicodeDecodeError:
@@ -90,7 +90,8 @@ def read_feed(raw: bytes) -> Feed | None:
     return replace(feed, left_out=feed.left_out + max(0, hidden), is_whole=xml.is_whole(admitted))
 
 
-def _build_tree(admitted: xml.XmlText) -> etree._Element:
+def build_feed_tree(admitted: xml.XmlText) -> etree._Element:
+    """Build the tree of a feed or sitemap that `admit` returned as far as possible, without addresses that are cut."""
     return xml.build_tree(xml.empty_unclosed(admitted.content, *url_hints.ADDRESS_ELEMENTS), recover=True)
 
 
@@ -105,7 +106,7 @@ def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
     admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS)
     if admitted.root != "urlset":
         return ()
-    root = _build_tree(admitted)
+    root = build_feed_tree(admitted)
     return _read_entries(root.iterdescendants("{*}url"), _read_news_url)[0]
 
 

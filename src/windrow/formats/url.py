@@ -68,7 +68,7 @@ def normalise(href: str, base: str = "") -> Resolved:
         return _refuse(Reason.NO_TRANSPORT)
     if len(href) > _MAX_READ_CHARACTERS:
         return _refuse(Reason.ADDRESS_TOO_LONG)
-    href = _LONE_SURROGATE.sub(_escape_surrogate, href)
+    href = _LONE_SURROGATE.sub(escape_surrogate, href)
     try:
         resolved = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
     except ValueError:
@@ -82,7 +82,7 @@ def normalise(href: str, base: str = "") -> Resolved:
     return _refuse(Reason.NO_TRANSPORT)
 
 
-def _escape_surrogate(match: re.Match[str]) -> str:
+def escape_surrogate(match: re.Match[str]) -> str:
     """Return the escape of the byte that `surrogateescape` could not decode, or U+FFFD for another lone surrogate."""
     code = ord(match[0])
     return f"%{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else "\ufffd"

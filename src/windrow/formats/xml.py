@@ -18,6 +18,7 @@ from lxml import etree
 
 from windrow.caps import XML_TEXT_BYTES
 from windrow.errors import StepError
+from windrow.formats.url import escape_surrogate
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -54,6 +55,7 @@ SINGLE_BYTE_START = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # neither a mark nor
 ENCODING_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT_START = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
+_UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, by `surrogateescape`
 _EMPTY_ROOT_END = re.compile(rb"[^<>]*/>")
 _PARSER_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice of libxml2 for programmers
 _LITERAL_TEXT = rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"  # references have no meaning in it
@@ -167,8 +169,7 @@ def escape_undecodable(content: bytes) -> bytes:
     try:
         content.decode()
     except UnicodeDecodeError:
-        text = content.decode("utf-8", "surrogateescape")
-        return re.sub("[\udc80-\udcff]", lambda match: f"%{ord(match[0]) - 0xDC00:02X}", text).encode()
+        return _UNDECODED.sub(escape_surrogate, content.decode("utf-8", "surrogateescape")).encode()
     return content
 
 

@@ -301,8 +301,9 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     but neither a value at `items` nor, anywhere, a list with entries under the last key of `items`. Raise StepError if
     there is otherwise no list at `items`, if the document has no events and states an error, or if it is not JSON.
     """
-    tree = parse_json(document)
-    yield from count_invalid_bytes(document.content, decode_text(document.content, document.media))
+    text = decode_text(document.content, document.media)
+    tree = _load_tree(text)
+    yield from count_invalid_bytes(document.content, text)
     error = find_error(tree)
     if error and not value_at_path(tree, document.rules.items):
         raise StepError(f"the document has no events, and states an error: {error}", Reason.PROTOCOL_ERROR)
@@ -345,8 +346,12 @@ def _has_list(tree: Any, name: str) -> bool:
 
 def parse_json(document: SourceDocument) -> Any:
     """Parse a document as JSON; raise StepError if it is not JSON."""
+    return _load_tree(decode_text(document.content, document.media))
+
+
+def _load_tree(text: str) -> Any:
     try:
-        return load_json(decode_text(document.content, document.media))
+        return load_json(text)
     except (ValueError, RecursionError):
         raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
 

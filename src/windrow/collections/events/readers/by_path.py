@@ -30,8 +30,8 @@ from windrow.collections.events.readers.by_fields import (
 from windrow.content.charset import decode
 from windrow.errors import StepError
 from windrow.formats import xml
+from windrow.formats.feed import build_feed_tree
 from windrow.formats.text import replace_controls
-from windrow.formats.url_hints import ADDRESS_ELEMENTS
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -112,8 +112,9 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
     large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
-    page, rules = html_tree(document), document.rules
-    yield from count_invalid_bytes(document.content, decode(document.content, document.media).text)
+    text, rules = _decode_page(document), document.rules
+    page = LexborHTMLParser(text)
+    yield from count_invalid_bytes(document.content, text)
     if rules.root and _select_first(page.root, rules.root) is None:
         raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
@@ -153,9 +154,13 @@ def next_html_page(document: SourceDocument) -> str:
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
     """Parse a page; raise StepError if it is too large."""
+    return LexborHTMLParser(_decode_page(document))
+
+
+def _decode_page(document: SourceDocument) -> str:
     if len(document.content) > _MAX_HTML_SIZE:
         raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
-    return LexborHTMLParser(decode(document.content, document.media).text)
+    return decode(document.content, document.media).text
 
 
 def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:
@@ -232,7 +237,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         raise StepError(f"the document is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
-    tree = xml.build_tree(xml.empty_unclosed(admitted.content, *ADDRESS_ELEMENTS), recover=True)
+    tree = build_feed_tree(admitted)
     if not xml.is_whole(admitted):
         yield SkippedPart(Reason.TRUNCATED, f"the feed does not end with </{admitted.root}>, so events may be missing")
     document = document._replace(rules=replace(document.rules, fields={**_FEED_FIELDS, **document.rules.fields}))
