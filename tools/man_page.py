@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from command import verbs
-from windrow.cli.command import EXIT_CODES
+from windrow.errors import EXIT_CODES
 
 
 def escaped(text: str) -> str:

@@ -18,9 +18,10 @@ import windrow
 from command import MESSAGES, PARTS, shape, verbs
 from python_api import RESULTS, _fields, _kind, methods
 from windrow.app.export import exports_by_name
-from windrow.cli.command import COMMON_SECTION, EXIT_CODES
+from windrow.cli.command import COMMON_SECTION
 from windrow.config import declared_settings, settings_of_sources
 from windrow.contract import registry
+from windrow.errors import EXIT_CODES
 from windrow.reasons import Reason
 from windrow.settings.setting import SOURCE_SETTINGS, Setting
 

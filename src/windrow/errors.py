@@ -29,6 +29,17 @@ import errno
 
 from windrow.reasons import Reason
 
+EXIT_CODES = {
+    0: "all well",
+    1: "failed",
+    2: "wrong usage",
+    3: "some or all sources failed",
+    4: "wrong configuration",
+    5: "locked by another run",
+    130: "stopped",
+}
+"""The exit codes and their meaning, the same for every command."""
+
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """The `errno` values that mean that a disk is full, a quota is used up, or a file has reached its maximum size."""
 

@@ -19,7 +19,7 @@ from tools.command import MESSAGES, shape, verbs
 from tests.house.tree import at, nodes, python
 from windrow import errors
 from windrow.adapters.trial import TRIAL_TYPES, TrialPart
-from windrow.cli.command import DOCS_PAGE, EXIT_CODES, CommandGroup
+from windrow.cli.command import DOCS_PAGE, CommandGroup
 from windrow.contract.registry import collection, installed, names
 from windrow.settings.configuration import Configuration
 
@@ -41,7 +41,7 @@ def test_help_has_one_line_examples_exit_codes_and_a_link(name: str, windrow) ->
     examples = text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()
     assert len(examples) >= 2
     assert all("windrow" in line for line in examples)
-    assert all(str(code) in text.partition("Exit codes:")[2] for code in EXIT_CODES)
+    assert all(str(code) in text.partition("Exit codes:")[2] for code in errors.EXIT_CODES)
     assert f"Docs: {DOCS_PAGE}#{name.replace(' ', '-')}" in text
 
 
@@ -93,7 +93,7 @@ def test_every_option_has_help(name: str) -> None:
 
 def test_every_exit_code_has_a_meaning() -> None:
     tree = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)]
-    assert {error.exit_code for error in tree} <= set(EXIT_CODES)
+    assert {error.exit_code for error in tree} <= set(errors.EXIT_CODES)
 
 
 FORWARDED = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windrow.errors import WindrowError
+from windrow.errors import EXIT_CODES, WindrowError
 from windrow.formats.text import Table, escape, escape_json, shorten
 from windrow.renamed import COMMANDS, OPTIONS, current_name
 
@@ -138,17 +138,6 @@ def _write(stream: Any, text: str, *, flush: bool = False) -> None:
 
 
 DOCS_PAGE = "docs/reference/commands.md"
-EXIT_CODES = {
-    0: "all well",
-    1: "failed",
-    2: "wrong usage",
-    3: "some or all sources failed",
-    4: "wrong configuration",
-    5: "locked by another run",
-    130: "stopped",
-}
-"""The exit codes and their meaning, the same for every command."""
-
 SHORT_HELP_LIMIT = 200
 """The maximum length of a command's line in a list of commands, in characters. No line is longer, so none is cut."""
 

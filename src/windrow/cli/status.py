@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.cli.changes import change_lines
-from windrow.cli.command import EXIT_CODES, Console, command, shorten_lines
+from windrow.cli.command import Console, command, shorten_lines
+from windrow.errors import EXIT_CODES
 from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
 
 if TYPE_CHECKING:

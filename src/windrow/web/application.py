@@ -23,7 +23,7 @@ from windrow.caps import WEB_RESULTS
 from windrow.clock import now
 from windrow.contract.registry import names
 from windrow.digest import digest
-from windrow.errors import ArchiveError, LedgerError, StoreError, UsageError, WindrowError
+from windrow.errors import EXIT_CODES, ArchiveError, LedgerError, StoreError, UsageError, WindrowError
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
 from windrow.reasons import Reason
 from windrow.web import pages
@@ -32,9 +32,6 @@ from windrow.web.manual import ManualPage, list_manual, open_manual, render_manu
 from windrow.web.markup import link, render, style
 from windrow.web.query import PageQuery
 from windrow.web.worker import Workers
-
-EXIT_CODES = {0: "all well", 1: "failed", 3: "some or all sources failed", 130: "stopped"}
-"""How sessions end, in words."""
 
 _TITLES = {400: "This cannot be asked so", 404: "Not found", 405: "Only GET and HEAD", 503: "Not now", 500: "A fault"}
 _LEAST_PACKED = 1_000  # bytes; a smaller response is not packed
@@ -72,8 +69,8 @@ def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> AS
         ("/sessions/{number:int}", "session.html", pages.session),
         ("/captures/{number:int}", "capture.html", pages.capture),
     ):
-        numbered = PageRoute(path, template, make)  # type: ignore[arg-type]
-        routes += [Route(f"{path}.json", view.numbered(numbered, as_json=True)), Route(path, view.numbered(numbered))]
+        routes += [Route(f"{path}{suffix}", view.numbered(path, template, make, as_json=bool(suffix)))
+                   for suffix in (".json", "")]  # fmt: skip
     routes += [
         Route("/help/{name:path}", view.manual),
         Route("/captures/{number:int}/text", view.capture_text),
@@ -133,27 +130,29 @@ class _View:
         async def answer(request: Request) -> Response:
             query = PageQuery(request.query_params, now())
             value = await self._workers.run(lambda: page.make(self._workspace, query))
-            return self._show(request, page, value, as_json=as_json)
+            return self._show(request, page.path, page.template, value, as_json=as_json)
 
         return answer
 
-    def numbered(self, page: PageRoute, *, as_json: bool = False) -> Callable[[Request], Any]:
+    def numbered(
+        self, path: str, template: str, make: Callable[[Windrow, int], Any], *, as_json: bool
+    ) -> Callable[[Request], Any]:
         """Return the function that answers requests for a page about what has a number."""
 
         async def answer(request: Request) -> Response:
             number = _number(request)
-            value = await self._workers.run(lambda: page.make(self._workspace, number))  # type: ignore[arg-type]
-            return self._show(request, page, value, as_json=as_json)
+            value = await self._workers.run(lambda: make(self._workspace, number))
+            return self._show(request, path, template, value, as_json=as_json)
 
         return answer
 
-    def _show(self, request: Request, page: PageRoute, value: Any, *, as_json: bool) -> Response:
+    def _show(self, request: Request, path: str, template: str, value: Any, *, as_json: bool) -> Response:
         if as_json or _wants_json(request):
             return _respond(request, _json_bytes(_json_value(value)), "application/json")
         asked = dict(request.query_params)
-        twin = "/index" if page.path == "/" else request.url.path.removeprefix(request.scope.get("root_path", ""))
+        twin = "/index" if path == "/" else request.url.path.removeprefix(request.scope.get("root_path", ""))
         html = self._render(
-            request, page.template, value=value, asked=asked, current=page.path, json=link(f"{twin}.json", **asked),
+            request, template, value=value, asked=asked, current=path, json=link(f"{twin}.json", **asked),
             collections=names(), sources=[source.name for source in self._workspace.config.sources],
             exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value, request.scope.get("root_path", "")),
         )  # fmt: skip
@@ -168,7 +167,7 @@ class _View:
         """Return a page of the manual."""
         name = request.path_params["name"].removesuffix(".json")
         value = await self._workers.run(lambda: open_manual(name))
-        return self._show(request, PageRoute("/help", "manual.html", list_manual), value, as_json=False)
+        return self._show(request, "/help", "manual.html", value, as_json=False)
 
     async def capture_text(self, request: Request) -> Response:
         """Return the start of a capture as plain text, in a page that can do nothing."""
