@@ -122,6 +122,7 @@ def first_words(text: str) -> tuple[str, ...]:
 WORD_SHARES = (1.0, 0.6, 0.0)
 """The shares of a query's words that are required, in the order in which they are tried."""
 
+_SPACES = re.compile(r"\s+")
 _NAME_SEPARATOR = re.compile(r"[^\w*-]+")
 
 
@@ -273,4 +274,4 @@ def _split_at_hits(text: str, spans: Sequence[tuple[int, int, str]], start: int,
 
 
 def _on_one_line(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
+    return _SPACES.sub(" ", text)

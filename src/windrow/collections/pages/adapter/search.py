@@ -134,11 +134,12 @@ class Search:
             self._open()
 
     def _open(self, *, anew: bool = False) -> None:
-        """Open the index and its manifest. Build the index again if `anew` is true, or if the manifest is damaged."""
+        """Open the index and its manifest. Build the index again if `anew` is true, or if one of them is damaged."""
         self._index, is_temporary = open_to_search(self._summary, self._folder, anew=anew)
         self._notes = (TEMPORARY_INDEX_NOTE,) if is_temporary else ()
         with close_on_failure(self._index.close):
             try:
+                self._has_soft_404s = bool(self._index.count(SOFT_404S))  # an open index does not change
                 self._manifest = IndexManifest(manifest_path(self._index.folder), read_only=True)
             except IndexDamaged:
                 if anew:
@@ -212,7 +213,7 @@ class Search:
     def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
         """Return a list with a note on how many soft 404s match a query but are left out; an empty list if none are."""
         hidden = keep_soft_404s_only(query)
-        if hidden is None or not self._index.count(SOFT_404S):
+        if hidden is None or not self._has_soft_404s:
             return []
         count = self._index.count(make_clause(hidden, matches))
         note = f"{counted(count, 'page')} hidden as certain or suspected soft 404s: is:soft-404 shows them"
@@ -419,7 +420,7 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
     )
     dates = (("updated", page.updated), ("published", page.created), ("seen", page.first_seen))
     kind, date = next((kind, from_unix_time(seconds)) for kind, seconds in dates if seconds is not None)
-    period = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
+    period = (f"{kind} {date.date()}" if date else "") + (f", until {hit.end.date()}" if hit.end else "")
     details = " ".join(filter(None, [period, page.language or ""]))
     remarks = tuple(_describe_hit(hit, explain=explain))
     return SearchResult(title, page.url, details, snippet, remarks, "page_result", hit, date)
