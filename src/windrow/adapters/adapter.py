@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownTarget
     from windrow.ledger import Ledger
+    from windrow.ledger.sessions import RuleCount
     from windrow.ledger.typed.items import StepCount
     from windrow.model import Source
     from windrow.query.clause import FacetCounts
@@ -302,6 +303,13 @@ class CountsRecords(Protocol):
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return how many documents wait for services, since when and why, or None if no document waits."""
+
+
+class CountsUnlisted(Protocol):
+    """Can count what its sources do not list any more, although nothing failed."""
+
+    def count_unlisted(self, workspace: Workspace, ledger: Ledger) -> Iterable[RuleCount]:
+        """Yield for each source how many records it does not list any more, with a rule that says what they are."""
 
 
 class AsksAgain(Protocol):

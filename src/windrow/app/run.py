@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
 from windrow.app.compared_stores import compare_stores
-from windrow.app.status import count_open
+from windrow.app.status import count_open, count_unlisted
 from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
@@ -423,7 +423,10 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     problems = (*session.losses, *unfinished_takedowns(ledger))
     unread = [count for collection in installed().values() for count in count_unread(ledger, collection)]
     still_open = count_open(config, ledger, unread, count_skipped(config, ledger, None))
-    summary = replace(summary, problems=problems, still_open=still_open, differing=differing)
+    harvested = {source.source for source in summary.sources}
+    unlisted = (count for count in count_unlisted(config, ledger) if count.source in harvested)
+    left_out = (*summary.left_out, *unlisted)
+    summary = replace(summary, problems=problems, still_open=still_open, differing=differing, left_out=left_out)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CountsRecords, Forgets, harvested_collections
+from windrow.adapters.adapter import CountsRecords, CountsUnlisted, Forgets, harvested_collections
 from windrow.app.changes import content_counts, count_skipped
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import (
@@ -81,11 +81,11 @@ class WorkspaceState:
     `holder` is the process that runs in it now, or empty. `last` is the summary of its last session. `resting` are
     files that failed in several sessions, and are requested again later. `unread` counts documents that windrow
     failed to read, and `waits` those that wait for answers of services. `left_out` is what rules and caps left out,
-    as it was counted last. `differing` are files of which a source offers other content than was fetched. `errors`
-    are those of earlier tasks without a source, if no later session reached their phase. `undeclared` are sources
-    that are not declared, of which `windrow forget` removes what was kept. `problems` say what is lost in the
-    archive or unfinished now, each with what to do. `not_counted` says why the records of a harvested collection
-    could not be counted.
+    as it was counted last, and what sources do not list any more. `differing` are files of which a source offers
+    other content than was fetched. `errors` are those of earlier tasks without a source, if no later session reached
+    their phase. `undeclared` are sources that are not declared, of which `windrow forget` removes what was kept.
+    `problems` say what is lost in the archive or unfinished now, each with what to do. `not_counted` says why the
+    records of a harvested collection could not be counted.
     """
 
     workspace: str
@@ -154,7 +154,11 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         resting=_resting_files(workspace, frontiers),
         unread=unread,
         waits=_service_waits(workspace, ledger),
-        left_out=(*_left_out_by_rules(workspace, ledger, frontiers, of_captures), *_left_out_of_no_source(ledger)),
+        left_out=(
+            *_left_out_by_rules(workspace, ledger, frontiers, of_captures),
+            *_left_out_of_no_source(ledger),
+            *count_unlisted(workspace, ledger),
+        ),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
         undeclared=tuple(
@@ -176,6 +180,12 @@ def count_open(workspace: Workspace, ledger: Ledger, unread: Iterable[UnreadCoun
     failed += Counter(ledger.addresses.count_partial())
     failed_count = sum(failed[source.name] for source in workspace.sources)
     return failed_count + sum(count.documents for count in unread) + sum(skipped.values())
+
+
+def count_unlisted(workspace: Workspace, ledger: Ledger) -> list[RuleCount]:
+    """Return counts of what the sources of a workspace do not list any more, although nothing failed."""
+    adapters = capable(CountsUnlisted, harvested_collections(workspace, ledger), skip_broken=True)
+    return [count for adapter in adapters.values() for count in adapter.count_unlisted(workspace, ledger)]
 
 
 def _left_out_by_rules(

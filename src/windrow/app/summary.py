@@ -109,12 +109,12 @@ class SessionSummary:
 
     `errors` say why tasks failed. `notes` are remarks, for example about files that are tried later, or about the
     clock; `warnings` is the number of those that report a fault. `repairs` say what was repaired in the archive after
-    an earlier crash. `left_out` is what rules or caps left out, and what was damaged. `outcomes` count how the requests
-    of its crawls ended. `changes` has at most 1,000 changes; `changes_left_out` says whether there are more. The names
-    of the WARC files that it wrote begin with `warc_prefix`. `differing` is the number of files that had other content
-    at a source than was fetched, when a run ended. `problems` say what is lost in the archive or unfinished, each with
-    what to do. `still_open` is the number of documents that had failed or were unread when a run ended; None means that
-    they were not counted.
+    an earlier crash. `left_out` is what rules or caps left out, what was damaged, and what its sources do not list
+    any more. `outcomes` count how the requests of its crawls ended. `changes` has at most 1,000 changes;
+    `changes_left_out` says whether there are more. The names of the WARC files that it wrote begin with `warc_prefix`.
+    `differing` is the number of files that had other content at a source than was fetched, when a run ended. `problems`
+    say what is lost in the archive or unfinished, each with what to do. `still_open` is the number of documents that
+    had failed or were unread when a run ended; None means that they were not counted.
     """
 
     session: int

@@ -44,6 +44,13 @@ SELECT (SELECT o.attempt FROM observation o WHERE o.record = r.id
 FROM late_statement s JOIN record r ON r.key = s.key
 WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 """
+# `instr` finds the few values that may have the status without parsing the others.
+_WITH_STATUS = """
+SELECT o.source, r.key, v.json FROM value v JOIN observation o ON o.value = v.id JOIN record r ON r.id = o.record
+WHERE instr(v.json, ?1) AND json_extract(v.json, '$.status') = ?2 AND NOT EXISTS (
+    SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) > (o.at, o.attempt))
+ORDER BY r.key
+"""
 
 
 class RefusedDocument(NamedTuple):
@@ -101,6 +108,12 @@ class LateAttemptStore(RecordStore):
         """
         with self._guarded():
             return bool(self._connection.execute(query, (statement.key,)).fetchone() == (statement.attempt,))
+
+    def with_status(self, status: str) -> list[tuple[str, str, Any]]:
+        """Return the source, key and value of each current record whose field `status` is `status`."""
+        with self._guarded():
+            rows = self._connection.execute(_WITH_STATUS, (f'"status":"{status}"', status)).fetchall()
+        return [(source, key, json.loads(json_text)) for source, key, json_text in rows]
 
     def remove_late_attempts(self, attempts: Sequence[int]) -> None:
         """Remove attempts from the list of late attempts."""

@@ -88,7 +88,9 @@ def to_toml(setting: Any) -> str:
         return "{ " + ", ".join(f'"{key}" = {to_toml(member)}' for key, member in setting.items()) + " }"
     if isinstance(setting, list):
         return "[" + ", ".join(map(to_toml, setting)) + "]"
-    return str(setting) if isinstance(setting, int | float) and not isinstance(setting, bool) else f'"{setting}"'
+    if isinstance(setting, bool):
+        return str(setting).lower()
+    return str(setting) if isinstance(setting, int | float) else f'"{setting}"'
 
 
 def run(workspace: Workspace) -> Session:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from tests.clock import pass_time
-from tests.collections.events.place import calendar, configured, event, logs, run, serving
+from tests.collections.events.place import calendar, configured, event, events, logs, run, serving
 from tests.collections.events.reader import read
+from windrow import Windrow
 from windrow.app.status import current_state
 from windrow.caps import COMPARED_PAGES
+from windrow.cli.status import describe_end
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE
-from windrow.collections.events.discover import detect_drift, follow
+from windrow.collections.events.discover import EMPTIED, detect_drift, follow
 from windrow.config import load
 from windrow.contract import DRIFT, Answer, Request
 from windrow.engine.requests.list_yield import describe_fall
@@ -80,6 +82,45 @@ def test_a_calendar_that_gave_40_and_gives_2_is_trouble_until_it_gives_40_again(
         site.put("/a.ics", whole)
         assert run(workspace).failed == 0
     assert error_in_status(tmp_path) == ""
+
+
+def test_a_calendar_that_becomes_empty_is_told_until_it_has_events_again_or_its_setting_says_that_it_is_right(tmp_path):
+    """The run was all well, and status had no word of it."""
+    weekly = event("w@x", ":20260101T150000Z", rrule="FREQ=WEEKLY")
+    with serving() as site:
+        site.put("/a.ics", calendar(event("a@x", ":20990115T150000Z"), weekly))
+        configured(tmp_path, url := f"{site.url}/a.ics", every="1s")
+        windrow = Windrow(tmp_path)
+        count = len(events(windrow.config)) if windrow.run().kept_all else 0
+        site.put("/a.ics", calendar())
+        pass_time(1.05)
+        summary = windrow.run()
+    assert describe_end(summary) == "all well"
+    assert [(count.source, count.reason, count.addresses, count.example) for count in summary.left_out] == [
+        ("council", "no_longer_listed", count, url)
+    ]
+    assert summary.left_out[0] in windrow.status().left_out
+    configured(tmp_path, url, every="1s", may_be_empty=True)
+    assert summary.left_out[0] not in Windrow(tmp_path).status().left_out
+
+
+def test_a_list_is_remembered_as_emptied_unless_it_says_so_itself_or_may_be_empty(tmp_path):
+    rules = {"reader": "json", "fields": {"title": "t", "start": "s"}, "placeholders": ["None"]}
+    some, none = [{"t": "A", "s": "2026-10-01"}, {"t": "B", "s": "2026-10-02"}], [{"t": "None"}]
+
+    def emptied(*contents, **settings):
+        (source,) = configured(tmp_path, "http://a.example/", **rules, **settings).of("events")
+        learned = {}
+        for content in contents:
+            view = io.BytesIO(json.dumps(content).encode())
+            answer = Answer(Request("http://a.example/", "first"), 200, {}, view, datetime(2026, 9, 1, tzinfo=UTC))
+            learned |= follow(source, learned, answer).learned
+        return learned.get(EMPTIED)
+
+    assert emptied(some, []) == emptied(some, [], []) == {"url": "http://a.example/", "events": 2}
+    assert emptied([]) is emptied(some) is emptied(some, none, []) is emptied(some, [], some) is None
+    assert emptied(some, [], may_be_empty=True) is None
+    assert emptied(some, some, some, []) is None  # that is drift
 
 
 def error_in_status(root):

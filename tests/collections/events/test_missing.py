@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -48,6 +49,11 @@ def list_changes(workspace, session):
     return changes, dict(counted)
 
 
+def unlisted(workspace):
+    with closing(Ledger(workspace.ledger)) as ledger:
+        return [(*count[:2], *count[3:]) for count in ADAPTER.count_unlisted(workspace, ledger)]
+
+
 def test_an_event_of_the_last_day_that_there_is_becomes_missing_and_is_exported_like_any_other(tmp_path, site):
     both = calendar(event("a@x", DAY, "A"), event("b@x", ";VALUE=DATE:99991231", "B"))
     site.put("/a.ics", both)
@@ -72,6 +78,7 @@ def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_ag
         [("gone", "council/b@x", "its source no longer lists it")],
         {"gone": 1},
     )
+    assert unlisted(workspace) == [("council", "no_longer_listed", 1, "council/b@x")]
     assert list_changes(workspace, again(workspace).number) == ([], {})
     site.put("/a.ics", both)
     back = again(workspace).number
@@ -79,6 +86,7 @@ def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_ag
         [("changed", "council/b@x", "status missing -> scheduled")],
         {"changed": 1},
     )
+    assert unlisted(workspace) == []
     assert [log["events"] for log in logs(workspace)] == [2, 1, 1, 1, 2]
     assert [log["insert_count"] for log in logs(workspace)] == [2, 0, 0, 0, 0]
     before = events(workspace), logs(workspace)

@@ -123,6 +123,7 @@ SOURCE = (
     Setting(
         "most_events", count(1, 10_000_000), 100_000, "maximum number of events read from a document, future ones first"
     ),
+    Setting("may_be_empty", SWITCH, False, "whether a list that had events may have none, without a remark"),
 )
 """The settings that only sources of events have."""
 
@@ -270,7 +271,7 @@ def _build_parser(
         entities=entities,
         **{
             name: configured[name]
-            for name in ("every", "missing_after", "recurrence_past", "recurrence_ahead", "most_events")
+            for name in ("every", "missing_after", "recurrence_past", "recurrence_ahead", "most_events", "may_be_empty")
             if name in configured
         },
     )

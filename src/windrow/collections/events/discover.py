@@ -57,8 +57,9 @@ def detect_drift(
     """Compare the parts of a response with the statistics of earlier responses from the same address.
 
     `statistics` is empty for the first response. `row` is the number of responses in a row that had events, up to the
-    latest one. `empty` says whether any response had no events. `shares` is a dict from field to the share of events
-    that had it in the latest response with events. A response that drifts leaves the statistics unchanged.
+    latest one. `empty` says whether any response had no events. `events` is the number of events in the latest response
+    with events, or 0 if a later one said that there are none. `shares` is a dict from field to the share of these
+    events that had it. A response that drifts leaves the statistics unchanged.
     """
     events = [part for part in parts if isinstance(part, ReadEvent)]
     answers_in_a_row, was_empty = int(statistics.get("row", 0)), bool(statistics.get("empty", False))
@@ -69,7 +70,8 @@ def detect_drift(
             return DriftResult(
                 dict(statistics), (f"the response has no events; each of the {answers_in_a_row} earlier ones had some",)
             )
-        return DriftResult({**statistics, "row": 0, "empty": True}, ())
+        no_events = {"row": 0, "empty": True} | ({"events": 0} if has_placeholder else {})
+        return DriftResult({**statistics, **no_events}, ())
     counts_now = {name: sum(bool(event.value.get(name)) for event in events) for name in _CHECKED_FIELDS}
     shares_now = {name: round(count / len(events), 3) for name, count in counts_now.items()}
     is_comparable = answers_in_a_row >= _MIN_ANSWERS and len(events) >= _MIN_EVENTS
@@ -80,7 +82,8 @@ def detect_drift(
     )
     if drifts:
         return DriftResult(dict(statistics), drifts)
-    return DriftResult({"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "shares": shares_now}, ())
+    learned = {"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "events": len(events)}
+    return DriftResult({**learned, "shares": shares_now}, ())
 
 
 _MEDIA_PARTS = {
@@ -95,6 +98,12 @@ _INCOMPLETE_KEY = "listed in part"
 """The key of the value in `learned` that says whether the current listing is incomplete.
 
 It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
+"""
+
+EMPTIED = "became empty"
+"""The key in `learned` for a list whose latest response has no events, although an earlier one had some.
+
+The value is a dict with the `url` of the list and the number of `events` before, or None.
 """
 
 _CAPTURED_PAGES = "habits of captures"
@@ -177,6 +186,8 @@ def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent |
     parts = list(read_document(document.parser, document))
     if is_first:
         READERS[document.rules.reader].check(document)
+    if document.parser.may_be_empty and not any(isinstance(part, ReadEvent) for part in parts):
+        parts.append(SkippedPart(Reason.PLACEHOLDER, "it has no events, as the setting `may_be_empty` allows"))
     return parts
 
 
@@ -200,10 +211,10 @@ def _compare_with_habits(
     answer: Answer,
     parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Compare a response with the earlier ones. Return the statistics to remember, and a message for each drift.
+    """Compare a response with the earlier ones. Return what to remember, and a message for each drift.
 
-    The statistics of the last COMPARED_PAGES captured pages of a source are one value, a dict from address to
-    statistics, the latest last.
+    Besides the statistics, EMPTIED is remembered if it changes. The statistics of the last COMPARED_PAGES captured
+    pages of a source are one value, a dict from address to statistics, the latest last.
     """
     url = answer.request.url
     if not answer.request.name:
@@ -215,7 +226,10 @@ def _compare_with_habits(
     is_of_day = bool(source.options.get(ONCE))
     key = "habits" if is_of_day else f"habits of {url}"[:300]
     result = detect_drift(learned.get(key, {"empty": True} if is_of_day else {}), parts)
-    return {key: result.statistics}, result.drifts
+    has_emptied = not is_of_day and not result.statistics["row"] and result.statistics.get("events")
+    emptied = {"url": url, "events": result.statistics["events"]} if has_emptied else None
+    changed = {} if emptied == learned.get(EMPTIED) else {EMPTIED: emptied}
+    return {key: result.statistics, **changed}, result.drifts
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:

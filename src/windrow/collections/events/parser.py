@@ -83,7 +83,8 @@ class EventParser:
     again after `every` seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A
     recurring event is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after
     it, or to its next or last repetition if it has none in that time. At most `most_events` events of a document are
-    read, future ones first. `branches` and `entities` are the names that an event may have.
+    read, future ones first. `may_be_empty` means that a list without events is right, although it had some before.
+    `branches` and `entities` are the names that an event may have.
     """
 
     name: str
@@ -98,6 +99,7 @@ class EventParser:
     recurrence_past: float = 30 * 86400.0
     recurrence_ahead: float = 180 * 86400.0
     most_events: int = 100_000
+    may_be_empty: bool = False
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
     source: str = ""

@@ -23,8 +23,8 @@ from windrow.collections.events.adapter.databases import (
 )
 from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
-from windrow.collections.events.discover import CHANGING_FIELDS, fill_address
-from windrow.collections.events.documents import MISSING, distinct_id, id_of
+from windrow.collections.events.discover import CHANGING_FIELDS, EMPTIED, fill_address
+from windrow.collections.events.documents import MISSING, distinct_id, end_of_event, id_of
 from windrow.collections.events.exports import FORMS
 from windrow.collections.events.reading import LISTED_TWICE, parser_of
 from windrow.collections.events.times import zone_of
@@ -37,6 +37,7 @@ from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text
 from windrow.ledger import Ledger
+from windrow.ledger.sessions import RuleCount
 from windrow.model import Level, Source
 from windrow.reasons import Reason
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
@@ -45,6 +46,8 @@ from windrow.stores.records import RecordStore
 
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
+_EMPTIED_RULE = "events of a list that has none now; if that is right, set `may_be_empty`"
+_MISSING_RULE = "events to come that the source does not list any more (status `missing`)"
 _SELECTED_KEYS = ("branch", "entity", "source", "status", "parser_name")
 
 
@@ -223,6 +226,20 @@ class EventAdapter(RecordAdapter):
             if not isinstance(records, LateAttemptStore):
                 return {}
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
+
+    def count_unlisted(self, workspace: Workspace, ledger: Ledger) -> Iterator[RuleCount]:
+        """Yield for each active source how many events to come are missing, and how many a list had that is empty."""
+        sources = {source.name: source for source in workspace.of(COLLECTION.name) if source.active}
+        for name, emptied in ledger.requests.learned_as(COLLECTION.name, EMPTIED).items():
+            if emptied and name in sources and not parser_of(sources[name]).may_be_empty:
+                yield RuleCount(name, Reason.NO_LONGER_LISTED, _EMPTIED_RULE, emptied["events"], emptied["url"])
+        missing_keys: dict[str, list[str]] = {}
+        with self._store(workspace) as records:
+            for name, key, event in records.with_status(MISSING) if isinstance(records, LateAttemptStore) else ():
+                if name in sources and end_of_event(event) > now():
+                    missing_keys.setdefault(name, []).append(key)
+        for name, keys in missing_keys.items():
+            yield RuleCount(name, Reason.NO_LONGER_LISTED, _MISSING_RULE, len(keys), keys[0])
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain the event or address that a name or a document's id refers to; return None if there is none."""
