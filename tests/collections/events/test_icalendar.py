@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from tests.collections.events.place import calendar, event
+from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
+from windrow.collections.events.discover import follow
+from windrow.contract import Answer, Request
 from windrow.reasons import Reason
 
 
@@ -128,7 +131,7 @@ def test_an_event_with_very_many_exceptions_costs_no_other():
     )
     read_events, unread = read(text, "icalendar")
     assert read_events[-1].value["datetime"] == "2026-09-15T09:00:00Z"
-    assert unread == []
+    assert reasons(unread) == [Reason.NOT_WANTED]
 
 
 @pytest.mark.parametrize("reader", ["icalendar", "json", "xml", "html", "schema.org", "feed"])
@@ -264,7 +267,7 @@ def test_of_an_event_without_a_repetition_in_the_window_the_next_or_the_last_one
         "p/yearly 2027-08-01T00:00:00Z", "p/ended 2020-01-21T18:00:00Z",
         "p/monthly 2026-08-07T18:00:00Z", "p/monthly 2026-09-07T18:00:00Z", "p/monthly 2026-10-07T18:00:00Z",
     ]  # fmt: skip
-    assert unread == []
+    assert reasons(unread) == [Reason.NOT_WANTED] * 2
 
 
 @pytest.mark.parametrize(
@@ -279,6 +282,23 @@ def test_days_of_a_duration_are_days_of_the_calendar(duration, end):
     hearing = event("a", ";TZID=America/New_York:20261031T120000", duration=duration)
     (read_event,), unread = read(calendar(hearing + alarm), "icalendar")
     assert (read_event.value["end_datetime"], unread) == (end, [])
+
+
+def test_series_that_repeat_after_the_window_are_counted_when_the_answer_is_followed(tmp_path):
+    text = calendar(
+        event("a", ":20260915T090000Z", rrule="FREQ=WEEKLY"), event("b", ":20260915T090000Z", rrule="FREQ=YEARLY"),
+        event("c", ":20260915T090000Z", rrule="FREQ=DAILY;COUNT=9"), event("d", ":20270915T090000Z", rrule="FREQ=DAILY;COUNT=1"),
+    )  # fmt: skip
+    _, unread = read(text, "icalendar")
+    assert [(part.reason, part.message) for part in unread] == [
+        (Reason.NOT_WANTED, "'Hearing' has repetitions after the time of the setting `recurrence_ahead`")
+    ] * 2
+    (source,) = configured(tmp_path, "http://a.example/").of("events")
+    result = follow(
+        source, {}, Answer(Request("http://a.example/", "first"), 200, {}, io.BytesIO(text.encode()), VISITED)
+    )
+    assert [(count.reason, count.addresses) for count in result.left_out] == [(Reason.NOT_WANTED, 2)]
+    assert (result.ends_listing, result.findings) == (True, ())
 
 
 def test_days_of_a_duration_in_utc_are_24_hours_and_each_repetition_has_its_own_end():

@@ -91,6 +91,7 @@ _MEDIA_PARTS = {
 }  # fmt: skip
 """A dict from the name of a reader to a text that the media types of its documents contain."""
 
+_CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
@@ -143,7 +144,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
-    skipped = [part for part in parts if isinstance(part, SkippedPart)]
+    skipped = [part for part in parts if isinstance(part, SkippedPart) and part.reason is not Reason.NOT_WANTED]
     findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
     skipped_keys = {part.key for part in skipped if part.reason not in _NOT_EVENTS}
     url, faults = _find_next_page(reader, document)
@@ -151,13 +152,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
-    left_out: tuple[LeftOutCount, ...] = ()
+    left_out = _count_cut_series(parts, document.url)
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
         details = reader.details(document)
         if too_long := [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]:
-            left_out = count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0])
+            left_out += count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0])
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
         requests += details
     elif not offers:
@@ -189,6 +190,11 @@ def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent |
     if document.parser.may_be_empty and not any(isinstance(part, ReadEvent) for part in parts):
         parts.append(SkippedPart(Reason.PLACEHOLDER, "it has no events, as the setting `may_be_empty` allows"))
     return parts
+
+
+def _count_cut_series(parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart], url: str) -> tuple[LeftOutCount, ...]:
+    number = sum(isinstance(part, SkippedPart) and part.reason is Reason.NOT_WANTED for part in parts)
+    return (LeftOutCount(Reason.NOT_WANTED, _CUT_RULE, number, url),) if number else ()
 
 
 def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:

@@ -75,7 +75,8 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
-    ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped)])
+    skipped_events = (part for part in skipped if part.reason is not Reason.NOT_WANTED)
+    ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped_events)])
     for part in skipped:
         yield part._replace(key=_uid(parser, part.key.strip()) if part.key.strip() in ids else "")
     values_by_uid: dict[str, dict[str, Any]] = {}  # as they were read, before a `unique_key` is numbered
@@ -282,7 +283,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
             observations.append(Observation(part.uid, part.value, text_of_event(part.value), aside=part.aside))
         elif isinstance(part, WithdrawnEvent):
             observations.append(Observation(part.uid, None))
-        else:
+        elif part.reason is not Reason.NOT_WANTED:  # those of a setting are counted when the answer is followed
             skipped += 1
             observations.append(Skip(part.reason, part.key or f"{parser.name}/part {skipped}", part.message))
     return observations

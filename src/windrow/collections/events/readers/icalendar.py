@@ -40,6 +40,10 @@ from windrow.reasons import Reason
 MAX_REPETITIONS = EVENT_REPETITIONS.number
 """The maximum number of repetitions of an event that are read. At most ten times as many are examined."""
 
+_CUT_MESSAGES = {
+    Reason.TOO_LARGE: f"has too many repetitions; at most {MAX_REPETITIONS} are read",
+    Reason.NOT_WANTED: "has repetitions after the time of the setting `recurrence_ahead`",
+}
 
 _STATUSES = {"tentative": "tentative", "confirmed": "confirmed", "cancelled": "cancelled", "canceled": "cancelled"}
 _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
@@ -271,7 +275,8 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
 def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iterator[RawEvent | SkippedPart]:
     """Yield an event or, if it recurs, those of its repetitions in the window that have no VEVENT of their own.
 
-    Yield only a SkippedPart if the start cannot be read, and one at the end if there are too many repetitions.
+    Yield only a SkippedPart if the start cannot be read, and one at the end if there are too many repetitions, or any
+    after the window.
     """
     event_text, event, document, _ = calendar_event
     raw_event = _raw_event(calendar_event)
@@ -291,9 +296,8 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
         raw_event = raw_event._replace(text=_DATE_LISTS.sub("", event_text))
     duration = _duration(calendar_event, start)
     for repeated_start, own_duration in _repetitions_in_window(document, event, start):
-        if repeated_start is None:
-            message = f"{raw_event.title[:80]!r} has too many repetitions; at most {MAX_REPETITIONS} are read"
-            yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(event_text))
+        if isinstance(repeated_start, Reason):
+            yield SkippedPart(repeated_start, f"{raw_event.title[:80]!r} {_CUT_MESSAGES[repeated_start]}")
         elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.replaced_starts:
             end = _end_time(repeated_start, duration if own_duration is None else _Duration(own_duration))
             repetition = raw_event._replace(id=f"{uid} {start_text}" if uid else "", start=repeated_start, end=end)
@@ -323,12 +327,12 @@ def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
 
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
-) -> Iterator[tuple[EventTime | None, timedelta | None]]:
+) -> Iterator[tuple[EventTime | Reason, timedelta | None]]:
     """Yield (start, duration) for each repetition in the parser's window around `visited`, in order of time.
 
     If there is none, yield the next one after the window or, if the event does not repeat again, the last one before
-    it. The duration is None unless an RDATE has one. A start of None at the end means that there are too many
-    repetitions.
+    it. The duration is None unless an RDATE has one. At the end, a key of _CUT_MESSAGES in place of a start says why
+    there are further repetitions.
     """
 
     def time_of(local_start: datetime) -> EventTime | None:
@@ -346,9 +350,10 @@ def _repetitions_in_window(
     count, last_before = 0, None
     for number, local_start in enumerate(islice(repetitions, MAX_REPETITIONS * 10 + 1)):
         if local_start > end and count:
+            yield Reason.NOT_WANTED, None
             return
         if number >= MAX_REPETITIONS * 10 or count >= MAX_REPETITIONS:
-            yield None, None
+            yield Reason.TOO_LARGE, None
             return
         if local_start.date() in excluded_days:
             continue
