@@ -51,6 +51,14 @@ def test_entries_that_are_hidden_from_the_parser_are_left_out(raw, read, left_ou
     assert (len(entries.entries), entries.left_out) == (read, left_out)
 
 
+def test_bytes_that_are_not_utf_8_are_escaped_in_addresses_alone():
+    raw = b"<rss><item><title>caf\xe9 \xc3\xa9</title><link><![CDATA[/caf\xe9/\xc3\xa9]]></link></item></rss>"
+    (entry,) = read_feed(raw).entries
+    assert (entry.title, entry.url) == ("caf\ufffd \xe9", "/caf%E9/\xe9")
+    (entry,) = read_feed(b"<feed><entry><link rel='alternate' href='/\xff'/></entry></feed>").entries
+    assert entry.url == "/%FF"
+
+
 def test_the_text_of_elements_in_a_title_or_description_of_rss_is_read():
     raw = b"<rss><channel><title>The <i>Tea</i> Post</title><item><title>One <b>two</b> three</title>"
     raw += b"<description>A <p>first</p> last</description><category>x<i>y</i></category></item></channel></rss>"

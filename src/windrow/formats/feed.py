@@ -84,15 +84,24 @@ def read_feed(raw: bytes) -> Feed | None:
         raise StepError("the feed contains lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
     if not root.getroottree().parser.error_log:
         return feed
-    # Elements that are not closed may hide the entries after them from a parser that recovers.
-    hidden = xml.count_start_tags(admitted.content, "entry" if admitted.root == "feed" else "item")
-    hidden -= len(feed.entries) + feed.left_out
-    return replace(feed, left_out=feed.left_out + max(0, hidden), is_whole=xml.is_whole(admitted))
+    hidden = count_hidden_entries(admitted, root, len(feed.entries) + feed.left_out)
+    return replace(feed, left_out=feed.left_out + hidden, is_whole=xml.is_whole(admitted))
 
 
 def build_feed_tree(admitted: xml.XmlText) -> etree._Element:
-    """Build the tree of a feed or sitemap that `admit` returned as far as possible, without addresses that are cut."""
-    return xml.build_tree(xml.empty_unclosed(admitted.content, *url_hints.ADDRESS_ELEMENTS), recover=True)
+    """Build the tree of a feed or sitemap that `admit` returned as far as possible, without addresses that are cut.
+
+    Bytes that are not UTF-8 are escaped in addresses, and become U+FFFD elsewhere.
+    """
+    content = xml.escape_undecodable(admitted.content, *url_hints.ADDRESS_ELEMENTS)
+    return xml.build_tree(xml.empty_unclosed(content, *url_hints.ADDRESS_ELEMENTS), recover=True)
+
+
+def count_hidden_entries(admitted: xml.XmlText, root: etree._Element, count: int) -> int:
+    """Return how many entries a feed has besides the `count` entries in its tree: a malformed element may hide some."""
+    if not root.getroottree().parser.error_log:
+        return 0
+    return max(0, xml.count_start_tags(admitted.content, "entry" if admitted.root == "feed" else "item") - count)
 
 
 def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:

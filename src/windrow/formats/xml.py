@@ -160,15 +160,21 @@ def is_whole(text: XmlText) -> bool:
     return rest is not None and rest.end() == len(content)
 
 
-def escape_undecodable(content: bytes) -> bytes:
+def escape_undecodable(content: bytes, *names: str) -> bytes:
     r"""Return a document whose bytes that are not UTF-8 are escaped, as in an address.
 
-    >>> escape_undecodable(b"<loc>/caf\xe9</loc>")
-    b'<loc>/caf%E9</loc>'
+    If there are `names`, only bytes in elements with one of these local names are escaped, and in their attributes.
+
+    >>> escape_undecodable(b"<a>\xe9</a><loc>/caf\xe9</loc>", "loc")
+    b'<a>\xe9</a><loc>/caf%E9</loc>'
     """
     try:
         content.decode()
     except UnicodeDecodeError:
+        if names:
+            tag = rb"<(?:[\w.-]+:)?(?:%b)[\s>]" % "|".join(names).encode()
+            element = rb"%b(?:[^<]|<!\[CDATA\[)*+" % tag
+            return re.sub(element, lambda match: escape_undecodable(match[0]), content)
         return _UNDECODED.sub(escape_surrogate, content.decode("utf-8", "surrogateescape")).encode()
     return content
 

@@ -99,6 +99,11 @@ def test_one_bad_byte_costs_no_other_character_and_is_counted():
         "icalendar": calendar(event("a", ":20260915T090000Z", "Große Straße x")).encode(),
         "json": '[{"id": "a", "title": "Große Straße x", "start": "2026-09-15"}]'.encode(),
         "html": '<meta charset="utf-8"><li><b>Große Straße x</b><i>2026-09-15</i></li>'.encode() + b" " * 200,
+        "schema.org": '<meta charset="utf-8"><script type="application/ld+json">{"@type": "Event", "name":'
+        ' "Große Straße x", "startDate": "2026-09-15"}</script>'.encode()
+        + b" " * 200,
+        "legistar": '[{"EventId": 5, "EventBodyName": "Große Straße x", "EventDate": "2026-09-15"}]'.encode(),
+        "feed": "<rss><item><title>Große Straße x</title><pubDate>2026-09-15</pubDate></item></rss>".encode(),
     }
     rules = {"html": {"items": "li", "fields": {"title": "b", "start": "i"}},
              "json": {"fields": {name: name for name in ("id", "title", "start")}}}  # fmt: skip

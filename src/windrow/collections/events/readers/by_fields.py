@@ -302,7 +302,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     there is otherwise no list at `items`, if the document has no events and states an error, or if it is not JSON.
     """
     text = decode_text(document.content, document.media)
-    tree = _load_tree(text)
+    tree = load_tree(text)
     yield from count_invalid_bytes(document.content, text)
     error = find_error(tree)
     if error and not value_at_path(tree, document.rules.items):
@@ -346,10 +346,11 @@ def _has_list(tree: Any, name: str) -> bool:
 
 def parse_json(document: SourceDocument) -> Any:
     """Parse a document as JSON; raise StepError if it is not JSON."""
-    return _load_tree(decode_text(document.content, document.media))
+    return load_tree(decode_text(document.content, document.media))
 
 
-def _load_tree(text: str) -> Any:
+def load_tree(text: str) -> Any:
+    """Parse a text as JSON; raise StepError if it is not JSON."""
     try:
         return load_json(text)
     except (ValueError, RecursionError):

@@ -30,7 +30,7 @@ from windrow.collections.events.readers.by_fields import (
 from windrow.content.charset import decode
 from windrow.errors import StepError
 from windrow.formats import xml
-from windrow.formats.feed import build_feed_tree
+from windrow.formats.feed import build_feed_tree, count_hidden_entries
 from windrow.formats.text import replace_controls
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -112,7 +112,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
     large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
-    text, rules = _decode_page(document), document.rules
+    text, rules = decode_page(document), document.rules
     page = LexborHTMLParser(text)
     yield from count_invalid_bytes(document.content, text)
     if rules.root and _select_first(page.root, rules.root) is None:
@@ -122,11 +122,12 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         raise StepError(f"the setting `items`, {rules.items!r}, {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
     headings_of_tables: dict[int, list[str]] = {}
     html_size = 0
-    for node in nodes:
+    for number, node in enumerate(nodes):
         text = node.html or ""
         html_size += len(text)
         if html_size > _MAX_HTML_SIZE:
-            yield SkippedPart(Reason.TOO_LARGE, f"the HTML of the events has more than {_MAX_HTML_SIZE} characters")
+            message = f"the HTML of the events has more than {_MAX_HTML_SIZE} characters"
+            yield SkippedPart(Reason.TOO_LARGE, f"{message}; {len(nodes) - number} of {len(nodes)} are not read")
             return
         yield build_event(document, lambda path, node=node: _node_text(node, path, headings_of_tables), text)  # type: ignore[misc]
 
@@ -154,10 +155,11 @@ def next_html_page(document: SourceDocument) -> str:
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
     """Parse a page; raise StepError if it is too large."""
-    return LexborHTMLParser(_decode_page(document))
+    return LexborHTMLParser(decode_page(document))
 
 
-def _decode_page(document: SourceDocument) -> str:
+def decode_page(document: SourceDocument) -> str:
+    """Decode a page, with U+FFFD for bytes that are not valid; raise StepError if it is too large."""
     if len(document.content) > _MAX_HTML_SIZE:
         raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
     return decode(document.content, document.media).text
@@ -238,10 +240,15 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if admitted.root not in {"rss", "RDF", "feed"}:
         raise StepError(f"the document is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
     tree = build_feed_tree(admitted)
+    yield from count_invalid_bytes(admitted.content, admitted.content.decode("utf-8", "replace"))
     if not xml.is_whole(admitted):
         yield SkippedPart(Reason.TRUNCATED, f"the feed does not end with </{admitted.root}>, so events may be missing")
     document = document._replace(rules=replace(document.rules, fields={**_FEED_FIELDS, **document.rules.fields}))
-    for entry in tree.iterdescendants("{*}item", "{*}entry"):
+    entries = list(tree.iterdescendants("{*}item", "{*}entry"))
+    if hidden := count_hidden_entries(admitted, tree, len(entries)):
+        message = f"the feed is not well-formed, so {hidden} of its entries cannot be read"
+        yield SkippedPart(Reason.NOT_WELL_FORMED, message)
+    for entry in entries:
         text = etree.tostring(entry, encoding="unicode", with_tail=False)
         yield build_event(document, lambda path, entry=entry: _entry_text(entry, path), text)  # type: ignore[misc]
 

@@ -25,16 +25,25 @@ from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import (
     build_event,
+    count_invalid_bytes,
     decode_text,
     join_url,
     json_to_text,
+    load_tree,
     parse_json,
     read_end,
     remove_day,
     span_of,
     value_at_path,
 )
-from windrow.collections.events.readers.by_path import any_namespace, element_text, html_tree, read_xml, xml_tree
+from windrow.collections.events.readers.by_path import (
+    any_namespace,
+    decode_page,
+    element_text,
+    html_tree,
+    read_xml,
+    xml_tree,
+)
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.content.json_ld import decode_json_ld
 from windrow.contract import Request
@@ -137,9 +146,11 @@ _LEGISTAR_STATUSES = dict.fromkeys(
 
 def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the meetings in a response of Legistar's Web API; raise StepError if it is not a list."""
-    listed = parse_json(document)
+    text = decode_text(document.content, document.media)
+    listed = load_tree(text)
     if not isinstance(listed, list):
         raise StepError("the document is not a list of meetings", Reason.WRONG_ROOT)
+    yield from count_invalid_bytes(document.content, text)
     rules = document.rules
     rules = replace(
         rules, fields={**_LEGISTAR_FIELDS, **rules.fields}, extra={**_LEGISTAR_EXTRA, **rules.extra},
@@ -247,7 +258,9 @@ _STATUSES = {
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
-    for script in html_tree(document).css("script[type]"):
+    text = decode_page(document)
+    yield from count_invalid_bytes(document.content, text)
+    for script in LexborHTMLParser(text).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
         values, is_whole = decode_json_ld(script.text())
