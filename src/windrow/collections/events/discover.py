@@ -92,6 +92,7 @@ _MEDIA_PARTS = {
 """A dict from the name of a reader to a text that the media types of its documents contain."""
 
 _CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
+_ADDRESS_RULE = "documents of events that a list names without a valid address"
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
@@ -152,7 +153,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
-    left_out = _count_cut_series(parts, document.url)
+    left_out = _count_left_out(reader, document, parts)
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
@@ -192,9 +193,16 @@ def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent |
     return parts
 
 
-def _count_cut_series(parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart], url: str) -> tuple[LeftOutCount, ...]:
-    number = sum(isinstance(part, SkippedPart) and part.reason is Reason.NOT_WANTED for part in parts)
-    return (LeftOutCount(Reason.NOT_WANTED, _CUT_RULE, number, url),) if number else ()
+def _count_left_out(
+    reader: EventReader, document: SourceDocument, parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]
+) -> tuple[LeftOutCount, ...]:
+    """Return counts of the series that are cut, and of the documents of events whose address is not valid."""
+    cut_count = sum(isinstance(part, SkippedPart) and part.reason is Reason.NOT_WANTED for part in parts)
+    counts = (
+        LeftOutCount(Reason.NOT_WANTED, _CUT_RULE, cut_count, document.url),
+        LeftOutCount(Reason.BAD_ADDRESS, _ADDRESS_RULE, reader.count_unaddressed(document), document.url),
+    )
+    return tuple(count for count in counts if count.addresses)
 
 
 def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:

@@ -432,14 +432,30 @@ def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
 
     A document that changed has a new address, because the value that shows the change is added to the address.
     """
-    list_path, _, entry_paths = document.rules.details.partition(":")
-    url_path, _, change_path = entry_paths.partition(":")
-    listed = value_at_path(parse_json(document), list_path) if list_path else None
+    change_path = document.rules.details.partition(":")[2].partition(":")[2]
     requests = []
-    for entry in listed if isinstance(listed, list) else ():
-        address = json_to_text(value_at_path(entry, url_path)) or ""
-        if has_web_scheme(address):
+    for entry in _detail_entries(document):
+        if address := _detail_address(document, entry):
             version = quote(json_to_text(value_at_path(entry, change_path)) or "", safe="") if change_path else ""
             address += f"{'&' if '?' in address else '?'}changed={version}" if version else ""
             requests.append(Request(address, "detail", priority=1))
     return tuple(requests)
+
+
+def count_unaddressed(document: SourceDocument) -> int:
+    """Return how many entries of the list at the path in the rule `details` have no valid address of a document."""
+    return sum(not _detail_address(document, entry) for entry in _detail_entries(document))
+
+
+def _detail_entries(document: SourceDocument) -> list[Any]:
+    list_path = document.rules.details.partition(":")[0]
+    listed = value_at_path(parse_json(document), list_path) if list_path else None
+    return listed if isinstance(listed, list) else []
+
+
+def _detail_address(document: SourceDocument, entry: Any) -> str:
+    """Return the address of an event's own document, or an empty text if its entry has no valid one."""
+    url_path = document.rules.details.partition(":")[2].partition(":")[0]
+    address = json_to_text(value_at_path(entry, url_path)) or ""
+    url = join_url(document.url, address) if address else ""
+    return url if has_web_scheme(url) else ""

@@ -247,7 +247,6 @@ def reports_missing_vote(document: SourceDocument) -> bool:
     return len(document.content) < 1000 and _NO_SUCH_VOTE in decode_text(document.content, document.media)
 
 
-_MAX_JSON_DEPTH = 40
 _EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
 _STATUSES = {
     "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
@@ -272,38 +271,35 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a copy of an event for each start. The copies have no end if there are not as many ends as starts."""
+    """Return a copy of an event for each start. If there are not as many ends, the copies have them all in one text."""
     starts, ends = event.get("startDate"), event.get("endDate")
     if not isinstance(starts, list) or len(starts) < 2:
         return [event]
-    ends = ends if isinstance(ends, list) and len(ends) == len(starts) else [None] * len(starts)
+    ends = ends if isinstance(ends, list) else [ends] if ends else []
+    if len(ends) != len(starts):
+        # It is not a time, so each event gets an `end_note`.
+        ends = [f"{', '.join(map(str, ends))} (of {len(starts)} starts)" if ends else None] * len(starts)
     return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
 
 
-def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH. Inside an event with a start, only `subEvent` is searched.
+def _find_events(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield the events in JSON-LD, however deep they are. Inside an event with a start, only `subEvent` is searched.
 
     An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events.
     """
-    if depth > _MAX_JSON_DEPTH:
-        return
-    if isinstance(tree, list):
-        for child in tree:
-            yield from _find_events(child, depth + 1)
-    elif isinstance(tree, dict):
-        types = tree.get("@type")
-        types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
-        names = [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
-        is_event = any(name.endswith("Event") or name in _EVENT_TYPES for name in names)
-        if is_event and "startDate" in tree:
-            yield tree
-            yield from _find_events(tree.get("subEvent"), depth + 1)
-            return
-        if is_event and tree.get("name") and not tree.get("subEvent"):
-            yield tree
-        for child in tree.values():
-            if isinstance(child, dict | list):
-                yield from _find_events(child, depth + 1)
+    pending = [tree]  # the next one is last
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += reversed(part)
+        elif isinstance(part, dict):
+            types = part.get("@type")
+            types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
+            names = [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
+            is_event = any(name.endswith("Event") or name in _EVENT_TYPES for name in names)
+            if is_event and ("startDate" in part or (part.get("name") and not part.get("subEvent"))):
+                yield part
+            pending += [part.get("subEvent")] if is_event and "startDate" in part else reversed(part.values())
 
 
 def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
@@ -342,7 +338,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
 
 def _location_text(location: Any) -> str:
     if isinstance(location, list):
-        return "; ".join(filter(None, map(_location_text, location[:5])))
+        return "; ".join(filter(None, map(_location_text, location)))
     if not isinstance(location, dict):
         return unescape(json_to_text(location) or "")
     address = location.get("address")

@@ -13,15 +13,17 @@ class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
     `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
-    single events. `check` raises StepError for a first page that states a number of events but has none. `complete`
-    means that the pages of a list usually have all future events. `is_growing` means that new events are in new
-    documents at the end of a chain, so that each run requests the whole chain.
+    single events, and `count_unaddressed` the number of those that a list names without a valid address. `check` raises
+    StepError for a first page that states a number of events but has none. `complete` means that the pages of a list
+    usually have all future events. `is_growing` means that new events are in new documents at the end of a chain, so
+    that each run requests the whole chain.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
     complete: bool
     next_page: Callable[[SourceDocument], str] = lambda _: ""
     details: Callable[[SourceDocument], tuple[Request, ...]] = lambda _: ()
+    count_unaddressed: Callable[[SourceDocument], int] = lambda _: 0
     is_growing: bool = False
     check: Callable[[SourceDocument], None] = lambda _: None
 
@@ -36,6 +38,7 @@ READERS = {
         complete=True,
         next_page=later(f"{_PACKAGE}.by_fields:next_json_page"),
         details=later(f"{_PACKAGE}.by_fields:detail_requests"),
+        count_unaddressed=later(f"{_PACKAGE}.by_fields:count_unaddressed"),
         check=later(f"{_PACKAGE}.by_fields:check_total"),
     ),
     "xml": EventReader(later(f"{_PACKAGE}.by_path:read_xml"), complete=True),

@@ -1,0 +1,36 @@
+"""Parts of documents that are unusual, and that a reader must neither leave out nor cut in silence."""
+
+import io
+import json
+
+from tests.collections.events.place import configured
+from tests.collections.events.reader import VISITED, read
+from windrow.collections.events.discover import follow
+from windrow.contract import Answer, Request
+from windrow.reasons import Reason
+
+
+def test_schema_org_events_lose_neither_depth_nor_locations_nor_ends_in_silence():
+    places = [{"@type": "Place", "name": f"Hall {number}"} for number in range(7)]
+    event_object = {"@type": "Event", "name": "A", "startDate": ["2026-09-15", "2026-09-16"], "location": places}
+    event_object |= {"endDate": ["2026-09-17", "2026-09-18", "2026-09-19"]}
+    deep = json.dumps(event_object)
+    for _ in range(60):
+        deep = f'{{"item": {deep}}}'
+    read_events, unread = read(f'<script type="application/ld+json">{deep}</script>', "schema.org")
+    assert unread == []
+    names = ("location", "end_datetime", "end_note")
+    halls, note = "; ".join(f"Hall {number}" for number in range(7)), "2026-09-17, 2026-09-18, 2026-09-19 (of 2 starts)"
+    assert [tuple(read_event.value[name] for name in names) for read_event in read_events] == [
+        (halls, "", f"the source writes: {note}")
+    ] * 2
+
+
+def test_documents_of_events_without_an_address_are_counted_and_relative_addresses_are_requested(tmp_path):
+    listed = {"list": [{"url": "/e.json"}, {"url": None}, {"url": "javascript:x"}]}
+    rules = {"items": "event", "details": "list:url:", "fields": {"title": "t", "start": "s"}}
+    (source,) = configured(tmp_path, "https://a.example/x", reader="json", **rules).sources
+    view = io.BytesIO(json.dumps(listed).encode())
+    result = follow(source, {}, Answer(Request("https://a.example/x", "first"), 200, {}, view, VISITED))
+    assert [request.url for request in result.requests] == ["https://a.example/e.json"]
+    assert [(count.reason, count.addresses) for count in result.left_out] == [(Reason.BAD_ADDRESS, 2)]
