@@ -16,6 +16,7 @@ from windrow.adapters.trial import DocumentFinding, FetchedBytes, TrialPart
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import (
     EventDatabases,
+    find_former_uids,
     location_of,
     open_databases,
     remember_parsers,
@@ -47,6 +48,9 @@ from windrow.stores.records import RecordStore
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
 _EMPTIED_RULE = "events of a list that has none now; if that is right, set `may_be_empty`"
+_FORMER_UIDS_RULE = (
+    "events that may be twice, as the settings of their ids changed; to read them again: windrow replay events"
+)
 _MISSING_RULE = "events to come that the source does not list any more (status `missing`)"
 _SELECTED_KEYS = ("branch", "entity", "source", "status", "parser_name")
 
@@ -159,6 +163,8 @@ class EventAdapter(RecordAdapter):
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             self._rewrite_documents(workspace)
+            with closing(Ledger(workspace.ledger)) as ledger:
+                remember_parsers(ledger, COLLECTION.name, workspace.of(COLLECTION.name), has_reread=True)
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
@@ -228,16 +234,25 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def count_unlisted(self, workspace: Workspace, ledger: Ledger) -> Iterator[RuleCount]:
-        """Yield for each active source how many events to come are missing, and how many a list had that is empty."""
+        """Yield for each active source how many events to come are missing, and how many a list had that is empty.
+
+        If its settings changed so that events get other uids, also yield how many events the source has.
+        """
         sources = {source.name: source for source in workspace.of(COLLECTION.name) if source.active}
         for name, emptied in ledger.requests.learned_as(COLLECTION.name, EMPTIED).items():
             if emptied and name in sources and not parser_of(sources[name]).may_be_empty:
                 yield RuleCount(name, Reason.NO_LONGER_LISTED, _EMPTIED_RULE, emptied["events"], emptied["url"])
         missing_keys: dict[str, list[str]] = {}
         with self._store(workspace) as records:
-            for name, key, event in records.with_status(MISSING) if isinstance(records, LateAttemptStore) else ():
+            if not isinstance(records, LateAttemptStore):
+                return
+            for name, key, event in records.with_status(MISSING):
                 if name in sources and end_of_event(event) > now():
                     missing_keys.setdefault(name, []).append(key)
+            for name in find_former_uids(ledger, COLLECTION.name, sources.values()):
+                address = str(sources[name].options[ADDRESS])
+                if number := records.count_by_source().get(name):
+                    yield RuleCount(name, Reason.SUPERSEDED, _FORMER_UIDS_RULE, number, address)
         for name, keys in missing_keys.items():
             yield RuleCount(name, Reason.NO_LONGER_LISTED, _MISSING_RULE, len(keys), keys[0])
 

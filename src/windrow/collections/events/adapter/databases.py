@@ -118,19 +118,51 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
         databases.store.close()
 
 
-_PARSER_KEY = "parser"
+_PARSER_KEY, _READ_AS_KEY = "parser", "read as"
+_ID_FIELDS = ("id", "title", "start", "location")
+_ID_RULES = ("since", "reader", "time_formats", "naive_timezone", "html_fields")
+"""The rules of a parser on which the uids of events depend, besides its zone and its rules for _ID_FIELDS."""
+
 _NO_ATTEMPT = -1
 """The attempt number of stored parsers. No attempt has it, so that no takedown of attempts removes a parser."""
 
 
-def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
-    """Write the parser and address of each source to the ledger, unless it has them already."""
-    remembered = ledger.requests.learned_as(collection, _PARSER_KEY)
+def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source], *, has_reread: bool = False) -> None:
+    """Write the parser and address of each source to the ledger, unless it has them already.
+
+    Also write the rules on which uids depend, for a source that has none, and if all its documents were read again.
+    """
+    remembered, read_as = (ledger.requests.learned_as(collection, key) for key in (_PARSER_KEY, _READ_AS_KEY))
     for source in sources:
         parser = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
-        if remembered.get(source.name) != parser:
+        rules = _rules_of_uids(parser if has_reread else remembered.get(source.name, parser))
+        learned = {_PARSER_KEY: parser} if remembered.get(source.name) != parser else {}
+        if source.name not in read_as or (has_reread and read_as[source.name] != rules):
+            learned[_READ_AS_KEY] = rules
+        if learned:
             with ledger.writing() as writer:
-                writer.requests.learn(collection, source.name, {_PARSER_KEY: parser}, _NO_ATTEMPT)
+                writer.requests.learn(collection, source.name, learned, _NO_ATTEMPT)
+
+
+def find_former_uids(ledger: Ledger, collection: str, sources: Iterable[Source]) -> list[str]:
+    """Return the names of the sources whose earlier documents were read with other rules for the uids of events."""
+    read_as = ledger.requests.learned_as(collection, _READ_AS_KEY)
+    names = []
+    for source in sources:
+        rules = _rules_of_uids(_parser_to_json(source.options[PARSER]))
+        old_rules = read_as.get(source.name, rules)
+        old_versions = rules["versions"][: len(old_rules["versions"])]  # new documents alone have later versions
+        if old_rules != {**rules, "versions": old_versions}:
+            names.append(source.name)
+    return names
+
+
+def _rules_of_uids(parser: Mapping[str, Any]) -> dict[str, Any]:
+    versions = [
+        {rule: version.get(rule) for rule in _ID_RULES} | {name: version["fields"].get(name) for name in _ID_FIELDS}
+        for version in parser["versions"]
+    ]
+    return {"zone": parser["zone"], "versions": versions}
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
