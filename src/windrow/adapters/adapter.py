@@ -306,10 +306,10 @@ class CountsRecords(Protocol):
 
 
 class CountsUnlisted(Protocol):
-    """Can count what its sources do not list any more, although nothing failed."""
+    """Can count what the lists of its sources do not have now, or have and is not read yet, although nothing failed."""
 
     def count_unlisted(self, workspace: Workspace, ledger: Ledger) -> Iterable[RuleCount]:
-        """Yield for each source how many records it does not list any more, with a rule that says what they are."""
+        """Yield for each source and rule how many records are not listed or not read; the rule says what they are."""
 
 
 class AsksAgain(Protocol):

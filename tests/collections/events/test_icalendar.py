@@ -10,7 +10,7 @@ import pytest
 
 from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
-from windrow.collections.events.discover import follow
+from windrow.collections.events.discover import CUT_SERIES, follow
 from windrow.contract import Answer, Request
 from windrow.reasons import Reason
 
@@ -297,7 +297,7 @@ def test_series_that_repeat_after_the_window_are_counted_when_the_answer_is_foll
     result = follow(
         source, {}, Answer(Request("http://a.example/", "first"), 200, {}, io.BytesIO(text.encode()), VISITED)
     )
-    assert [(count.reason, count.addresses) for count in result.left_out] == [(Reason.NOT_WANTED, 2)]
+    assert result.learned[CUT_SERIES] == {"url": "http://a.example/", "events": 2}
     assert (result.ends_listing, result.findings) == (True, ())
 
 

@@ -91,7 +91,6 @@ _MEDIA_PARTS = {
 }  # fmt: skip
 """A dict from the name of a reader to a text that the media types of its documents contain."""
 
-_CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
 _ADDRESS_RULE = "documents of events that a list names without a valid address"
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
@@ -102,10 +101,11 @@ _INCOMPLETE_KEY = "listed in part"
 It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
 """
 
-EMPTIED = "became empty"
-"""The key in `learned` for a list whose latest response has no events, although an earlier one had some.
+EMPTIED, CUT_SERIES = "became empty", "cut series"
+"""Keys in `learned` for a list whose latest response has no events or only a part of the repetitions of some.
 
-The value is a dict with the `url` of the list and the number of `events` before, or None.
+The values are dicts with the `url` of the list and a number of `events`, or None: those that it had before, and those
+that have further repetitions.
 """
 
 _CAPTURED_PAGES = "habits of captures"
@@ -153,7 +153,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
-    left_out = _count_left_out(reader, document, parts)
+    left_out = _count_unaddressed(reader, document)
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
@@ -193,16 +193,9 @@ def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent |
     return parts
 
 
-def _count_left_out(
-    reader: EventReader, document: SourceDocument, parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]
-) -> tuple[LeftOutCount, ...]:
-    """Return counts of the series that are cut, and of the documents of events whose address is not valid."""
-    cut_count = sum(isinstance(part, SkippedPart) and part.reason is Reason.NOT_WANTED for part in parts)
-    counts = (
-        LeftOutCount(Reason.NOT_WANTED, _CUT_RULE, cut_count, document.url),
-        LeftOutCount(Reason.BAD_ADDRESS, _ADDRESS_RULE, reader.count_unaddressed(document), document.url),
-    )
-    return tuple(count for count in counts if count.addresses)
+def _count_unaddressed(reader: EventReader, document: SourceDocument) -> tuple[LeftOutCount, ...]:
+    count = reader.count_unaddressed(document)
+    return (LeftOutCount(Reason.BAD_ADDRESS, _ADDRESS_RULE, count, document.url),) if count else ()
 
 
 def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:
@@ -227,8 +220,8 @@ def _compare_with_habits(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare a response with the earlier ones. Return what to remember, and a message for each drift.
 
-    Besides the statistics, EMPTIED is remembered if it changes. The statistics of the last COMPARED_PAGES captured
-    pages of a source are one value, a dict from address to statistics, the latest last.
+    Besides the statistics, EMPTIED and CUT_SERIES are remembered if they change. The statistics of the last
+    COMPARED_PAGES captured pages of a source are one value, a dict from address to statistics, the latest last.
     """
     url = answer.request.url
     if not answer.request.name:
@@ -240,9 +233,13 @@ def _compare_with_habits(
     is_of_day = bool(source.options.get(ONCE))
     key = "habits" if is_of_day else f"habits of {url}"[:300]
     result = detect_drift(learned.get(key, {"empty": True} if is_of_day else {}), parts)
-    has_emptied = not is_of_day and not result.statistics["row"] and result.statistics.get("events")
-    emptied = {"url": url, "events": result.statistics["events"]} if has_emptied else None
-    changed = {} if emptied == learned.get(EMPTIED) else {EMPTIED: emptied}
+    has_emptied = not is_of_day and not result.statistics["row"]
+    counts = {
+        EMPTIED: result.statistics.get("events", 0) if has_emptied else 0,
+        CUT_SERIES: sum(isinstance(part, SkippedPart) and part.reason is Reason.NOT_WANTED for part in parts),
+    }
+    known = {name: {"url": url, "events": count} if count else None for name, count in counts.items()}
+    changed = {name: value for name, value in known.items() if value != learned.get(name)}
     return {key: result.statistics, **changed}, result.drifts
 
 

@@ -283,7 +283,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
             observations.append(Observation(part.uid, part.value, text_of_event(part.value), aside=part.aside))
         elif isinstance(part, WithdrawnEvent):
             observations.append(Observation(part.uid, None))
-        elif part.reason is not Reason.NOT_WANTED:  # those of a setting are counted when the answer is followed
+        elif part.reason is not Reason.NOT_WANTED:  # such parts are counted when the answer is followed
             skipped += 1
             observations.append(Skip(part.reason, part.key or f"{parser.name}/part {skipped}", part.message))
     return observations

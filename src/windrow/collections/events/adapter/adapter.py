@@ -24,7 +24,7 @@ from windrow.collections.events.adapter.databases import (
 )
 from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
-from windrow.collections.events.discover import CHANGING_FIELDS, EMPTIED, fill_address
+from windrow.collections.events.discover import CHANGING_FIELDS, CUT_SERIES, EMPTIED, fill_address
 from windrow.collections.events.documents import MISSING, distinct_id, end_of_event, id_of
 from windrow.collections.events.exports import FORMS
 from windrow.collections.events.reading import LISTED_TWICE, parser_of
@@ -48,6 +48,7 @@ from windrow.stores.records import RecordStore
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
 _EMPTIED_RULE = "events of a list that has none now; if that is right, set `may_be_empty`"
+_CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
 _FORMER_UIDS_RULE = (
     "events that may be twice, as the settings of their ids changed; to read them again: windrow replay events"
 )
@@ -236,12 +237,17 @@ class EventAdapter(RecordAdapter):
     def count_unlisted(self, workspace: Workspace, ledger: Ledger) -> Iterator[RuleCount]:
         """Yield for each active source how many events to come are missing, and how many a list had that is empty.
 
-        If its settings changed so that events get other uids, also yield how many events the source has.
+        Also yield how many recurring events are cut at `recurrence_ahead` and, if the settings of a source changed so
+        that events get other uids, how many events it has.
         """
         sources = {source.name: source for source in workspace.of(COLLECTION.name) if source.active}
-        for name, emptied in ledger.requests.learned_as(COLLECTION.name, EMPTIED).items():
-            if emptied and name in sources and not parser_of(sources[name]).may_be_empty:
-                yield RuleCount(name, Reason.NO_LONGER_LISTED, _EMPTIED_RULE, emptied["events"], emptied["url"])
+        for key, reason, rule in (
+            (EMPTIED, Reason.NO_LONGER_LISTED, _EMPTIED_RULE),
+            (CUT_SERIES, Reason.NOT_WANTED, _CUT_RULE),
+        ):
+            for name, count in ledger.requests.learned_as(COLLECTION.name, key).items():
+                if count and name in sources and not (key == EMPTIED and parser_of(sources[name]).may_be_empty):
+                    yield RuleCount(name, reason, rule, count["events"], count["url"])
         missing_keys: dict[str, list[str]] = {}
         with self._store(workspace) as records:
             if not isinstance(records, LateAttemptStore):
