@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from selectolax.lexbor import SelectolaxError
 
 from windrow.caps import ARTICLE_AUTHORS, HEAD_VALUE, Excess
-from windrow.content.charset import decode
 from windrow.content.head import PageHead, first_date, read_page_head, unique_keywords
 from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, split_markup
 from windrow.content.outline import LEVELS, Outline
@@ -18,6 +17,7 @@ from windrow.content.page import BlockFate, Choice, choose_main_content, leave_o
 from windrow.content.tail import add_captions, remove_captions
 from windrow.content.traits import read_page_traits
 from windrow.content.tree import parse_counting, remove_silent_elements, serialise_body
+from windrow.content.xhtml import decode_page
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -274,6 +274,8 @@ class Article(NamedTuple):
     stated_date: str = ""
     """The date of publication in the page's metadata, as written, even if it cannot be read. If it cannot, or is empty,
     `published` is a date in the address or near the headline."""
+    fault: str = ""
+    """Why a page that should be XML was read as HTML, or empty."""
 
 
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
@@ -293,12 +295,12 @@ def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
     """Read a page as `read_article` does; return the article, the page's outline, and the fate of each block."""
-    text = decode(raw, content_type)
-    tree, left_out = parse_counting(text.text)
+    text = decode_page(raw, content_type)
+    tree, left_out = parse_counting(text.html)
     page_head = read_page_head(tree)
-    authors = extract_names(page_head.authors, page_head.linked.named_authors) or find_byline_authors(tree, text.text)
-    topics = _find_topics(tree, text.text)
-    likely_authors = () if authors else find_byline_authors(tree, text.text, is_likely=True)
+    authors = extract_names(page_head.authors, page_head.linked.named_authors) or find_byline_authors(tree, text.html)
+    topics = _find_topics(tree, text.html)
+    likely_authors = () if authors else find_byline_authors(tree, text.html, is_likely=True)
     for selector in drop:
         _remove_elements(tree, selector)
     remove_silent_elements(tree)
@@ -337,6 +339,7 @@ def read_article_and_choice(
         kind=page_head.property("og:type"),
         robots_metas=page_head.robots_metas,
         stated_date=page_head.published or page_head.unread_date,
+        fault=text.fault,
     )
     return article, outline, choice
 

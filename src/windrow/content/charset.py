@@ -1,9 +1,9 @@
 """Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
 The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
-`meta` element within the first 1,024 bytes, or 256 KiB if the page is not valid UTF-8; and the bytes themselves. Two
-kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, and another encoding that
-extends ASCII if the page is valid UTF-8 and not only ASCII.
+`meta` element within the first 1,024 bytes, or 256 KiB if the page is not valid UTF-8; an XML declaration; and the
+bytes themselves. Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, and
+another encoding that extends ASCII if the page is valid UTF-8 and not only ASCII.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ for _line in _LABELS.strip().splitlines():
     _NAME_BY_LABEL.update(dict.fromkeys(_labels.split(), _name))
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+_XML_STARTS = {b"<\0?\0x\0": "utf-16le", b"\0<\0?\0x": "utf-16be"}  # XML declarations without a byte order mark
 _PRESCAN_BYTES = 1024
 _LATE_PRESCAN_BYTES = 256 * 1024  # searched for a `meta` if the page is not UTF-8
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _RAW_TEXT = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
 _META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*+=\s*+[\"']?+\s*+([^\s\"'/>;]{1,40})", re.IGNORECASE)
+_XML_DECLARATION = re.compile(rb"<\?xml\s[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"'>\s]{1,40})")
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNORECASE)
 _MAX_INVALID_SHARE = 0.005  # of all bytes; with more invalid ones, declared UTF-8 is ignored
 
@@ -82,7 +84,7 @@ class DecodedText(NamedTuple):
     encoding: str
     """The name of the encoding in the Encoding Standard, in lower case."""
     source: str
-    """`bom`, `header`, `meta`, or `content` for the bytes themselves."""
+    """`bom`, `header`, `meta`, `xml` for an XML declaration, or `content` for the bytes themselves."""
 
 
 def find_encoding(label: str) -> str | None:
@@ -103,6 +105,9 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     for mark, name in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return DecodedText(raw[len(mark) :].decode(_CODEC_BY_NAME[name], "replace"), name, "bom")
+    if raw[:6] in _XML_STARTS:
+        name = _XML_STARTS[raw[:6]]
+        return DecodedText(raw.decode(_CODEC_BY_NAME[name], "replace"), name, "xml")
     utf_8_text = _decode_utf_8(raw)
     declared, source = _read_declaration(raw, content_type, search_late=utf_8_text is None)
     if declared is None:
@@ -126,9 +131,10 @@ def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tu
     meta = _META.search(_COMMENT.sub(b"", raw[:_PRESCAN_BYTES]))
     if meta is None and search_late:
         meta = _META.search(_RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES]))
-    name = find_encoding(meta[1].decode("latin-1")) if meta else None
-    # a page in which `meta` was found as ASCII is not UTF-16, whatever the element declares
-    return ("utf-8" if name and name.startswith("utf-16") else name), "meta"
+    declaration, source = (meta, "meta") if meta else (_XML_DECLARATION.match(raw), "xml")
+    name = find_encoding(declaration[1].decode("latin-1")) if declaration else None
+    # a page in which a declaration was found as ASCII is not UTF-16, whatever it declares
+    return ("utf-8" if name and name.startswith("utf-16") else name), source
 
 
 def _decode_utf_8(raw: bytes) -> str | None:

@@ -80,6 +80,8 @@ class Extract:
     """For each cap that the page exceeds, how much is left out."""
     unread_scripts: int = 0
     """The number of scripts with JSON-LD of which at least a part cannot be read."""
+    fault: str = ""
+    """Why a page that should be XML was read as HTML, or empty."""
 
     @cached_property
     def text(self) -> str:
@@ -107,6 +109,7 @@ class Extract:
                 words[f"words: {block.fate}"] += len(block.text.split())
         words["words: forms, navigation and the like, left out of the Markdown only"] = count_clutter_words(self.markup)
         words["scripts with JSON-LD that cannot be read"] = self.unread_scripts
+        words[f"faults of its XML, so that it is read as HTML: {self.fault}"] = int(bool(self.fault))
         words.update({excess.cap.rule: excess.number for excess in self.excess})
         return tuple(ContentOmission(what, number) for what, number in words.items() if number)
 
@@ -172,6 +175,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
         base=base,
         excess=article.left_out,
         unread_scripts=article.unread_scripts,
+        fault=article.fault,
     )
 
 

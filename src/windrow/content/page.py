@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from windrow.caps import Excess
-from windrow.content.charset import decode
 from windrow.content.features import Features
 from windrow.content.forest import estimate_probabilities, load_forests
 from windrow.content.head import PageHead, read_page_head
@@ -25,6 +24,7 @@ from windrow.content.tree import (
     remove_texts,
     serialise_body,
 )
+from windrow.content.xhtml import decode_page
 
 
 class Page(NamedTuple):
@@ -37,6 +37,8 @@ class Page(NamedTuple):
     traits: PageTraits
     left_out: tuple[Excess, ...] = ()
     """For each cap that the page exceeds, how much is left out."""
+    fault: str = ""
+    """Why a page that should be XML was read as HTML, or empty."""
 
 
 def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
@@ -48,17 +50,15 @@ def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequen
     >>> page.head.title, page.outline.blocks.text
     ('A', ['One two', 'Three'])
     """
-    text = decode(raw, content_type)
-    # valid UTF-8 is not encoded again
-    is_valid_utf_8 = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
-    tree, left_out = parse_counting(raw if is_valid_utf_8 else text.text)
+    text = decode_page(raw, content_type)
+    tree, left_out = parse_counting(raw if text.is_as_sent else text.html)  # valid UTF-8 is not encoded again
     page_head = read_page_head(tree)
     if ignored:
         remove_texts(tree, ignored)
     remove_silent_elements(tree)
     outline = build_outline(serialise_body(tree))
     traits = read_page_traits(url, page_head.property("og:type"), page_head.json_ld)
-    return Page(url, text.encoding, page_head, outline, traits, left_out + page_head.left_out)
+    return Page(url, text.encoding, page_head, outline, traits, left_out + page_head.left_out, text.fault)
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)

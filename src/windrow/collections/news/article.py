@@ -18,6 +18,7 @@ from windrow.content.head import first_date, read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.content.tree import parse, remove_silent_elements
+from windrow.content.xhtml import decode_page
 from windrow.contract import Observation, Skip, Task, skip_excess
 from windrow.digest import hash64
 from windrow.errors import StepError
@@ -199,7 +200,7 @@ _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
-def find_refresh(body: bytes, url: str) -> str:
+def find_refresh(body: bytes, url: str, content_type: str = "") -> str:
     """Return the address to which a page with little text soon redirects by a `meta` refresh.
 
     Return "" if there is none, or if it is an address of the same page.
@@ -209,7 +210,7 @@ def find_refresh(body: bytes, url: str) -> str:
     """
     if len(body) > MAX_STUB_SIZE or b"refresh" not in body.lower():
         return ""
-    tree = parse(body.decode("utf-8", "replace"))
+    tree = parse(decode_page(body, content_type).html)
     metas = (node.attributes for node in tree.css("meta[http-equiv]"))
     reference, content = next(
         ((href, attributes["content"] or "") for attributes in metas if (href := read_refresh(attributes))), ("", "")
@@ -238,7 +239,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     if skip := _check_response(url, body, task.fields):
         yield skip
         return
-    if target := find_refresh(body, url):
+    if target := find_refresh(body, url, task.fields.get("content-type", "")):
         if is_front_page(target):
             yield Skip(Reason.REDIRECTED, url, f"it redirects to {target}")
         return
@@ -279,7 +280,15 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         yield Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
         return
     yield article_observation(article, str(options.get("timezone", "")), task.visited)
+    yield from _find_losses(page)
+
+
+def _find_losses(page: Article) -> Iterator[Skip]:
+    """Yield a skip for each cap that leaves out something of a page, and for XML and JSON-LD that cannot be read."""
     yield from map(skip_excess, page.left_out)
+    if page.fault:
+        message = f"it should be XML, but is not well-formed ({page.fault}), and was read as HTML"
+        yield Skip(Reason.NOT_WELL_FORMED, "XHTML", message)
     if page.unread_scripts:
         message = "a part of its JSON-LD is not valid JSON, or is nested too deeply"
         yield Skip(Reason.NOT_WELL_FORMED, "JSON-LD", message, page.unread_scripts)

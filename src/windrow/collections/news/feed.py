@@ -148,7 +148,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     if document_type == ARTICLE:
-        target = article.find_refresh(answer.view.read(article.MAX_STUB_SIZE + 1), url)
+        body = answer.view.read(article.MAX_STUB_SIZE + 1)
+        target = article.find_refresh(body, url, answer.fields.get("content-type", ""))
         requests = (answer.request._replace(url=target),) if target and not is_front_page(target) else ()
         return FollowResult(requests, (Offering(url),))
     body = answer.view.read()

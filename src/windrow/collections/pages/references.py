@@ -13,6 +13,7 @@ from windrow.collections.pages.code import parse_mime
 from windrow.content.charset import decode
 from windrow.content.head import RELATIONS, read_refresh
 from windrow.content.tree import parse
+from windrow.content.xhtml import decode_page, is_page
 from windrow.formats import robots
 from windrow.formats.sniff import sniff
 from windrow.formats.srcset import parse_srcset
@@ -53,18 +54,18 @@ class References:
         documents, and for documents with the directive `nofollow`.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
-        declared = parse_mime(lower_fields.get("content-type", ""))
+        content_type = lower_fields.get("content-type", "")
+        declared = parse_mime(content_type)
         essence = (
             sniff(body, declared.essence).essence if declared else "text/html" if body.lstrip()[:1] == b"<" else ""
         )
         # The values of a repeated field are separated by line feeds.
-        if robots.read_header_directives(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
+        robots_tag = lower_fields.get("x-robots-tag", "")
+        if robots_tag and robots.read_header_directives(robots_tag.split("\n"), self._agent).nofollow:
             return url, []
-        if essence in _HINT_TYPES:
-            return url, [entry.url for entry in read_hints(body, url).entries]
-        if essence not in _PAGE_TYPES:
-            return url, []
-        return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
+        if essence in _PAGE_TYPES or is_page(body, essence):
+            return self._read_page(url, decode_page(body, content_type).html)
+        return url, [entry.url for entry in read_hints(body, url).entries] if essence in _HINT_TYPES else []
 
     def _read_page(self, url: str, text: str) -> tuple[str, list[str]]:
         base, directives = "", robots.NO_DIRECTIVES
@@ -163,7 +164,8 @@ class LinkMemo:
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
         """Return the tags that may contain references, or an empty list if a scan of bytes cannot find all of them."""
-        is_html = "html" in fields.get("content-type", "").partition(";")[0].lower()
+        media_type = fields.get("content-type", "").partition(";")[0].lower()
+        is_html = "html" in media_type and "xml" not in media_type
         if not is_html or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
             return []
         return _POSSIBLE_TAG.findall(body)
@@ -271,8 +273,8 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
     base, references = url, list[str]()
     if essence == "text/css":
         references = _find_style_addresses(decode(body, content_type).text, left_out)
-    elif essence in {"text/html", "application/xhtml+xml"}:
-        base, references = _find_page_assets(url, decode(body, content_type).text, left_out)
+    elif is_page(body, essence):
+        base, references = _find_page_assets(url, decode_page(body, content_type).html, left_out)
     return _resolve_addresses(base, references, left_out)
 
 

@@ -27,7 +27,7 @@ from windrow.collections.events.readers.by_fields import (
     next_address,
     read_json,
 )
-from windrow.content.charset import decode
+from windrow.content.xhtml import PageText, decode_page
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.feed import build_feed_tree, count_hidden_entries
@@ -112,9 +112,9 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
     large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
-    text, rules = decode_page(document), document.rules
-    page = LexborHTMLParser(text)
-    yield from count_invalid_bytes(document.content, text)
+    decoded, rules = decode_document(document), document.rules
+    page = LexborHTMLParser(decoded.html)
+    yield from count_faults(document, decoded)
     if rules.root and _select_first(page.root, rules.root) is None:
         raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
@@ -155,14 +155,22 @@ def next_html_page(document: SourceDocument) -> str:
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
     """Parse a page; raise StepError if it is too large."""
-    return LexborHTMLParser(decode_page(document))
+    return LexborHTMLParser(decode_document(document).html)
 
 
-def decode_page(document: SourceDocument) -> str:
+def decode_document(document: SourceDocument) -> PageText:
     """Decode a page, with U+FFFD for bytes that are not valid; raise StepError if it is too large."""
     if len(document.content) > _MAX_HTML_SIZE:
         raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
-    return decode(document.content, document.media).text
+    return decode_page(document.content, document.media)
+
+
+def count_faults(document: SourceDocument, decoded: PageText) -> Iterator[SkippedPart]:
+    """Yield a SkippedPart for bytes of a page that are not valid, and one for XML that is not well-formed."""
+    yield from count_invalid_bytes(document.content, decoded.html)
+    if decoded.fault:
+        message = f"it should be XML, but is not well-formed ({decoded.fault}), and was read as HTML"
+        yield SkippedPart(Reason.NOT_WELL_FORMED, message)
 
 
 def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:

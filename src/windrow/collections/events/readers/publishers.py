@@ -38,7 +38,8 @@ from windrow.collections.events.readers.by_fields import (
 )
 from windrow.collections.events.readers.by_path import (
     any_namespace,
-    decode_page,
+    count_faults,
+    decode_document,
     element_text,
     html_tree,
     read_xml,
@@ -257,9 +258,9 @@ _STATUSES = {
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
-    text = decode_page(document)
-    yield from count_invalid_bytes(document.content, text)
-    for script in LexborHTMLParser(text).css("script[type]"):
+    decoded = decode_document(document)
+    yield from count_faults(document, decoded)
+    for script in LexborHTMLParser(decoded.html).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
         values, is_whole = decode_json_ld(script.text())

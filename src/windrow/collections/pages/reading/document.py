@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
@@ -21,7 +21,7 @@ from windrow.collections.pages.reading.link import (
 from windrow.content.article import find_headline
 from windrow.content.head import PageHead
 from windrow.content.outline import Outline, PageLocation, find_table_row
-from windrow.content.page import main_content, read_page
+from windrow.content.page import Page, main_content, read_page
 from windrow.content.tail import headline_level
 from windrow.content.tree import find_unseen_blocks
 from windrow.formats.moment import read_page_time
@@ -287,7 +287,7 @@ def read_html_page(
         canonical if canonical != classifier.page_url else None,
         page.head.robots,
         page.encoding,
-        findings=_find_faults(page.head.linked.unread_scripts),
+        findings=tuple(_find_faults(page)),
         canonicals=tuple(dict.fromkeys(canonicals)),
         refresh=refresh if refresh and refresh.url != classifier.page_url else None,
         robots_metas=page.head.robots_metas,
@@ -295,6 +295,10 @@ def read_html_page(
     )
 
 
-def _find_faults(unread_scripts: int) -> tuple[Finding, ...]:
-    message = f"of its JSON-LD, {counted(unread_scripts, 'script')} cannot be read"
-    return (Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE),) if unread_scripts else ()
+def _find_faults(page: Page) -> Iterator[Finding]:
+    if page.fault:
+        message = f"it should be XML, but is not well-formed ({page.fault}), and was read as HTML"
+        yield Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE)
+    if unread_scripts := page.head.linked.unread_scripts:
+        message = f"of its JSON-LD, {counted(unread_scripts, 'script')} cannot be read"
+        yield Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE)

@@ -35,11 +35,12 @@ from windrow.collections.pages.scope import Scope
 from windrow.content.charset import decode
 from windrow.content.head import PageHead
 from windrow.content.page import read_page as read_html
+from windrow.content.xhtml import is_page
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import feed as feed_format
 from windrow.formats import markdown as markdown_format
 from windrow.formats import pdf as pdf_format
-from windrow.formats.sniff import detect_language, normalise_tag, root_name, sniff
+from windrow.formats.sniff import detect_language, normalise_tag, sniff
 from windrow.formats.text import counted, first_paragraph, paragraphs, replace_controls
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
@@ -296,7 +297,7 @@ def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
     path = url.partition("?")[0].partition("#")[0].lower()
     if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):
         return read_markdown
-    if essence in _POSSIBLE_FEED_TYPES and root_name(raw) == b"html":
+    if is_page(raw, essence):
         return _read_html
     return _READERS.get(essence, _read_unsupported)
 
@@ -334,8 +335,6 @@ def _read_unsupported(_raw: bytes, _url: str, _headers: ContentHeaders, _limits:
 
 
 _READERS: dict[str, _Reader] = {
-    "text/html": _read_html,
-    "application/xhtml+xml": _read_html,
     "text/plain": read_plain_text,
     "application/pdf": read_pdf,
     **dict.fromkeys(_MARKDOWN_TYPES, read_markdown),
