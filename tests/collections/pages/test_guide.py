@@ -56,6 +56,16 @@ def test_what_is_followed():
         assert guide.follow(HOME, nowhere) is None
 
 
+def test_links_that_are_not_valid_addresses_are_counted():
+    guide = make()
+    long_link = f"/{'x' * 3_000}"
+    for link in ("http://[", "http://a:99999/", long_link, "mailto:a@b", "javascript:x()", "#top", "/a b"):
+        guide.follow(HOME, link)
+    assert [(entry.reason, entry.url, entry.number) for entry in guide.left_out()] == [
+        (Reason.BAD_ADDRESS, HOME, 1), (Reason.BAD_ADDRESS, HOME, 1), (Reason.ADDRESS_TOO_LONG, HOME, 1)
+    ]  # fmt: skip
+
+
 def test_what_was_judged_is_judged_anew_by_new_rules():
     guide = make()
     assert guide.follow(HOME, "x") is guide.follow(HOME, "x") is not None

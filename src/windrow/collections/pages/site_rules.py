@@ -52,11 +52,13 @@ _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: t
 _BAD_SITEMAP = "robots.txt names a sitemap without a complete web address"
 _FOREIGN_SITEMAP = "a sitemap is on a host that does not belong to this source (its setting hosts)"
 _BAD_MOVE = "a sitemap redirects to something that is not a web address"
+_BAD_LINK = "a page links to, or redirects to, something that is not a valid web address"
 _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
 _ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # hashes of an address and the number of a set of rules
 _RULE_SET_NUMBERS = count(1)  # gives a new number to the rules of an origin whenever they change
+_BAD_ADDRESSES = frozenset({Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG})
 _RETRY_REASONS = pace.UNREACHED | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,
@@ -320,6 +322,9 @@ class SiteRules:
             return self._make_asset(target, ASSET_LEVELS.number) if target else None
         (resolved,) = self._resolver.resolve(base, (reference,))
         url = resolved.url
+        if resolved.reason in _BAD_ADDRESSES:
+            self._left_out.append(LeftOut(hash64(f"{base} {reference}"), base, resolved.reason, _BAD_LINK))
+            return None
         if url in self._followed:
             return self._followed[url]
         if len(self._followed) >= _MAX_REMEMBERED_URLS:
