@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
+
 import pytest
 
 from windrow.app import Windrow
 from windrow.app.begin import prepare
+from windrow.ledger import Ledger
 
 MISSING = "<!doctype html><title>Page not found - Town</title><main><h1>Page not found</h1><p>Harbour guide? Try our search.</main>"
 
@@ -66,7 +70,10 @@ def test_status_counts_what_is_not_read_until_it_is_repaired(town, tmp_path):
 SHELL = (
     "<!doctype html><title>Town</title><main><h1>Town</h1><p>Welcome to our pages. All that you need, every day.</main>"
 )
-SUSPECT = "several addresses have the same text, without a word of these addresses (is:soft-404 finds them)"
+SUSPECT = (
+    "several addresses have the same text, without a word of these addresses, or in place of different texts"
+    " (is:soft-404 finds them)"
+)
 
 
 @pytest.fixture
@@ -109,3 +116,23 @@ def test_an_address_that_gets_a_page_of_its_own_is_no_suspect_any_more(silent_to
         "harbour.html"
     ]
     assert windrow("search", "is:soft-404", "--json").of("page_result") == []
+
+
+def test_pages_of_a_site_that_is_closed_for_a_while_are_still_found_and_are_requested_soon(
+    tmp_path, village, monkeypatch, windrow
+):
+    village.clear()
+    words = ("boats", "nets", "fish")
+    for number, word in enumerate(words):
+        village.put(0, f"{number}.html", f"<title>{word}</title><main><p>All about the {word}, and who needs them.")
+    village.put(0, "index.html", "".join(f"<a href=/{number}.html>{number}</a>" for number in range(3)))
+    harvest(tmp_path, village, monkeypatch)
+    for number in range(3):
+        village.put(0, f"{number}.html", "<title>Town</title><main><p>Our site is closed today. Please come again.")
+    summary = Windrow(tmp_path).run(["town"], again=True)
+    assert [(count.reason, count.addresses) for count in summary.left_out] == [("soft_404", 3)]
+    assert [hit["title"] for hit in windrow("search", "boats", "--json").of("page_result")] == ["boats"]
+    assert windrow("search", "closed", "--json").of("page_result") == []
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        (host,) = ledger.addresses.hosts("pages")
+        assert ledger.addresses.next_due(host.seq) < time.time() + 3_700

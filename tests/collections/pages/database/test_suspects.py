@@ -10,7 +10,8 @@ from pathlib import Path
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget_versions
-from windrow.collections.pages.database.soft_404s import count_suspects
+from windrow.collections.pages.database.search_view import DAYS_KEPT, SummaryReader
+from windrow.collections.pages.database.soft_404s import count_suspects, find_doubtful
 from windrow.collections.pages.database.store import SummaryStore
 
 NOW = 1_750_000_000
@@ -76,3 +77,26 @@ def test_a_page_that_is_taken_down_is_no_suspect_any_more(tmp_path: Path) -> Non
     with closing(SummaryStore(path)) as store:
         store.finish(NOW)
     assert suspects(path) == [(3, "https://a.example/fish")]
+
+
+def found(path: Path) -> list[tuple[str, bool]]:
+    """Return the name of each version that is present, for searches, and whether it is suspected."""
+    with closing(SummaryReader(path)) as reader:
+        versions = reader.read_versions([version.id for version in reader.read_findable() if version.end is None])
+    return [(version.text, version.is_suspect) for version in versions]
+
+
+def test_texts_that_one_text_replaces_are_still_found_for_some_days_and_requested_again(tmp_path: Path) -> None:
+    path = tmp_path / "summary.sqlite"
+    texts = ["the boats", "the nets", "the fish"]
+    with closing(SummaryStore(path)) as store:
+        written(store, *(crawl(number, f"n/{number}", text) for number, text in enumerate(texts, 1)))
+        written(store, *(crawl(number + 10, f"n/{number}", SHELL) for number in (1, 2)))
+        assert sorted(found(path)) == [(SHELL, False), (SHELL, False), ("the fish", False)], "two are no evidence"
+        written(store, crawl(13, "n/3", SHELL))
+        assert suspects(path) == [(3, "https://a.example/n/1")]
+        assert sorted(found(path)) == [*[(SHELL, True)] * 3, *((text, False) for text in sorted(texts))]
+        with closing(sqlite3.connect(path)) as connection:
+            assert find_doubtful(connection) == {number: NOW + number + 3_600 for number in (11, 12, 13)}
+        written(store, crawl(DAYS_KEPT * 86_400 + 13, "n/3", SHELL))
+        assert sorted(found(path)) == [*[(SHELL, True)] * 3, ("the boats", False), ("the nets", False)]

@@ -154,7 +154,8 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
         if edition.suspected:
             copies = counted(edition.copies, "other address")
             verb = "has" if edition.copies == 1 else "have"
-            yield f"  it may be a soft 404: {copies} {verb} the same text, which contains no word of this address"
+            why = "which contains no word of this address, or replaced different texts"
+            yield f"  it may be a soft 404: {copies} {verb} the same text, {why}"
         if edition.suspected or edition.reason == Reason.SOFT_404:
             yield "  searches leave it out; the filter is:soft-404 finds it"
     elif edition.reason:

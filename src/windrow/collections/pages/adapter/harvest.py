@@ -15,7 +15,7 @@ from windrow.collections.pages.adapter.page_sources import PageSources
 from windrow.collections.pages.adapter.search_index import make_index_phase
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
-from windrow.collections.pages.database.soft_404s import count_suspects
+from windrow.collections.pages.database.soft_404s import count_suspects, find_doubtful
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
@@ -65,20 +65,32 @@ def harvest(workspace: Workspace) -> Harvest:
     )
 
 
-_SUSPECT_RULE = "several addresses have the same text, without a word of these addresses (is:soft-404 finds them)"
+_SUSPECT_RULE = (
+    "several addresses have the same text, without a word of these addresses, or in place of different texts"
+    " (is:soft-404 finds them)"
+)
 
 
 def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
-    """Update the search index; return what was done, and how many pages searches leave out as suspected soft 404s."""
+    """Update the search index; return what was done, and how many pages searches leave out as suspected soft 404s.
+
+    Pages whose text a suspected one replaced are requested again soon.
+    """
     section = workspace.section(Pages)
     message = make_index_phase(section.summary_database, section.index)(pulse)
     if not section.summary_database.is_file():
         return Derived(message)
     with closing(SqliteReader(section.summary_database)) as reader, reader.reading() as connection:
         suspects = count_suspects(connection)
+        doubtful = find_doubtful(connection) if suspects else {}
     if not suspects:
         return Derived(message)
     with closing(Ledger(workspace.ledger)) as ledger:
+        if doubtful:
+            attempts = ledger.attempts.by_numbers(list(doubtful))
+            with ledger.writing() as writer:
+                for recorded in attempts:
+                    writer.addresses.make_due_by(recorded, doubtful[recorded.seq])
         sources = PageSources(workspace, ledger)
         counts = [
             RuleCount(sources.of_page(example) or origin, Reason.SOFT_404, _SUSPECT_RULE, page_count, example)

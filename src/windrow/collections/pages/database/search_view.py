@@ -35,23 +35,35 @@ _DESCRIPTION_COLUMNS = """
 _ID_COLUMNS = "n.entity_generation_id, n.entity_generation_uuid, n.url_id, n.url_fragment"
 _LATEST_VERSIONS = f"""
 (SELECT n.entity_generation_id AS version_id, {_ID_COLUMNS}, {{first}} AS first_seen_unix_utc, n.last_seen_unix_utc,
-  n.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f", suspect="{suspect}")}, f.file_size
+  {{end}} AS confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f", suspect="{suspect}")}, f.file_size
 FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation_id = n.entity_generation_id
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
-PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
+DAYS_KEPT = 14
+"""The number of days for which searches find the text before one that is suspected (`soft_404s`)."""
+IS_KEPT = f"""
+EXISTS (SELECT 1 FROM entity_generation later
+JOIN windrow_soft_404 s ON (s.generation_id, s.text_pile_id) = (later.entity_generation_id, later.text_pile_id)
+WHERE later.url_id = n.url_id AND later.first_seen_unix_utc = n.confirmed_end_unix_utc
+AND later.confirmed_end_unix_utc IS NULL
+AND later.last_seen_unix_utc - later.first_seen_unix_utc < {DAYS_KEPT * 86_400})
+"""
+"""SQL that tells whether a generation `n` was replaced by a suspected one less than `DAYS_KEPT` days ago."""
+_END = "n.confirmed_end_unix_utc"
+PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", end=_END, suspect=0)
 """SQL of a relation with the latest version of every generation. Each version begins when its generation began."""
 _FIRST_SEEN = (
     "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
-LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
+LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, end=_END, suspect=0)
 """SQL of a relation with the latest version of every generation.
 
 Each begins when the version before it ended or, if there is none, when its generation began.
 """
 _LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
     first=_FIRST_SEEN,
+    end=f"CASE WHEN {_END} IS NULL OR {IS_KEPT} THEN NULL ELSE {_END} END",
     suspect="EXISTS (SELECT 1 FROM windrow_soft_404 s"
     " WHERE s.generation_id = n.entity_generation_id AND s.text_pile_id = n.text_pile_id)",
 )
@@ -79,7 +91,8 @@ class IndexedGeneration(NamedTuple):
 
     `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
     `id` is the generation's id if the version is the latest one of the generation, otherwise negative. `is_suspect` is
-    true for a page that is suspected of being a soft 404 (`soft_404s`).
+    true for a page that is suspected of being a soft 404 (`soft_404s`). `end` is also None while the version after it
+    is suspected and has been there for less than `DAYS_KEPT` days.
     """
 
     id: int

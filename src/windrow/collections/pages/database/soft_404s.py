@@ -1,7 +1,9 @@
 """Find suspected soft 404s: pages of one origin with the same title, headline and short text at different addresses.
 
 Such a page is suspected if no long word of its address's name (`name_of`) is in the text. The suspected pages must
-have at least `MIN_NAMES` different names.
+have at least `MIN_NAMES` different names. Pages with any names are suspected if the text replaced at least `MIN_TEXTS`
+different texts of theirs, as one does that says that a site is closed for maintenance. For some days, searches
+find the texts that were replaced (`search_view.DAYS_KEPT`), and the pages are requested again.
 
 A server that answers all addresses with one page does not have the requested documents. A page that several addresses
 show on purpose, such as a licence, usually has a word from its address in its text, or names a canonical address.
@@ -16,11 +18,14 @@ from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from windrow.collections.pages.database.search_view import IS_KEPT
 from windrow.content.substitute import recognise_substitute
 from windrow.query.word import words
 
 MIN_NAMES = 3
 """The minimum number of different names that the addresses of suspected pages with the same text must have."""
+MIN_TEXTS = 3
+"""The minimum number of different texts that one text must replace."""
 _MAX_TEXT_CHARACTERS = 4_000  # of the main text; a page with a longer one is not suspected
 _MIN_WORD_CHARACTERS = 4  # of a word from an address that is looked for in the text
 _COMPARED_CHARACTERS = 6  # at the beginning of such a word; the rest may differ
@@ -33,7 +38,8 @@ GROUP BY text_pile_id HAVING count(*) >= ?
 """
 _SELECT_EQUAL_PAGES = """
 SELECT g.text_pile_id, u.origin_id, coalesce(d.title, '') AS title, coalesce(d.primary_headline, '') AS headline,
-  u.str_url, g.entity_generation_id
+  u.str_url, g.entity_generation_id, (SELECT p.text_pile_id FROM entity_generation p WHERE p.url_id = g.url_id
+    AND p.confirmed_end_unix_utc = g.first_seen_unix_utc AND p.text_pile_id <> g.text_pile_id LIMIT 1)
 FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
 LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
@@ -44,6 +50,14 @@ ORDER BY g.text_pile_id, u.origin_id, title, headline, u.str_url, g.entity_gener
 _SELECT_SHORT_TEXTS = """
 SELECT text_pile_id, text, big_headlines || ' ' || small_headlines FROM text_pile
 WHERE text_pile_id IN (SELECT value FROM json_each(?)) AND length(text) <= ?
+"""
+_SELECT_DOUBTFUL = f"""
+SELECT max(o.attempt), g.last_seen_unix_utc + max(3600, g.last_seen_unix_utc - g.first_seen_unix_utc)
+FROM entity_generation n JOIN entity_generation g ON g.url_id = n.url_id
+  AND g.first_seen_unix_utc = n.confirmed_end_unix_utc AND g.confirmed_end_unix_utc IS NULL
+JOIN windrow_observation o ON o.url_id = g.url_id AND o.entity_generation_id = g.entity_generation_id
+WHERE n.url_id IN (SELECT url_id FROM entity_generation e JOIN windrow_soft_404 s
+  ON s.generation_id = e.entity_generation_id) AND {IS_KEPT} GROUP BY g.entity_generation_id
 """
 _COUNT_BY_ORIGIN = """
 SELECT o.str_origin, count(*), min(u.str_url) FROM windrow_soft_404 s
@@ -69,8 +83,13 @@ def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> 
         text, headlines = texts.get(pile_id, ("", None))
         if headlines is None or recognise_substitute((title, headline), text):  # too long, or known to be a soft 404
             continue
-        suspects = find_suspects([(url, id_) for *_, url, id_ in group], f"{title} {headline} {headlines} {text}")
-        connection.executemany("INSERT INTO windrow_soft_404 VALUES (?, ?)", [(id_, pile_id) for id_ in suspects])
+        suspects = {
+            *find_suspects([(url, id_) for *_, url, id_, _ in group], f"{title} {headline} {headlines} {text}"),
+            *find_replacing([(id_, former_pile) for *_, id_, former_pile in group]),
+        }
+        connection.executemany(
+            "INSERT INTO windrow_soft_404 VALUES (?, ?)", [(id_, pile_id) for id_ in sorted(suspects)]
+        )
 
 
 def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
@@ -92,6 +111,28 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
     if len({name for name, _ in suspects}) < MIN_NAMES or 2 * len(suspects) < len(named_pages):
         return []
     return [id_ for _, id_ in suspects]
+
+
+def find_replacing(pages: Sequence[tuple[int, int | None]]) -> list[int]:
+    """Return the ids of the pages whose one text replaced at least `MIN_TEXTS` different texts.
+
+    `pages` has the id of each page with this text, and the id of the text that it replaced there, or None. The list is
+    empty if it replaced no text at most of them.
+
+    >>> find_replacing([(1, 7), (2, 8), (3, 9), (4, None)]), find_replacing([(1, 7), (2, 8), (3, 8)])
+    ([1, 2, 3], [])
+    """
+    former_piles = {id_: former_pile for id_, former_pile in pages if former_pile is not None}
+    is_suspected = len({*former_piles.values()}) >= MIN_TEXTS and 2 * len(former_piles) >= len(pages)
+    return list(former_piles) if is_suspected else []
+
+
+def find_doubtful(connection: sqlite3.Connection) -> dict[int, int]:
+    """Return when to request pages again whose text a suspected one replaced, by the number of their last attempt.
+
+    The time, in UNIX seconds, is an hour after the attempt, or as long as the suspected text has been there.
+    """
+    return dict(connection.execute(_SELECT_DOUBTFUL).fetchall())
 
 
 def name_of(url: str) -> str:
