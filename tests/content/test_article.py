@@ -43,6 +43,12 @@ def test_keywords_are_also_tags_and_microdata_of_the_article() -> None:
     assert extracted.keywords == ("Local news", "harbour", "wall", "Town")
 
 
+def test_a_keyword_of_any_length_in_an_attribute_is_one_and_a_long_text_that_is_shown_is_none() -> None:
+    long_keyword = "the harbour wall and " * 12
+    page_text = f"<meta itemprop=keywords content='quay,{long_keyword}'><span itemprop=keywords>{long_keyword}</span>"
+    assert read(page_text).keywords == ("quay", long_keyword.strip())
+
+
 def test_the_main_content_is_there_as_blocks_and_as_markup() -> None:
     extracted = read(PAGE)
     assert extracted.blocks[-1] == TEXT.strip()

@@ -354,10 +354,13 @@ def _find_topics(tree: LexborHTMLParser, markup: str) -> list[str]:
     article = tree.css_first("article:has(h1)") or tree.css_first("article") or tree.root
     links = article.css("a[rel~=tag]") if article is not None else []
     fields = tree.css("[itemprop~=keywords], [itemprop~=articleSection]")
-    contents = (node.attributes.get("content") or node.text(separator=" ") for node in fields)
-    texts = [node.text(separator=" ") for node in links] + [word for text in contents for word in text.split(",")]
-    topics = (" ".join(text.split()) for text in texts)
-    return [topic for topic in topics if len(topic) <= _MAX_TOPIC_CHARACTERS]  # longer ones are text of the page
+    texts = [(node.text(separator=" "), True) for node in links]  # each with whether it is shown
+    for node in fields:
+        content = node.attributes.get("content")
+        texts += [(word, not content) for word in (content or node.text(separator=" ")).split(",")]
+    topics = ((" ".join(text.split()), is_shown) for text, is_shown in texts)
+    # longer ones that are shown are text of the page
+    return [topic for topic, is_shown in topics if not is_shown or len(topic) <= _MAX_TOPIC_CHARACTERS]
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
