@@ -55,7 +55,7 @@ NO_CAPS = {
     ),
     "rules and estimates that look at the shape of a page, and cut no text": (
         "content/*", "*pages/policy:*", "*BIG_LEVEL", "*TAG_BYTES", "*formats/moment:*", "*formats/pdf:_MAX_PIECES",
-        "*soft_404s:*", "*MAX_STUB_*", "*listing:_MAX_*", "*townnews:_MAX_DEPTH", "*HOURS_OVER_MIDNIGHT", "*catalogue:MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
+        "*soft_404s:*", "*MAX_STUB_*", "*listing:_MAX_*", "*HOURS_OVER_MIDNIGHT", "*catalogue:MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
     ),
 }  # fmt: skip
 """Kinds of numbers that are no caps, each with the patterns of its `folder/module:NAME`."""

@@ -12,7 +12,7 @@ from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
-from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
+from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -24,7 +24,6 @@ _ROWS_PER_REPEATED_ROW = 10  # pages overlap by a tenth, as each row that is rem
 _BY_PREFIX = re.compile(r"^\s*by\s+", re.IGNORECASE)
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _FIRST_YEAR = 1990
-_MAX_DEPTH = 10  # of nested texts
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
@@ -65,8 +64,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
     Once all rows have been read, later runs end at a page without a new row. If a search ends before the total that it
-    states, or reaches _MAX_ROWS rows, a new search continues from the day of the last row. A response that is not a
-    page of rows is refused.
+    states, or reaches _MAX_ROWS rows, a new search continues from the day of the last row. If that one has no rows,
+    those that are missing are counted. A response that is not a page of rows is refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
@@ -96,8 +95,11 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     continued = _Page(day=page.day, until=_day_after(page.day))
     if continued.until and continued.until != page.until:
         return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
-    if not rows:  # the total is not correct
-        return FollowResult((), offers, complete, end="the oldest row")
+    if not rows:
+        missing = max(0, total - end_offset) if isinstance(total, int) else 0
+        rule = "a search states more rows than it gives"
+        left_out = (LeftOutCount(Reason.TRUNCATED, rule, missing, answer.request.url),) if missing else ()
+        return FollowResult((), offers, complete, end="the oldest row", left_out=left_out)
     message = f"the search has more than {_MAX_ROWS:,} rows for one day; further rows are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 
@@ -189,13 +191,15 @@ def _topic_names(topics: Any) -> list[str]:
     return texts_in([member.get("name") if isinstance(member, dict) else member for member in members])
 
 
-def _flatten(nested: Any, depth: int = 0) -> Iterator[str]:
-    if isinstance(nested, str):
-        yield nested
-    elif depth < _MAX_DEPTH:
-        inner = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
-        for child in inner:
-            yield from _flatten(child, depth + 1)
+def _flatten(nested: Any) -> Iterator[str]:
+    """Yield the texts in lists and in the values of objects, in order, at any depth."""
+    remaining = [nested]
+    while remaining:
+        part = remaining.pop()
+        if isinstance(part, str):
+            yield part
+        members = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        remaining += reversed([*members])
 
 
 def _author_name(person: Mapping[str, Any]) -> str:
