@@ -274,6 +274,8 @@ class Article(NamedTuple):
     stated_date: str = ""
     """The date of publication in the page's metadata, as written, even if it cannot be read. If it cannot, or is empty,
     `published` is a date in the address or near the headline."""
+    stated_text: str = ""
+    """The article's text in the page's JSON-LD, as plain text with its lines, or as HTML."""
     fault: str = ""
     """Why a page that should be XML was read as HTML, or empty."""
 
@@ -339,6 +341,7 @@ def read_article_and_choice(
         kind=page_head.property("og:type"),
         robots_metas=page_head.robots_metas,
         stated_date=page_head.published or page_head.unread_date,
+        stated_text=page_head.linked.body,
         fault=text.fault,
     )
     return article, outline, choice

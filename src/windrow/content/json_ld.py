@@ -43,6 +43,8 @@ class StructuredData(NamedTuple):
     published: str = ""
     modified: str = ""
     description: str = ""
+    body: str = ""
+    """The text of an article (`articleBody`): plain text with its lines, or HTML."""
     image: str = ""
     language: str = ""
     keywords: tuple[str, ...] = ()
@@ -88,6 +90,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         or dates_in_text.get("datePublished", ""),
         modified=_first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
         description=_first_text(main_object, "description"),
+        body=_read_body(main_object["articleBody"]) if "articleBody" in main_object else "",
         image=next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
         language=_first_text(main_object, "inLanguage"),
         keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object), {})))),
@@ -96,6 +99,11 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         unread_scripts=len(unread_scripts),
     )
     return _cut_values(data) if any(len(script) > HEAD_VALUE.number for script in scripts) else data
+
+
+def _read_body(value: Any) -> str:
+    """Return the first text of a value with its lines, or ""."""
+    return replace_lone_surrogates(unescape(next(iter(_texts(value)), ""))).strip()
 
 
 def _cut_values(data: StructuredData) -> StructuredData:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from html import unescape
+from html import escape, unescape
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
@@ -184,6 +184,8 @@ _ARTICLE_MARK = re.compile(
     rb'(?i)"@type"\s*+:\s*+(?:\[\s*+)?+"[^"]*(?:Article|Posting|Report)"'
     rb'|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
 )
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
+_MIN_FURTHER_WORDS = 50  # that the text in JSON-LD must have beyond the text that the page shows
 _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
 MAX_STUB_SIZE = 20_000
 """The maximum size in bytes of a page that can be taken for a mere redirect to another page."""
@@ -258,11 +260,12 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
     stated_dates = (page.stated_date, feed_entry.get("published", ""))
+    text_html, text_source = _choose_text(page)
     article = FoundArticle(
         url=url,
         kind=kind,
         title=page.title or feed_entry.get("title", ""),
-        html=page.markup,
+        html=text_html,
         base_url=base_url,
         date=first_date(stated_dates) or next(filter(None, stated_dates), page.published),
         authors=list(page.authors or feed_entry.get("authors", ())),
@@ -271,7 +274,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         excerpt=" ".join(page.description.split()),
         metadata={
             "site_name": page.site, "language": page.language, "modified_date": page.modified,
-            "paywalled": True if _PAYWALL_MARK.search(body) else None,
+            "paywalled": True if _PAYWALL_MARK.search(body) else None, "text_source": text_source,
         },
         canonical_url=canonical_url if canonical_url and _may_be_own(canonical_url, url) else "",
         modified=page.modified,
@@ -281,6 +284,21 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         return
     yield article_observation(article, str(options.get("timezone", "")), task.visited)
     yield from _find_losses(page)
+
+
+def _choose_text(page: Article) -> tuple[str, str]:
+    """Return the text of an article as HTML, and "json_ld" if it is that of the page's JSON-LD, otherwise "".
+
+    It is taken from there if it has at least twice the words of the text that the page shows. A page shows only a
+    teaser if a script adds the rest, or if the rest must be paid for.
+    """
+    stated_text = page.stated_text
+    shown, stated = (len(_WORD.findall(text)) for text in (" ".join(page.blocks), _MARKUP.sub(" ", stated_text)))
+    if stated < max(2 * shown, shown + _MIN_FURTHER_WORDS):
+        return page.markup, ""
+    if _MARKUP.search(stated_text):
+        return stated_text, "json_ld"
+    return "".join(f"<p>{escape(line)}</p>" for line in stated_text.splitlines() if line.strip()), "json_ld"
 
 
 def _find_losses(page: Article) -> Iterator[Skip]:
