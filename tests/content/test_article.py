@@ -43,6 +43,19 @@ def test_keywords_are_also_tags_and_microdata_of_the_article() -> None:
     assert extracted.keywords == ("Local news", "harbour", "wall", "Town")
 
 
+@pytest.mark.parametrize("line", [
+    ("<span rel='schema:author'><span typeof='schema:Person' property='schema:name'>Ann Lee</span></span> on"
+    " <span property='schema:dateCreated' content='2024-03-05T10:00:00+00:00'>Tue, 03/05</span>"),
+    ("<span property='dc:date dc:created' content='2024-03-05T10:00:00+00:00' datatype='xsd:dateTime' rel='sioc:has_creator'>"
+    "Submitted by <span class=username property='foaf:name'>Ann Lee</span> on Tue</span>"),
+    ("<span class='post-author vcard'>Posted by <span class=fn>Ann Lee</span></span> at"
+    " <abbr class=published title='2024-03-05T10:00:00+00:00'>10:00</abbr>"),
+])  # fmt: skip
+def test_authors_and_dates_are_found_where_drupal_and_blogger_write_them(line: str) -> None:
+    extracted = read(f"<article><h1>Tea</h1><footer>{line}</footer><p>{TEXT}</p></article>")
+    assert (extracted.authors, extracted.published) == (("Ann Lee",), "2024-03-05T10:00:00+00:00")
+
+
 def test_a_keyword_of_any_length_in_an_attribute_is_one_and_a_long_text_that_is_shown_is_none() -> None:
     long_keyword = "the harbour wall and " * 12
     page_text = f"<meta itemprop=keywords content='quay,{long_keyword}'><span itemprop=keywords>{long_keyword}</span>"

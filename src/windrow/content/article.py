@@ -142,10 +142,12 @@ def _fold_words(text: str) -> str:
 
 _AUTHOR_SELECTORS = (
     "[itemprop~=author] [itemprop~=name], [itemprop~=author]", "[rel~=author]", ".p-author .p-name, .p-author",
+    "[rel~='schema:author'] [property~='schema:name'], [rel~='sioc:has_creator'] [property~='foaf:name']",
     ".byline, .by-line, .article-byline, .entry-author, .post-author, .author-name, .author__name, .article-author",
     "[class*=byline], [class*=Byline]", ".author, [class*=author-name], [class*=authorName]",
 )  # fmt: skip
-"""Selectors for elements with authors' names: microdata, links, microformats, and the classes that most systems use."""
+"""Selectors for elements with authors' names: microdata, links, microformats, Drupal's RDFa, and the classes that most
+systems use."""
 _LIKELY_AUTHOR_SELECTORS = (
     "[class*=author_name], [class*=author__name], [class*=authorname], [class*=AuthorName]",
     "[class*=author-details-name], [class*=author-box__name]",
@@ -199,7 +201,7 @@ def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool 
 
     If `is_likely` is set, the less certain selectors are used instead.
     """
-    if "uthor" not in markup and "yline" not in markup and "y-line" not in markup:
+    if not any(sign in markup for sign in ("uthor", "yline", "y-line", "has_creator")):
         return ()  # all selectors need one of these
     for selector in _LIKELY_AUTHOR_SELECTORS if is_likely else _AUTHOR_SELECTORS:
         if names := extract_names(list(_author_texts(tree, selector))):

@@ -14,8 +14,12 @@ from windrow.formats.moment import read_page_time
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-DATE_SELECTOR = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
-"""A selector for elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
+DATE_SELECTOR = (
+    "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified], abbr.published,"
+    " abbr.updated, [property~='schema:dateCreated'], [property~='dc:created']"
+)
+"""A selector for elements with dates: HTML's `time`, microformats (h-entry, and hAtom as Blogger writes it), microdata,
+and RDFa as Drupal writes it."""
 _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
@@ -27,8 +31,13 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
     used if the page has only one article, or the header contains an `h1`. The first readable `time` is used if all
     readable ones on the page are equal.
     """
+    if not elements:
+        return
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
+    yield _only_value(_abbreviations(elements), "class", "published")
+    yield _only_value(elements, "property", "schema:dateCreated")
+    yield _only_value(elements, "property", "dc:created")
     times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
     if times:
         yield _article_header_date(tree)
@@ -39,8 +48,15 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
 
 def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
     """Yield possible dates of the last change, the most trusted first; some are empty."""
+    if not elements:
+        return
     yield _only_value(elements, "itemprop", "dateModified")
     yield _only_value(elements, "class", "dt-updated")
+    yield _only_value(_abbreviations(elements), "class", "updated")
+
+
+def _abbreviations(elements: Sequence[LexborNode]) -> list[LexborNode]:
+    return [element for element in elements if element.tag == "abbr"]
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
