@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.caps import TAG_ATTRIBUTES, Excess
 from windrow.collections.pages.collection import version
 from windrow.collections.pages.reading import PageDocument, read, read_html_page
 from windrow.formats import sniff
@@ -163,3 +164,11 @@ def test_real_pages(shared) -> None:
         page = read_page(raw, "text/html")
         assert page.mime is not None
         assert page.pile == read_html_page(raw, URL, "text/html").pile
+
+
+def test_what_caps_leave_out_of_entries_of_feeds_is_reported() -> None:
+    attributes = " ".join(f"attribute{number}=''" for number in range(TAG_ATTRIBUTES.number + 5))
+    html = f"<p {attributes}>text</p>".replace("<", "&lt;").replace(">", "&gt;")
+    entry = f"<item><title>T</title><description>{html}</description></item>"
+    feed = f"<rss version='2.0'><channel><title>F</title>{entry * 2}</channel></rss>"
+    assert read_page(feed.encode(), "application/rss+xml").left_out == (Excess(TAG_ATTRIBUTES, 10),)

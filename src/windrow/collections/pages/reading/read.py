@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
-from windrow.caps import FEED_ENTRIES, TEXT_CHARACTERS, Excess
+from windrow.caps import FEED_ENTRIES, TEXT_CHARACTERS, Cap, Excess
 from windrow.collections.pages.code import Mime, parse_mime
 from windrow.collections.pages.reading.document import (
     ContentHeaders,
@@ -130,8 +131,9 @@ def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits)
         language=headers.language,
     )
     return PageDocument(
-        make_pile(outline, is_main), description, remove_tags(page_links), None, frozenset(), text.encoding
-    )
+        make_pile(outline, is_main), description, remove_tags(page_links), None, frozenset(), text.encoding,
+        left_out=page.left_out,
+    )  # fmt: skip
 
 
 _PROGRAM_PREFIX = re.compile(r"(?:microsoft )?(?:word|powerpoint|excel) ?- ", re.IGNORECASE)
@@ -190,10 +192,12 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
         return blank_document()
     entry_links: list[Link] = []
     piles = [Pile("\n".join(filter(None, (channel.title, channel.description))))]
+    left_out: Counter[Cap] = Counter()
     for entry in channel.entries:
-        entry_pile, links = _read_entry(entry, url)
+        entry_pile, links, entry_excess = _read_entry(entry, url)
         piles.append(entry_pile)
         entry_links += links
+        left_out.update({excess.cap: excess.number for excess in entry_excess})
     times = [parse_unix_time(time) for entry in channel.entries for time in (entry.updated, entry.published)]
     newest = max((time for time in times if time is not None), default=None)
     update_times = (parse_unix_time(channel.updated), newest, parse_unix_time(headers.last_modified))
@@ -207,9 +211,10 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
     )
     columns = zip(*(part.fields() for part in piles), strict=True)
     text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
-    is_capped = len(channel.entries) >= feed_format.MAX_ENTRIES
     findings = []
-    if channel.left_out and not is_capped:
+    if channel.left_out and len(channel.entries) >= feed_format.MAX_ENTRIES:
+        left_out[FEED_ENTRIES] += channel.left_out
+    elif channel.left_out:
         message = f"{channel.left_out:,} entries of the feed cannot be read"
         findings.append(Finding(Reason.NOT_VALID.value, message, Level.NOTE))
     if not channel.is_whole:
@@ -217,20 +222,22 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
         findings.append(Finding(Reason.TRUNCATED.value, message, Level.WARN))
     return replace(
         blank_document(*findings), pile=text_pile, description=description, links=remove_tags(entry_links),
-        encoding="utf-8", left_out=(Excess(FEED_ENTRIES, channel.left_out),) if channel.left_out and is_capped else (),
+        encoding="utf-8", left_out=tuple(Excess(cap, number) for cap, number in left_out.items()),
     )  # fmt: skip
 
 
-def _read_entry(entry: feed_format.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
+def _read_entry(entry: feed_format.FeedEntry, url: str) -> tuple[Pile, list[Link], tuple[Excess, ...]]:
+    """Return the texts and links of an entry, and what caps leave out of it."""
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
     text = f"<main><article><h1>{title}</h1>{entry.html}</article></main>"
-    outline = read_html(text.encode("utf-8", "replace"), url, _HTML_TYPE).outline
+    page = read_html(text.encode("utf-8", "replace"), url, _HTML_TYPE)
+    outline = page.outline
     entry_pile = make_pile(outline, [True] * len(outline.blocks.text))
     # The title of the entry is the first headline, which `make_pile` leaves out.
     titles = "\n".join(filter(None, (entry.title, entry_pile.big_headlines)))
-    return replace(entry_pile, big_headlines=titles), find_links(outline, PageHead(base=entry.base), url)
+    return replace(entry_pile, big_headlines=titles), find_links(outline, PageHead(base=entry.base), url), page.left_out
 
 
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
