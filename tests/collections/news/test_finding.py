@@ -68,6 +68,21 @@ def test_a_site_without_a_front_page_that_names_articles_is_read_by_its_sitemap_
     assert len(articles(tmp_path)) == 3
 
 
+def test_the_sitemaps_of_robots_txt_are_read_beside_the_feed_that_the_front_page_names(tmp_path, press):
+    press.put("/", "<html><link rel=alternate type=application/rss+xml href=/feed/><p>The Gazette.")
+    put(press, "feed/", (1,))
+    put(press, "sitemap.xml", (1, 2))
+    press.put("/robots.txt", f"User-agent: *\nAllow: /\nSitemap: {press.url}/sitemap.xml\n", "text/plain")
+    workspace = configured(tmp_path, {"g": {"url": f"{press.url}/"}})
+    assert code_of(workspace) == 0
+    assert {article["title"] for article in articles(tmp_path).values()} == {"The quay 1", "The quay 2"}
+    press.put("/news/the-quay-story-3.html", article(press.url, 3))
+    put(press, "sitemap.xml", (1, 2, 3))
+    pass_time(1.1)
+    assert code_of(workspace) == 0
+    assert len(articles(tmp_path)) == 3
+
+
 def test_a_site_that_offers_nothing_at_all_fails_and_says_so(tmp_path):
     bare = Press()
     workspace = configured(tmp_path, {"g": {"url": f"{bare.url}/"}})

@@ -115,6 +115,8 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
     kind = learned_now["kind"]
     if url not in learned_now.get("addresses", ()):
         requests = SITE_KINDS[kind].begin(source, learned_now) if detected else ()
+        if detected and kind == "feed":  # a feed names the newest articles, the sitemaps all
+            requests += (_guess_request(source, _ROBOTS_FILE, "robots.txt"),)
         end = "" if detected else NO_REQUESTS_ENDING
         return FollowResult(requests, (), detected, end=end, left_out=count_excess(excess, url))
     list_answer = answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
@@ -135,24 +137,32 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
         return failure
-    home_url, today = source.site.address("").rstrip("/"), answer.at.date().isoformat()
+    today = answer.at.date().isoformat()
     if learned.get("guessed"):
         return replace(failure, requests=tuple(Request(url, _GUESS, when_named=True) for url in learned["guessed"]))
     if learned.get("guessed_on") == today:
         return failure
     names_and_paths = ((_ROBOTS_FILE, "robots.txt"), *((_GUESS, path) for path in _USUAL_PATHS))
-    requests = tuple(Request(f"{home_url}/{path}", name, priority=2, when_named=True) for name, path in names_and_paths)
+    requests = tuple(_guess_request(source, name, path) for name, path in names_and_paths)
     return replace(failure, requests=requests, learned={**failure.learned, "guessed_on": today})
+
+
+def _guess_request(source: Source, name: str, path: str) -> Request:
+    return Request(f"{source.site.address('').rstrip('/')}/{path}", name, priority=2, when_named=True)
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt.
 
-    Any other response is refused. If it shows that a remembered list no longer exists, the list's address is forgotten.
+    Any other response is refused, except that a site with a feed need not have a robots.txt. If it shows that a
+    remembered list no longer exists, the list's address is forgotten.
     """
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
+    has_feed = bool(learned.get("addresses"))
+    if name == _ROBOTS_FILE and has_feed and answer.status != 200:
+        return FollowResult(end="no robots.txt")
     if answer.status == 200 and name == _ROBOTS_FILE:
         rules = robots.parse(body, source.site.agent)
         requests = tuple(Request(address, _GUESS, priority=2, when_named=True) for address in rules.sitemaps)
@@ -160,7 +170,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
             *ROBOTS_BYTES.find_excess(len(body)),
             *ROBOTS_SITEMAPS.find_excess(len(rules.sitemaps) + rules.sitemaps_left_out),
         )
-        skip = None if requests else Reason.NOT_A_FEED
+        skip = None if requests or has_feed else Reason.NOT_A_FEED
         return FollowResult(requests, skip=skip, left_out=count_excess(excess, url))
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read_hints(body, url).kind is HintKind.NONE:

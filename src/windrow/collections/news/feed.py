@@ -125,7 +125,9 @@ _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|
 
 def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Return the requests for the documents that list articles; `kind` is the kind of the site, feed or page."""
-    addresses = tuple(source.options["seeds"]) or tuple(learned.get("addresses", ()))
+    addresses = tuple(source.options["seeds"])
+    if not addresses and learned.get("addresses"):
+        addresses = (*learned["addresses"], *learned.get("guessed", ()))
     if not addresses:
         addresses = ("feed/",) if learned.get("closed") else ("",)  # closed: the site refuses its API
     home_url = source.site.address("").rstrip("/")
