@@ -20,6 +20,7 @@ from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.collections.pages.search.index_query import FIELDS, VERSION
 from windrow.query.word import count_words
+from windrow.stores.index.folder import remove_index
 from windrow.stores.index.fulltext_index import FullTextIndex
 from windrow.stores.index.manifest import IndexManifest, manifest_path
 
@@ -138,6 +139,28 @@ def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, dama
     with closing(Search(path, folder)) as search:
         assert urls(search, '"first page"') == ["https://a.example/1"]
     assert list(search_index.find_index_faults(path, folder)) == []
+
+
+def test_a_lock_file_that_tantivy_writes_at_that_moment_does_not_prevent_a_new_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of an index that was opened just before may write one; under load, it did so within `rmdir`."""
+    path, folder = make_database(tmp_path, PAGES), tmp_path / "index"
+    index_pages(path, folder)
+    (folder / "entries.sqlite").write_bytes(b"this is no database, but long enough to be taken for one" * 20)
+    rmdir = Path.rmdir
+
+    def write_lock_and_remove(removed: Path) -> None:
+        if removed.name == "text":
+            (removed / ".tantivy-meta.lock").touch()
+        rmdir(removed)
+
+    monkeypatch.setattr(Path, "rmdir", write_lock_and_remove)
+    with closing(Search(path, folder)) as search:
+        assert search("red", now=1).notes == ()
+    assert list(search_index.find_index_faults(path, folder)) == []
+    remove_index(folder)
+    assert index_pages(path, folder).written == 3
 
 
 UNWRITABLE = """

@@ -7,6 +7,7 @@ and without the note is refused, and other files in the folder of an index are l
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -35,6 +36,7 @@ _TANTIVY_FILE = re.compile(
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
 )
 """Matches the names of the files that Tantivy writes."""
+_LOCK_PREFIX = ".tantivy-"
 _POLL_INTERVAL = 0.1  # seconds between attempts to lock a folder
 
 
@@ -103,7 +105,7 @@ def _is_ours(folder: Path, names: list[str]) -> bool:
         return _is_note(folder / NOTE_FILE)
     if set(names) <= {_NOTE_DRAFT}:
         return True
-    return names == [TEXT_FOLDER] and not any(text_folder.iterdir())
+    return names == [TEXT_FOLDER] and all(path.name.startswith(_LOCK_PREFIX) for path in text_folder.iterdir())
 
 
 def _is_note(path: Path) -> bool:
@@ -140,9 +142,8 @@ def remove_files(folder: Path) -> None:
     if text_folder.is_dir():
         for path in text_folder.iterdir():
             if _TANTIVY_FILE.fullmatch(path.name) and (path.is_symlink() or path.is_file()):
-                path.unlink()
-        if not any(text_folder.iterdir()):
-            text_folder.rmdir()
+                path.unlink(missing_ok=True)
+        _remove_if_empty(text_folder)
     for name in (*_OTHER_FILES, NOTE_FILE):
         (folder / name).unlink(missing_ok=True)
 
@@ -150,8 +151,20 @@ def remove_files(folder: Path) -> None:
 def remove_index(folder: Path) -> None:
     """Remove an index, and its folder if that is then empty; raise ConfigError as `refuse_foreign` does."""
     remove_files(folder)
-    if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
+    if folder.is_dir() and not folder.is_symlink():
+        _remove_if_empty(folder)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Remove a folder unless it has files.
+
+    A thread of Tantivy that reads a new index for the first time may write a lock file into it at any moment.
+    """
+    try:
         folder.rmdir()
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+            raise
 
 
 @contextmanager
