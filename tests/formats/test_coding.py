@@ -196,6 +196,13 @@ def test_gzip_whose_second_member_ends_early_is_a_part():
         part, is_cut = decode_part(first + first[:size], {"content-encoding": "gzip"}, most=MOST, ratio=1000)
         assert is_cut, size
         assert part.startswith(TEXT), size
+    broken = bytearray(first)
+    broken[-6] ^= 1  # its checksum
+    for later in (bytes(broken), b"\x1f\x8b no gzip"):
+        part, is_cut = decode_part(first + later, {"content-encoding": "gzip"}, most=MOST, ratio=1000)
+        assert is_cut
+        assert part.startswith(TEXT)
+    assert refused(bytes(broken), "gzip") is Reason.CORRUPT
     assert refused(b"\x1f", "gzip") is Reason.TRUNCATED
     assert refused(gzip.compress(b"") + first[:5], "gzip") is Reason.TRUNCATED
 

@@ -313,9 +313,15 @@ def _begins_like_gzip(body: bytes) -> bool:
 
 def _inflate_gzip_members(body: bytes) -> _Blocks:
     remaining = body
-    for _ in range(_MAX_GZIP_MEMBERS):
+    for number in range(_MAX_GZIP_MEMBERS):
         stream = isal_zlib.decompressobj(wbits=31)
-        yield from _inflate_stream(stream, remaining, len(body) - len(remaining))
+        try:
+            yield from _inflate_stream(stream, remaining, len(body) - len(remaining))
+        except StepError:
+            if number == 0:
+                raise
+            yield _CUT  # the members before it are whole
+            return
         remaining = stream.unused_data
         if not stream.eof or not _begins_like_gzip(remaining):
             return
