@@ -21,6 +21,7 @@ from windrow.clock import spell
 from windrow.digest import digest, warc_digest
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.http import HttpHead, find_validator, read_head, read_media_type
+from windrow.formats.text import spell_size
 from windrow.formats.warc import (
     END,
     NOT_MODIFIED_PREFIX,
@@ -92,8 +93,8 @@ class ArchiveWriter:
         self._spare_bytes, self._checked_at = (free - size - self.limits.free_space) // 16, time.monotonic()
         if free < size + self.limits.free_space:
             raise DiskFull(
-                f"{free} bytes are free on the disk of {self.folder}: {size} are needed, and"
-                f" {self.limits.free_space} must stay free",
+                f"{spell_size(free)} are free on the disk of {self.folder}: {spell_size(size)} are needed, and"
+                f" {spell_size(self.limits.free_space)} must stay free",
                 hint="free some space or lower limits.free_space, then: windrow run",
             )
 

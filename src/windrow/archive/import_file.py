@@ -25,6 +25,7 @@ from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, detect
 from windrow.archive.warc_writer import map_read_errors, map_write_errors
 from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
+from windrow.formats.text import spell_size
 from windrow.formats.warc import END, MAX_ARC_LINE_BYTES, escape_target, format_header, read_arc_line
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -245,7 +246,9 @@ def check_free_space(folder: Path, size: int, free_space: int) -> None:
     """Raise DiskFull if writing `size` bytes would leave less than `free_space` bytes of a folder's disk free."""
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + free_space:
-        raise DiskFull(f"the disk of {folder} is full: {size} bytes are needed, and {free_space} must stay free")
+        raise DiskFull(
+            f"the disk of {folder} is full: {spell_size(size)} are needed, and {spell_size(free_space)} must stay free"
+        )
 
 
 IMPORTED_FOLDER = "foreign"
