@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from tests.requests.workshop import SERVICE, Server, Workshop, collection, documents, send_parts
+from windrow.clock import now
+from windrow.digest import hash64
 from windrow.engine.frontier import CANCEL, MAX_NAMED, RETRY, frontier_of, write_decision
-from windrow.model import Status
+from windrow.ledger import Ledger
+from windrow.model import Attempt, FoundUrl, Status
+from windrow.reasons import reason_of_status
 
 
 def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(tmp_path):
@@ -27,3 +33,20 @@ def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(t
     ledger.close()
     api.close()
     service.close()
+
+
+def test_the_reason_of_a_status_finds_the_addresses_that_answered_with_it(tmp_path):
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        with ledger.writing() as writer:
+            session = writer.sessions.open("test", "run")
+            host = writer.addresses.add_host(session, "pages", "site", "https://a.example")
+            for status in (401, 403, 404, 410, 418, 429, 500, 503):
+                url = f"https://a.example/{status}"
+                writer.addresses.add(host, 0, [FoundUrl(hash64(url), "https://a.example", url)])
+                attempt = Attempt(hash64(url), url, 0, True, now(), 0.1, status)
+                writer.attempts.record_attempt(session, host, attempt, schedule=(9, 1, 1))
+        for reason in sorted({reason_of_status(status) for status in range(400, 600)}):
+            failing = ledger.addresses.failing("pages", "site", reason)
+            statuses = [int(address.url.rpartition("/")[2]) for address in failing]
+            assert statuses, reason
+            assert {reason_of_status(status) for status in statuses} == {reason}

@@ -165,7 +165,10 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
 -- part: why_failed
-(SELECT coalesce(v.reason, CASE WHEN v.message <> '' THEN 'truncated' END) FROM attempt v
+(SELECT coalesce(v.reason, CASE
+        WHEN v.status >= 500 THEN 'server_error' WHEN v.status = 404 THEN 'not_found' WHEN v.status = 410 THEN 'gone'
+        WHEN v.status IN (401, 403) THEN 'permission_denied' WHEN v.status = 429 THEN 'rate_limited'
+        WHEN v.status >= 400 THEN 'protocol_error' WHEN v.message <> '' THEN 'truncated' END) FROM attempt v
     WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1)
 
 -- def count_partial() -> dict[str, int]
@@ -176,7 +179,8 @@ WHERE a.failures > 0 AND a.due IS NOT NULL AND (SELECT v.reason IS NULL AND v.me
 
 -- def failing(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
--- An attempt that received only a part of the body counts as failed, with the reason `truncated`.
+-- An attempt that received only a part of the body counts as failed, with the reason `truncated`. An attempt without a
+-- reason has that of its status (`reason_of_status`).
 -- Addresses of the sources `excluded`, and those that are never due, are left out.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0

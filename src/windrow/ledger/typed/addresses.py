@@ -270,8 +270,9 @@ class TypedAddresses(LedgerQueries):
     def failing(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
         """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 
-        An attempt that received only a part of the body counts as failed, with the reason `truncated`. Addresses of the
-        sources `excluded`, and those that are never due, are left out.
+        An attempt that received only a part of the body counts as failed, with the reason `truncated`. An attempt
+        without a reason has that of its status (`reason_of_status`). Addresses of the sources `excluded`, and those
+        that are never due, are left out.
         """
         return self._database.rows(
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason
