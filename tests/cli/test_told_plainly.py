@@ -177,3 +177,16 @@ def test_status_says_why_the_last_session_ended_with_an_error_until_one_succeeds
     (tmp_path / "drops.sqlite").unlink()
     assert windrow("run", "--workspace", tmp_path).code == 0
     assert "not a database" not in windrow("status", "--workspace", tmp_path).out
+
+
+def test_status_says_why_a_collection_was_not_ready_until_a_run_gets_further(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    (tmp_path / "drop" / "add").mkdir(parents=True)
+    (tmp_path / "windrow.toml").write_text(
+        f'[source.h]\ncollection = "drops"\ncentre = "Nowhere"\nurl = "{(tmp_path / "drop").as_uri()}"\n'
+    )
+    assert windrow("run", "--workspace", tmp_path).code == 4
+    (tmp_path / "windrow.toml").write_text((tmp_path / "windrow.toml").read_text().replace("Nowhere", "H"))
+    assert "its centre 'Nowhere' is not declared" in windrow("status", "--workspace", tmp_path).out
+    assert windrow("run", "--workspace", tmp_path).code == 0
+    assert "Nowhere" not in windrow("status", "--workspace", tmp_path).out

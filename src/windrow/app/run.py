@@ -242,7 +242,7 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
     Raise StoreUnreachable at the end if no chosen collection has a database that can be reached.
     """
     unreachable: list[StoreUnreachable] = []
-    for name, open_harvest in _harvests(config, arguments.names, spans):
+    for name, open_harvest in _harvests(config, session, arguments.names, spans):
         failed_before = session.failed
         try:
             _harvest(session, open_harvest(), spans[name], arguments)
@@ -359,16 +359,21 @@ def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _harvests(
-    config: Workspace, names: Sequence[str], spans: Mapping[str, PhaseSpan]
+    config: Workspace, session: Session, names: Sequence[str], spans: Mapping[str, PhaseSpan]
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
     """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
 
-    Raise ConfigError before the first one is yielded if a collection that fetches is not ready.
+    Raise ConfigError before the first one is yielded if a collection that fetches is not ready; a failed task of the
+    session reports it.
     """
     chosen = choose_sources(config, names)
     for collection_name in chosen:
         if spans[collection_name].fetch:  # reading kept captures makes no requests
-            adapter(collection_name).require_ready(config)
+            try:
+                adapter(collection_name).require_ready(config)
+            except WindrowError as error:
+                session.add_failed_task(collection_name, error)
+                raise
     sources = [source for source in config.sources if source.name in chosen.get(source.collection, ())]
     pipe_readers = _find_pipe_readers(source for source in sources if spans[source.collection].fetch)
     for collection_name in chosen:
