@@ -169,6 +169,14 @@ def test_of_a_document_with_too_many_events_those_to_come_are_read_first_and_it_
     assert read(documents[reader], by=replace(by, most_events=6))[1] == []
 
 
+def test_a_document_that_repeats_much_text_does_not_claim_that_all_its_events_were_counted(monkeypatch):
+    monkeypatch.setattr("windrow.collections.events.reading.MAX_TEXT_CHARACTERS", 100)
+    page = "".join(f"<p id={n}><b>{'A' * 90}</b><i>2027-01-0{n}T09:00Z</i></p>" for n in range(1, 10))
+    by = parser("html", items="p", fields={"id": "@id", "title": "b", "start": "i"})
+    (part,) = read(page, by=by)[1]
+    assert part.message.startswith("the document has more than 3 events; only ")
+
+
 def test_an_event_that_still_repeats_is_read_before_those_of_later_days_and_one_whose_rule_ended_is_not():
     """The nearness of days was the difference of numbers such as 20260901: a weekly event was the furthest one."""
     days = [event(name, f":{day}T090000Z") for name, day in (("a", 20260902), ("b", 20261002), ("c", 20270102))]

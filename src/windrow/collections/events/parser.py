@@ -125,9 +125,13 @@ class SourceDocument(NamedTuple):
     has_unknown_zone: bool = False  # whether the document names a zone that is not known
 
 
-def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
-    """Return the message for a document that was not read completely. `limit` is a clause that says why."""
-    return f"the document has {event_count} events; only {read_count} were read, future ones first, as {limit}"
+def describe_left_out(event_count: int, read_count: int, limit: str, *, is_complete: bool = True) -> str:
+    """Return the message for a document that was not read completely. `limit` is a clause that says why.
+
+    Unless `is_complete`, the document has more events than were counted.
+    """
+    number = f"{event_count}" if is_complete else f"more than {event_count}"
+    return f"the document has {number} events; only {read_count} were read, future ones first, as {limit}"
 
 
 class RawEvent(NamedTuple):

@@ -116,7 +116,9 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
     Past events are left out before future ones. If events are left out, a SkippedPart at the end says how many events
     were read. At least one event is kept.
     """
-    parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
+    remaining_parts = iter(parts)
+    parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, remaining_parts))
+    is_cut = next(remaining_parts, None) is not None
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
     max_events = document.parser.most_events
     if len(events) <= max_events and sum(len(event.text) for _, event in events) <= MAX_TEXT_CHARACTERS:
@@ -131,7 +133,8 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
     if len(kept_numbers) < max_events:
         limit = f"the limit for their texts is {MAX_TEXT_CHARACTERS} characters"
     limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
-    return [*limited, SkippedPart(Reason.TOO_LARGE, describe_left_out(len(events), len(kept_numbers), limit))]
+    message = describe_left_out(len(events), len(kept_numbers), limit, is_complete=not is_cut)
+    return [*limited, SkippedPart(Reason.TOO_LARGE, message)]
 
 
 def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
