@@ -5,6 +5,7 @@ import json
 import re
 from contextlib import closing
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.sessions import session_settings
 from windrow.app.check import estimate_takedowns, take_down
 from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.documents import NULLABLE_KEYS, STANDARD_KEYS, ParserRun, RequestedAddress
@@ -26,7 +28,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.errors import ConfigError
 from windrow.ledger import Ledger
-from windrow.model import Attempt, RecordedAttempt
+from windrow.model import ArchivePlace, Attempt, RecordedAttempt
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 
@@ -171,6 +173,14 @@ def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_
         ("2026-01-01T00:00:00Z - council - success", "one"),
         ("2026-01-01T00:00:00Z - council - success - 2", "two"),
     ]
+
+
+def test_logs_whose_response_cannot_be_read_are_counted(tmp_path):
+    lost = SimpleNamespace(captures=SimpleNamespace(place_of=lambda _: ArchivePlace("lost.warc.gz", 0, 1)))
+    with open_databases(configured(tmp_path, "https://a.example/a.ics")) as held:
+        projection = EventProjection(None, lost, held, (), archive=tmp_path, limits=None)
+        assert projection._logs._response_text(None) == ""
+        assert "1 log without source_text, as the response cannot be read" in projection._summarize()
 
 
 def test_a_source_whose_secret_is_missing_leaves_a_log_with_the_reason_though_nobody_was_asked(tmp_path, site):

@@ -145,9 +145,13 @@ class EventProjection:
         unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
         shortened_count = self._written["shortened"] + self._logs.shortened
         shortened = f"; {counted(shortened_count, 'document')} written without source_text, as the store refused it"
-        return (
-            f"{events} new, {self._written['changed']:,} changed, {logs}{unread}{shortened if shortened_count else ''}"
-        )
+        notes = [unread, shortened if shortened_count else ""]
+        if self._logs.unreadable:
+            notes.append(
+                f"; {counted(self._logs.unreadable, 'log')} without source_text, as the response cannot be read in the"
+                " archive: windrow check"
+            )
+        return f"{events} new, {self._written['changed']:,} changed, {logs}{''.join(notes)}"
 
     def _remove_stale(self, database: str, current_ids: set[str], windrow_key: str) -> None:
         for stale_ids in self._stale_ids(database, current_ids, windrow_key):

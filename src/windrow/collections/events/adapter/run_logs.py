@@ -64,6 +64,7 @@ class RunLogs:
         self._runs_by_id: dict[str, tuple[int, str]] = {}  # of the logs written: id -> (session, source)
         self.rejected = 0  # events that could not be read, in the logs written
         self.shortened = 0  # logs written without their source_text
+        self.unreadable = 0  # logs whose response cannot be read in the archive, so that they have no source_text
         self.failed = 0  # failed tasks added to the ledger
 
     def write(
@@ -289,6 +290,7 @@ class RunLogs:
             with answer.view as view:
                 content = body_of(view, answer.fields, self._limits).read()
         except (ArchiveError, StepError):
+            self.unreadable += 1
             return ""
         return decode_text(content, answer.fields.get("content-type", ""))
 
