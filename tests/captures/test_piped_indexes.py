@@ -43,9 +43,10 @@ def test_an_index_from_a_pipe_is_read_by_sources_of_two_collections(tmp_path):
     reading_end, writing_end = os.pipe()
     os.write(writing_end, b" CDX N b a m s k r M S V g\n")
     os.close(writing_end)
-    settings = f'cdx = ["/dev/fd/{reading_end}"]\nwarc = ["{tmp_path}"]\n'
+    settings = f'cdx = ["/{{}}/fd/{reading_end}"]\nwarc = ["{tmp_path}"]\n'
     (tmp_path / "windrow.toml").write_text(
-        f'[source.press]\ncollection = "news"\n{settings}[source.library]\ncollection = "papers"\n{settings}'
+        f'[source.press]\ncollection = "news"\n{settings.format("dev")}'
+        f'[source.library]\ncollection = "papers"\n{settings.format("proc/self")}'
     )
     workspace = Windrow(tmp_path)
     assert workspace.run().exit_code == 0

@@ -381,10 +381,10 @@ def _harvests(
 
 
 def _find_pipe_readers(sources: Iterable[Source]) -> dict[Path, list[str]]:
-    """Return the names of the active sources that read each pipe."""
+    """Return the names of the active sources that read each pipe, by its real path: it may have several spellings."""
     readers: dict[Path, list[str]] = {}
     for source in sources:
-        pipes = {path for path in collection(source.collection).inputs(source).cdx if path.is_fifo()}
+        pipes = {path.resolve() for path in collection(source.collection).inputs(source).cdx if path.is_fifo()}
         for pipe in pipes if source.active else ():
             readers.setdefault(pipe, []).append(source.name)
     return readers

@@ -215,14 +215,15 @@ class Harvest:
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
     unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # returns why services are not asked, by key
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
-    pipe_readers: Mapping[Path, Sequence[str]] = field(default_factory=dict)  # sources of all collections, by pipe
+    pipe_readers: Mapping[Path, Sequence[str]] = field(default_factory=dict)  # names of sources, by real path
 
 
 @dataclass(slots=True)
 class SessionRequests:
     """The sources, by name, that earlier harvests of a session requested, and when each origin was last requested.
 
-    `stored_pipes` are the pipes whose indexes of captures they stored for all sources of the session that read them.
+    `stored_pipes` are the real paths of the pipes whose indexes of captures they stored for all sources of the session
+    that read them.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)

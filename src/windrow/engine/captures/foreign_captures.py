@@ -171,9 +171,12 @@ class ForeignCapturing:
         run = self._run
         assert run.archive_settings is not None
         archive, stored_pipes = run.archive_settings.folder, run.session_requests.stored_pipes
-        for pipe in {*pipes} - stored_pipes:  # each can be read only once
+        spellings = {path.resolve(): path for path in pipes}
+        for pipe in spellings.keys() - stored_pipes:  # each can be read only once
             stored_pipes.add(pipe)
-            store_piped(pipe, archive, run.harvest.pipe_readers.get(pipe, [self._source.name]), run.tick)
+            readers = run.harvest.pipe_readers.get(pipe, [self._source.name])
+            # /dev/fd/3 can be opened, but not its real path, such as /proc/8/fd/pipe:[9]
+            store_piped(spellings[pipe], archive, readers, run.tick)
         return sorted(piped_folder(archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
