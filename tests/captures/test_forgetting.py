@@ -15,11 +15,14 @@ from windrow.app.check import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.digest import hash64
 from windrow.engine.check import Fault, check_archive, check_index, check_states
+from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, take_down_targets
 from windrow.errors import ArchiveError
 from windrow.ledger import Ledger
+from windrow.ledger.typed.captures import RuleRow
 from windrow.model import Limits
+from windrow.reasons import Reason
 
 SECRET = "xylophone"
 
@@ -198,7 +201,18 @@ def test_forgetting_an_address_keeps_out_what_files_of_other_makers_have_of_it(t
     run_quotes(foreign.configure(root, warc=paths[:1]))
     workspace = foreign.configure(root, warc=paths)
     assert quotes(workspace) == ["first", f"never say {SECRET}"]
+    counter = LeftOutCounter()
+    with closing(Ledger(workspace.ledger)) as ledger, ledger.writing() as writer:
+        for name in ("1", "first"):
+            writer.captures.leave_out(1, RuleRow(Reason.NOT_WANTED, name, 1, f"{foreign.ORIGIN}/said/{name}.html"))
+            counter.add(Reason.NOT_WANTED, name, 1, f"{foreign.ORIGIN}/said/{name}.html")
+        counter.record(writer, ledger.sessions.latest(), "quotes", "press", 1)
     (takedown,) = take_down_by_name(workspace, f"{foreign.ORIGIN}/said/1.html", adapters=["quotes"])
+    with closing(Ledger(workspace.ledger)) as ledger:
+        assert ledger.takedowns.left_out() == {f"{foreign.ORIGIN}/said/first.html"}
+        examples = {count.example for _, count in ledger.sessions.rule_counts("press")}
+        assert examples >= {"(forgotten)", f"{foreign.ORIGIN}/said/first.html"}
+        assert f"{foreign.ORIGIN}/said/1.html" not in examples
     assert takedown.done
     run_quotes(workspace)
     assert quotes(workspace) == ["first", "second"]

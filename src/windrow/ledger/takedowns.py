@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from windrow.digest import hash64
 from windrow.formats.url import normalise, parts
 from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.takedowns import TakenDown, TypedTakedowns
 from windrow.model import ArchivePlace, FoundUrl
 
@@ -88,8 +89,16 @@ class TakedownWriter:
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)
-        for ending in TypedTakedowns(self._batch.database).endings(attempts):
+        queries = TypedTakedowns(self._batch.database)
+        for ending in queries.endings(attempts):
             execute("takedown_clear_comments", ending)
+        taken_down = TakenDownAddresses(queries.taken_down())
+        for url in filter(taken_down.contains, queries.left_out()):
+            execute("takedown_clear_left_out", url)
+        for task, comment in queries.comments_with_examples():
+            count = RuleCount.read("", "", comment)
+            if count is not None and taken_down.contains(count.example):
+                execute("takedown_clear_example", task, count.example)
         for query_name in (
             "takedown_clear_followed",
             "takedown_clear_learned",

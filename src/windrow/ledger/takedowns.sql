@@ -216,6 +216,23 @@ DELETE FROM address WHERE digest = ? AND host = ?;
 -- Return the messages of the discovery (`Followed.ending`) about the answers of these attempts.
 SELECT DISTINCT ending FROM followed WHERE ending <> '' AND attempt IN (SELECT value FROM json_each(:attempts));
 
+-- def left_out() -> set[str]
+-- Return the addresses that are examples of what rules left out of indexes.
+SELECT url FROM capture_left_out WHERE url <> '';
+
+-- name: takedown_clear_left_out
+UPDATE capture_left_out SET url = '' WHERE url = ?;
+
+-- row: TaskComment
+-- The comment with which a task ended.
+
+-- def comments_with_examples() -> list[TaskComment]
+-- Return the comments that count what a rule left out, with an example (`RuleCount.as_comment`).
+SELECT task, comment AS "comment: str" FROM task_end WHERE comment GLOB '[0-9]* left out, such as *';
+
+-- name: takedown_clear_example
+UPDATE task_end SET comment = replace(comment, ?2, '(forgotten)') WHERE task = ?1;
+
 -- name: takedown_clear_comments
 UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(comment, ?1) > 0;
 

@@ -112,6 +112,13 @@ class SharedRequest(NamedTuple):
     attachments: str
 
 
+class TaskComment(NamedTuple):
+    """The comment with which a task ended."""
+
+    task: int
+    comment: str
+
+
 def _make_tombstone_row(row: tuple[Any, ...]) -> TombstoneRow:
     seq, at, target, host, holder, reason, done, lifted = row
     return TombstoneRow(
@@ -235,3 +242,11 @@ class TypedTakedowns(LedgerQueries):
     def endings(self, attempts: Sequence[int]) -> list[str]:
         """Return the messages of the discovery (`Followed.ending`) about the answers of these attempts."""
         return self._database.column("takedowns.endings", json.dumps([*attempts]))
+
+    def left_out(self) -> set[str]:
+        """Return the addresses that are examples of what rules left out of indexes."""
+        return {*self._database.column("takedowns.left_out")}
+
+    def comments_with_examples(self) -> list[TaskComment]:
+        """Return the comments that count what a rule left out, with an example (`RuleCount.as_comment`)."""
+        return self._database.rows(TaskComment._make, "takedowns.comments_with_examples")
