@@ -20,6 +20,7 @@ from windrow.collections.pages.policy import Policy
 from windrow.collections.pages.references import References
 from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
+from windrow.engine.frontier import frontier_of
 from windrow.engine.requests.following import MAX_FINDINGS, _findings_text
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
@@ -74,6 +75,27 @@ def test_it_stands_in_status_until_the_address_has_whole_content(tmp_path: Path)
         attempts.answer(A, WHOLE, at=30)
     assert summarise(tmp_path) == 0
     assert unread(tmp_path) == []
+
+
+def left_out(root: Path) -> list[tuple[str, int]]:
+    """Return what `windrow status` says that rules and caps left out."""
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        return [(count.reason, count.addresses) for count in frontier_of(ledger, PAGES).left_out("site", ())]
+
+
+def test_what_a_cap_left_out_counts_until_the_page_is_whole_whatever_other_sessions_leave_out(tmp_path: Path) -> None:
+    hidden = b"<title>b</title><meta name=robots content=noindex>"
+    for at, url, body, counts in (
+        (10, A, TOO_MANY_LINKS, [("capped", 7)]),
+        (20, A + "b", hidden, [("capped", 7), ("noindex", 1)]),
+        (30, A + "c", TOO_MANY_LINKS, [("capped", 14), ("noindex", 1)]),
+        (40, A, WHOLE, [("capped", 7), ("noindex", 1)]),
+        (50, A + "c", WHOLE, [("noindex", 1)]),
+    ):
+        with Attempts(tmp_path) as attempts:
+            attempts.answer(url, body, at=at)
+        assert summarise(tmp_path) == 0
+        assert left_out(tmp_path) == counts, at
 
 
 def test_a_text_that_is_cut_is_counted(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from windrow.contract import Collection, Crawl, ItemStep
 from windrow.digest import hash64
 from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
+from windrow.engine.source_counts import count_left_out_now
 from windrow.engine.steps.due import due
 from windrow.errors import StepError
 from windrow.ledger import Lease, Ledger, LedgerWriter
@@ -379,12 +380,8 @@ class AddressFrontier:
 
     def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
         """Return how much of a source each rule or cap left out in the last such session, or `of_captures` in all."""
-        totals = {count[1:3] for count in of_captures}
-        counts = self._ledger.sessions.rule_counts(source)
-        last = [(task, count) for task, count in counts if task.session == counts[-1][0].session]
-        # The totals of captures replace what the first phase of the session counted of them.
-        in_last = [count for task, count in last if task.phase > 1 or count[1:3] not in totals]
-        return [*in_last, *of_captures]
+        name, by_request = self._collection.name, self._crawl.by_request
+        return count_left_out_now(self._ledger, name, source, of_captures, by_request=by_request)
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

@@ -1,8 +1,9 @@
-"""Count the files and addresses of each source, and the attempts of a session, in all collections on the ledger."""
+"""Count the files and addresses of each source, what is left out of them, and the attempts of a session."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,8 +16,10 @@ from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
+from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptCount
-from windrow.reasons import Reason
+from windrow.ledger.typed.sessions import SourceTask
+from windrow.reasons import BY_RULE, Reason
 
 NOT_REQUESTED = frozenset(
     (
@@ -165,3 +168,33 @@ def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None)
             addresses.known, addresses.pages, addresses.failing, due, next_due, by_address=True
         )
     return counts
+
+
+def count_left_out_now(
+    ledger: Ledger, collection: str, source: str, of_captures: Sequence[RuleCount], *, by_request: bool
+) -> list[RuleCount]:
+    """Return how much of a source of addresses each rule or cap left out in the last such session.
+
+    What a cap left out of a document that was read in part counts until the whole document is read. What a rule left
+    out of answers does not count any more once later answers were followed. `of_captures` has the totals of captures.
+    `by_request` is whether the collection finds documents by requests, whose answers are followed in phase 1.
+    """
+    totals = {count[1:3] for count in of_captures}
+    capped_in = ledger.unread.capped_in(collection, source)
+    followed_to = ledger.requests.followed_upto(collection, source)
+    caps: dict[str, RuleCount] = {}
+    others: list[tuple[SourceTask, RuleCount]] = []
+    for task, count in ledger.sessions.rule_counts(source):
+        if count.reason != Reason.CAPPED or (task.phase == 1 and not by_request):
+            others.append((task, count))
+        elif (task.phase, task.session) in capped_in:
+            earlier = caps.get(count.rule)
+            caps[count.rule] = count._replace(addresses=count.addresses + (earlier.addresses if earlier else 0))
+    in_last = [
+        count
+        for task, count in others
+        # The totals of captures replace what the first phase of the session counted of them.
+        if task.session == others[-1][0].session and (task.phase > 1 or count[1:3] not in totals)
+        if task.phase > 1 or count.reason not in BY_RULE or task.seq > followed_to
+    ]
+    return [*caps.values(), *in_last, *of_captures]

@@ -3,15 +3,27 @@
 -- row: UnreadDocument
 -- An attempt or an item that `version` of a step failed to read: the reason, how often in a row, and when last.
 
+-- part: superseded
+EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON b.address = a.address
+    WHERE a.seq = u.attempt AND b.host = a.host AND b.seq > a.seq AND b.reason IS NULL
+    AND (b.digest NOT IN ('', a.digest) OR EXISTS (SELECT 1 FROM unread o WHERE o.attempt = b.seq
+        AND o.collection = u.collection AND o.phase = u.phase AND o.reason = 'capped')))
+
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
 -- An attempt that is unread because of a cap is not returned if a later attempt at its address received other bytes, or
 -- is also unread because of a cap.
-SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
-AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON b.address = a.address
-    WHERE a.seq = unread.attempt AND b.host = a.host AND b.seq > a.seq AND b.reason IS NULL
-    AND (b.digest NOT IN ('', a.digest) OR EXISTS (SELECT 1 FROM unread u WHERE u.attempt = b.seq
-        AND u.collection = :collection AND u.phase = :phase AND u.reason = 'capped')))) ORDER BY attempt;
+SELECT u.attempt AS number, u.version, u.reason, u.times, u.at FROM unread u
+WHERE u.collection = :collection AND u.phase = :phase AND (u.reason <> 'capped' OR NOT {superseded}) ORDER BY u.attempt;
+
+-- row: CappedSession
+-- A phase, and a session in which a cap left out parts of documents in this phase.
+
+-- def capped_in(collection: str, source: str) -> list[CappedSession]
+-- Return the phases and sessions that read those documents of a source of which caps leave out parts now.
+SELECT DISTINCT u.phase, (SELECT max(s.seq) FROM session s WHERE s.at <= u.at) AS "session: int"
+FROM unread u JOIN attempt v ON v.seq = u.attempt JOIN host h ON h.seq = v.host
+WHERE u.collection = :collection AND h.source = :source AND u.reason = 'capped' AND NOT {superseded};
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
 -- Return the items that failed at a step for one of these reasons, with the last reading of each item.

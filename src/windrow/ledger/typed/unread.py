@@ -22,6 +22,13 @@ class UnreadDocument(NamedTuple):
     at: datetime
 
 
+class CappedSession(NamedTuple):
+    """A phase, and a session in which a cap left out parts of documents in this phase."""
+
+    phase: int
+    session: int
+
+
 class UnreadAddress(NamedTuple):
     """An attempt that must be read again, the phase of the step, and the address as digest and URL."""
 
@@ -46,6 +53,10 @@ class TypedUnread(LedgerQueries):
         bytes, or is also unread because of a cap.
         """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
+
+    def capped_in(self, collection: str, source: str) -> list[CappedSession]:
+        """Return the phases and sessions that read those documents of a source of which caps leave out parts now."""
+        return self._database.rows(CappedSession._make, "unread.capped_in", collection, source)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
         """Return the items that failed at a step for one of these reasons, with the last reading of each item.
