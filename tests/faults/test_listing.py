@@ -1,6 +1,8 @@
 """Listings that are false, cannot be read or show nothing are reported, and nothing is concluded from them."""
 
+import asyncio
 import shutil
+from collections import deque
 
 import pytest
 
@@ -9,9 +11,13 @@ from tests.faults.workspace import DAY, put
 from tests.servers.script import http, listening
 from windrow.collections.drops.collection import plan
 from windrow.demo.partner import drop
+from windrow.engine.fetchers.message import TransferBatch
+from windrow.engine.listed.transfer import _ConnectionEnd, _list_beside, _run_jobs
+from windrow.errors import TerminalFailure, TransientFailure
 from windrow.fetch.sftp import _make_entry
 from windrow.fetch.sftp_client import Attributes
-from windrow.model import Offer, Site, Source
+from windrow.fetch.transport import Connection
+from windrow.model import ListingEntry, Offer, Site, Source
 from windrow.reasons import Reason
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -53,8 +59,9 @@ def test_a_missing_folder_that_had_files_is_a_failed_listing_and_nothing_is_gone
     assert workspace.run().code == 0
     shutil.move(folder / "add", folder / "unadd")
     assert workspace.run().code == 3
-    failed, reason, comment = workspace.tasks("own")[-1]
-    assert (failed, reason) == (1, "not_found")
+    (_, reason, comment), (_, _, left_out) = workspace.tasks("own")[-2:]
+    assert reason == "not_found"
+    assert left_out == "1 left out, such as unadd: folders, links and devices beside the folders add, edit, delete"
     assert "the folder 'add' is missing, and its 2 files were not recorded as gone" in comment
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
     shutil.move(folder / "unadd", folder / "add")
@@ -139,3 +146,36 @@ def test_a_sidecar_that_may_not_be_read_is_told_and_the_zip_is_taken(make_worksp
     assert kind == "NotCompared"
     assert f"{NAME}.md5" in message
     assert workspace.zip_log(NAME) == [(kind, message)]
+
+
+class Base(Connection):
+    """A site whose folder `add` is empty; its base has `entries`, or cannot be listed."""
+
+    def __init__(self, entries):
+        self.entries = entries
+
+    async def list(self, folder):
+        if folder:
+            return []
+        if isinstance(self.entries, Exception):
+            raise self.entries
+        return [ListingEntry("", name, None, None, is_file=False) for name in self.entries]
+
+
+BATCH = TransferBatch(1, Site("ftp"), folders=("add",))
+
+
+def test_a_folder_in_another_spelling_is_left_out_only_by_a_server_that_heeds_case():
+    for names, missing, beside in (
+        (["Add", "x"], set(), ["x"]), (["Add", "x"], {"add"}, ["Add", "x"]), (["Add", "add"], set(), ["Add"]),
+    ):  # fmt: skip
+        entries = asyncio.run(_list_beside(BATCH, Base(names), missing))
+        assert [entry.name for entry in entries] == beside
+
+
+def test_a_base_that_cannot_be_listed_does_no_harm():
+    for error, state in (
+        (TerminalFailure("no", Reason.PERMISSION_DENIED), _ConnectionEnd.SOUND),
+        (TransientFailure("late", Reason.TIMEOUT), _ConnectionEnd.BROKEN),
+    ):
+        assert asyncio.run(_run_jobs(deque(), BATCH, Base(error), None, lambda _: None, was_idle=False)) is state

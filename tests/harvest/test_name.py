@@ -151,6 +151,8 @@ def test_what_no_rule_takes_is_counted_until_it_is_removed(make_workspace):
     key = put(folder, f"H.{DAY}.1.impc.zip", pack({member: specimens("H", 1), "data/x.xml": b"1", "notes.txt": b"1"}))
     unwanted = [put(folder, f"H.{DAY}.2.impc.ZIP", b"PK"), put(folder, "read me", b"1")]
     (folder / "add" / "2025").mkdir()
+    (folder / "Add").mkdir()
+    (folder / f"H.{DAY}.3.impc.zip").write_bytes(b"PK")
     assert workspace.run().code == 0
     counts = {(count.rule, count.addresses, count.example) for count in workspace.status().left_out}
     in_zip = ("a rule leaves out entries of this kind", 2, key)
@@ -158,6 +160,8 @@ def test_what_no_rule_takes_is_counted_until_it_is_removed(make_workspace):
         ("files whose names end in '.ZIP'", 1, unwanted[0]),
         ("files whose names have no ending", 1, "add/read%20me"),
         ("folders, links and devices", 1, "add/2025"),
+        ("folders, links and devices beside the folders add, edit, delete", 1, "Add"),
+        ("files whose names end in '.zip' beside the folders add, edit, delete", 1, f"H.{DAY}.3.impc.zip"),
         in_zip,
     }
     assert {(count.rule, count.addresses, count.example) for count in workspace.status().last.left_out} == counts
@@ -165,6 +169,8 @@ def test_what_no_rule_takes_is_counted_until_it_is_removed(make_workspace):
     for name in unwanted:
         (folder / name).unlink()
     (folder / "add" / "2025").rmdir()
+    (folder / "Add").rmdir()
+    (folder / f"H.{DAY}.3.impc.zip").unlink()
     assert workspace.run(last="zip_name").code == 0
     assert [(count.rule, count.addresses, count.example) for count in workspace.status().left_out] == [in_zip]
 

@@ -161,7 +161,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
     new = refused = 0
-    left_out = _count_left_out(listing.entries, offers)
+    left_out = _count_left_out(listing.entries, offers, run.collection.listing.folders)
     with run.ledger.writing() as writer:
         phase = run.collection.phase(run.collection.listing.list_phase)
         left_out.record(writer, run.session, run.collection.name, listing.source.name, phase)
@@ -198,7 +198,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     run.progress.step(1, reason is not None)
 
 
-def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) -> LeftOutCounter:
+def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer], folders: Sequence[str]) -> LeftOutCounter:
     counter = LeftOutCounter()
     used_paths = {path.lstrip("/") for offer in offers for path in (offer.path, offer.sidecar)}
     for entry in entries:
@@ -206,8 +206,10 @@ def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer]) ->
         if path not in used_paths:
             ending = PurePosixPath(entry.name).suffix[:20]
             rule = f"files whose names end in {ending!r}" if ending else "files whose names have no ending"
-            example = replace_lone_surrogates(path, "backslashreplace")
-            counter.add(Reason.NOT_WANTED, rule if entry.is_file else "folders, links and devices", 1, example)
+            rule = rule if entry.is_file else "folders, links and devices"
+            if entry.folder.strip("/") not in folders:
+                rule += f" beside the folders {', '.join(folders)}"
+            counter.add(Reason.NOT_WANTED, rule, 1, replace_lone_surrogates(path, "backslashreplace"))
     return counter
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
 from enum import Enum, auto
@@ -95,7 +96,7 @@ async def _run_jobs(
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
     """List folders, fetch files, and return the connection's state."""
-    missing_folders = 0
+    missing_folders = set[str]()
     for folder in batch.folders:
         try:
             entries = await connection.list(folder)
@@ -104,21 +105,22 @@ async def _run_jobs(
                 return _ConnectionEnd.STALE
             raise
         if entries is None:
-            missing_folders += 1
+            missing_folders.add(folder)
             report(FolderMissing(batch.number, folder))
             entries = []
-        for start in range(0, len(entries), ENTRIES_PER_MESSAGE):
-            report(ListedEntries(batch.number, tuple(entries[start : start + ENTRIES_PER_MESSAGE])))
-    if batch.folders and missing_folders == len(batch.folders):
+        _report_entries(batch, entries, report)
+    if batch.folders and len(missing_folders) == len(batch.folders):
         # An unmounted disk or a wrong path looks like this, so do not conclude that everything is gone.
         message = f"none of the folders {', '.join(batch.folders)} exists"
         raise TerminalFailure(
             f"{batch.site.address()}: {message}", Reason.NOT_FOUND, hint="check the path of the source"
         )
-    if batch.folders and batch.site.manifest:
-        unwanted = await _list_unwanted(batch.folders, connection)
-        for start in range(0, len(unwanted), ENTRIES_PER_MESSAGE):
-            report(ListedEntries(batch.number, tuple(unwanted[start : start + ENTRIES_PER_MESSAGE])))
+    if batch.folders:
+        try:
+            _report_entries(batch, await _list_beside(batch, connection, missing_folders), report)
+        except TransportError as error:  # many servers list only some folders; these were listed
+            if error.reason in _BREAKING:
+                return _ConnectionEnd.BROKEN
     runners = range(max(1, min(batch.parallel, len(jobs))))
     rate = _count_rate(batch.site)
     ends = await asyncio.gather(
@@ -127,10 +129,27 @@ async def _run_jobs(
     return next((end for end in (_ConnectionEnd.STALE, _ConnectionEnd.BROKEN) if end in ends), _ConnectionEnd.SOUND)
 
 
-async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
+def _report_entries(batch: TransferBatch, entries: Sequence[ListingEntry], report: Report) -> None:
+    for start in range(0, len(entries), ENTRIES_PER_MESSAGE):
+        report(ListedEntries(batch.number, tuple(entries[start : start + ENTRIES_PER_MESSAGE])))
+
+
+async def _list_beside(batch: TransferBatch, connection: Connection, missing: AbstractSet[str]) -> list[ListingEntry]:
+    """Return what the base of a site has beside the folders of a batch; those in `missing` do not exist.
+
+    The lines of a manifest that are in none of the folders are refused as not wanted.
+    """
     entries = await connection.list("") or []
-    outside = [entry for entry in entries if entry.name.partition("/")[0] not in folders]
-    return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
+    if batch.site.manifest:
+        outside = [entry for entry in entries if entry.name.partition("/")[0] not in batch.folders]
+        return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
+    # A server that ignores case may list a folder's files, and the folder itself in another spelling.
+    respelled = {*batch.folders} - missing - {entry.name for entry in entries}
+    return [
+        entry._replace(reason=None)
+        for entry in entries
+        if entry.name not in batch.folders and entry.name.lower() not in respelled
+    ]
 
 
 async def _run_from_queue(
