@@ -46,6 +46,8 @@ def test_a_server_that_stays_away_until_the_next_run(make_workspace):
         workspace.assert_complete(good, OTHER)
         assert workspace.session_status() > 0
         assert received(workspace) == [FIRST, SECOND - FIRST]
+        (shaky,) = (source for source in workspace.status().last.sources if source.source == "shaky")
+        assert (shaky.fetched, shaky.failed) == (1, 1), "files, and not attempts"
         assert workspace.run().code == 0
         assert server.started[-1] == SECOND
     assert sum(received(workspace)) == len(LARGE)

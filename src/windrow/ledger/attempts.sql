@@ -74,6 +74,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND 
 
 -- row: AttemptCount
 -- The number of attempts at a source with the same outcome, and the bytes that they received.
+-- Of the attempts at a listed file, `number` counts only the last one at the source: it is the number of files.
 -- `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
 -- true if the address had a body before, and `taken` if a capture was used instead of a request.
 
@@ -82,7 +83,9 @@ AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND 
 SELECT h.collection, h.source, v.listed_file IS NOT NULL AS "listed: bool", v.kind, v.status, v.reason, v.mime, v.revisit,
        EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
            AND p.status = 200 AND p.digest <> '') AS "earlier: bool",
-       EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq) AS "taken: bool", count(*) AS "number: int",
+       EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq) AS "taken: bool",
+       sum(v.listed_file IS NULL OR NOT EXISTS (SELECT 1 FROM attempt l WHERE l.listed_file = v.listed_file
+           AND l.host = v.host AND l.seq > v.seq AND l.end_seq BETWEEN :facts[0] AND :facts[1])) AS "number: int",
        sum(coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0)) AS "received: int"
 FROM (SELECT seq FROM attempt WHERE seq BETWEEN :facts[0] AND :facts[1] AND end_seq = seq AND address <> 0
     UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :facts[0] AND :facts[1] AND end_seq IS NOT seq) k

@@ -60,6 +60,7 @@ class OpenAttempt(NamedTuple):
 class AttemptCount(NamedTuple):
     """The number of attempts at a source with the same outcome, and the bytes that they received.
 
+    Of the attempts at a listed file, `number` counts only the last one at the source: it is the number of files.
     `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
     true if the address had a body before, and `taken` if a capture was used instead of a request.
     """
