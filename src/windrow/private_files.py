@@ -52,14 +52,18 @@ def current_mask() -> int:
     return mask
 
 
-def write_whole(path: Path, texts: Iterable[str]) -> None:
+def write_whole(path: Path, texts: Iterable[str], *, synced: bool = True) -> None:
     """Write texts to a file under a temporary name and rename it, so that it is never incomplete; create its folder.
 
-    A link or a pipe of the temporary name is removed and not written to. Raises OSError.
+    If `synced`, the texts are on the disk before the rename, so that no power cut leaves an empty file. A link or a
+    pipe of the temporary name is removed and not written to. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.part")
     draft.unlink(missing_ok=True)
     with draft.open("x", encoding="utf-8") as file:
         file.writelines(texts)
+        if synced:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from windrow.caps import CONFIG_BYTES
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret, Source
+from windrow.private_files import write_whole
 from windrow.settings.configuration import DatabaseAddress, Section
 from windrow.settings.setting import Value, is_name
 from windrow.stores.index.folder import index_folder
@@ -375,11 +375,6 @@ def trust(root: Path, source: str, key: str) -> bool:
 def _write_host_keys(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
     lines = [f"{name} = [{', '.join(f'{chr(34)}{key}{chr(34)}' for key in keys[name])}]\n" for name in sorted(keys)]
     try:
-        descriptor, temporary_path = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.writelines([_HOST_KEYS_HEADER, *lines])
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary_path).replace(path)
+        write_whole(path, [_HOST_KEYS_HEADER, *lines])
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.parent}") from error

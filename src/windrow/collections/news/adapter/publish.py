@@ -398,4 +398,4 @@ def _first_seen(article: Mapping[str, Any]) -> int | None:
 def publish_file(path: Path, text: str) -> None:
     """Write a whole file, with the access rights that the user's umask gives."""
     with published_files():
-        write_whole(path, (text,))
+        write_whole(path, (text,), synced=False)  # there may be thousands, and each can be written again
