@@ -86,7 +86,7 @@ MESSAGES = {
         "modified": "text", "description": "text", "keywords": "list of texts", "language": "text", "image": "text",
         "canonical": "text", "encoding": "text", "text": "text", "markdown": "text", "links": "list of objects",
         "images": "list of objects", "blocks": "list of objects: `text`, `path`, `fate`, `likelihood` or null",
-        "left_out": "list of objects: `what`, `number`",
+        "left_out": "list of objects: `what`, `number`", "is_cut": "yes/no",
     }),
     "page_result": Message("search", "a page that was found, the best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from tools.command import MESSAGES
 from tests.cli.test_begin import tree
 from tests.content.test_article import PAGE
 from tests.requests.workshop import Server
+from windrow.formats.http import CUT_BODY
 
 FIELDS = MESSAGES["extract"].shape
 
@@ -95,7 +97,11 @@ def test_an_address_is_asked_for_once_as_the_contact_of_the_workspace(root, smal
     assert f"[b.html]({small.origin(0)}/b.html)" in output.out
     (asked,) = small.asked(mark)
     assert (asked.path, "https://example.org/us" in asked.agent) == ("/a.html", True)
-    assert windrow("extract", f"{small.origin(0)}/packed.html").out.startswith("packed")
+    packed = windrow("extract", f"{small.origin(0)}/packed.html")
+    assert packed.out.startswith("packed")
+    assert CUT_BODY not in packed.err
+    small.put(0, "packed.html", gzip.compress(PAGE.encode() * 20)[:-9])
+    assert CUT_BODY in windrow("extract", f"{small.origin(0)}/packed.html").err
     assert tree(root) == before
 
 

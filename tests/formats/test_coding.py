@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import StepError
-from windrow.formats.http import FREE_BYTES, decode_body, decode_part
+from windrow.formats.http import FREE_BYTES, decode_body
 from windrow.reasons import Reason
 
 MOST = 4 << 20
@@ -19,11 +19,11 @@ TEXT = b"<p>Tea is poured at four.</p>\n" * 400
 
 def decode(body, content="", transfer="", *, most=MOST, ratio=200):
     fields = {"content-encoding": content, "transfer-encoding": transfer}
-    return decode_body(body, {name: value for name, value in fields.items() if value}, most=most, ratio=ratio)
+    return decode_body(body, {name: value for name, value in fields.items() if value}, most=most, ratio=ratio)[0]
 
 
 def ends_early(body, content):
-    return decode_part(body, {"content-encoding": content}, most=MOST, ratio=1000)[1]
+    return decode_body(body, {"content-encoding": content}, most=MOST, ratio=1000)[1]
 
 
 def refused(*args, **more):
@@ -94,7 +94,7 @@ def test_what_ends_too_early_is_returned_as_far_as_it_goes():
         (b"5\r\nhello\r\n7\r\nwor", True), (b"5\r\nhello\r\n", True), (b"5\r\nhello\r\n0\r\n\r\n", False),
         (b"hello", False), (b"5\r\nhello", False),
     ):  # fmt: skip
-        assert decode_part(body, chunked, most=MOST, ratio=9)[1] == is_cut
+        assert decode_body(body, chunked, most=MOST, ratio=9)[1] == is_cut
 
 
 def test_broken_and_unknown_codings_have_their_reasons():
@@ -181,7 +181,7 @@ def test_zstd_that_ends_early_is_a_part():
     zstandard = pytest.importorskip("zstandard")
     noise = Random(1).randbytes(400_000)
     coded = zstandard.compress(noise)
-    part, is_cut = decode_part(coded[: len(coded) // 2], {"content-encoding": "zstd"}, most=MOST, ratio=1000)
+    part, is_cut = decode_body(coded[: len(coded) // 2], {"content-encoding": "zstd"}, most=MOST, ratio=1000)
     assert is_cut
     assert len(part) > 100_000
     assert noise.startswith(part)
@@ -193,13 +193,13 @@ def test_zstd_that_ends_early_is_a_part():
 def test_gzip_whose_second_member_ends_early_is_a_part():
     first = gzip.compress(TEXT)
     for size in (1, 2, 5, 15, 19, len(first) - 1):
-        part, is_cut = decode_part(first + first[:size], {"content-encoding": "gzip"}, most=MOST, ratio=1000)
+        part, is_cut = decode_body(first + first[:size], {"content-encoding": "gzip"}, most=MOST, ratio=1000)
         assert is_cut, size
         assert part.startswith(TEXT), size
     broken = bytearray(first)
     broken[-6] ^= 1  # its checksum
     for later in (bytes(broken), b"\x1f\x8b no gzip"):
-        part, is_cut = decode_part(first + later, {"content-encoding": "gzip"}, most=MOST, ratio=1000)
+        part, is_cut = decode_body(first + later, {"content-encoding": "gzip"}, most=MOST, ratio=1000)
         assert is_cut
         assert part.startswith(TEXT)
     assert refused(bytes(broken), "gzip") is Reason.CORRUPT

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import shutil
 import sqlite3
 import time
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
 from urllib.parse import quote
 
 import pytest
@@ -17,6 +21,9 @@ from starlette.routing import Mount
 import windrow
 from tests.web.farm import HOSTILE, SITE, changed, get
 from windrow.adapters.adapter import SourceChange
+from windrow.app import Windrow
+from windrow.app.captures import KeptCapture
+from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
 from windrow.stores.sqlite import reads_only
 from windrow.web import app, pages, worker
@@ -150,6 +157,17 @@ def test_a_long_capture_is_shown_in_part_and_says_so(farm, view, monkeypatch) ->
     monkeypatch.setattr(pages, "SHOWN_CAPTURE_BYTES", pages.SHOWN_CAPTURE_BYTES._replace(number=10))
     assert "the first 10 of" in get(view, f"/captures/{number}/text").text
     assert len(get(view, f"/captures/{number}/download").body) > 10
+
+
+def test_a_capture_whose_body_was_cut_says_so() -> None:
+    coded = gzip.compress(bytes(range(256)) * 400)[:-20]
+    kept = KeptCapture(
+        1, datetime(2026, 1, 1, tzinfo=UTC), "s", f"{SITE}/a", 200, len(coded), "", "a.warc", 0, 1,
+        {"content-encoding": "gzip"}, io.BytesIO(coded),
+    )  # fmt: skip
+    workspace = cast(Windrow, SimpleNamespace(capture=lambda _: kept._replace(body=io.BytesIO(coded))))
+    assert pages.capture(workspace, 1).cut
+    assert CUT_BODY in pages.shown_text(workspace, 1)
 
 
 def test_a_file_of_a_partner_can_be_downloaded_from_its_story(view, farm) -> None:

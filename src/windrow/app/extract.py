@@ -50,8 +50,9 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
     if not url:
         raise UsageError(describe_bad_address(address), hint="windrow extract --help")
     answer = sample_address(partial(_source_for, workspace), url, replace(Limits(), transfer_size=MAX_PAGE_SIZE))
-    body = decode_body(answer.body, answer.fields, most=MAX_PAGE_SIZE, ratio=Limits().ratio)
-    return extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))
+    body, is_cut = decode_body(answer.body, answer.fields, most=MAX_PAGE_SIZE, ratio=Limits().ratio)
+    page = extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))
+    return replace(page, is_cut=is_cut)
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:

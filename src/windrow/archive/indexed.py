@@ -148,7 +148,7 @@ def _compare_digest(record: WarcRecord, place_text: str, path: Path, expected: s
         payload = io.BytesIO()
         read_record_at(path, record.offset, limits, payload.write)
         try:
-            body = decode_body(
+            body, _ = decode_body(
                 payload.getvalue(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio
             )
         except StepError:

@@ -158,10 +158,14 @@ def extract_command(console: Console, page: str, form: str, url: str) -> int:
             "keywords": extract.keywords, "language": extract.language, "image": extract.image,
             "canonical": extract.canonical, "encoding": extract.encoding, "text": extract.text,
             "markdown": extract.markdown, "links": extract.links, "images": extract.images, "blocks": extract.blocks,
-            "left_out": extract.left_out,
+            "left_out": extract.left_out, "is_cut": extract.is_cut,
         })  # fmt: skip
     else:
         console.print((extract.markdown if form == "markdown" else extract.text).split("\n"))
+    if extract.is_cut:
+        from windrow.formats.http import CUT_BODY  # noqa: PLC0415 seldom used
+
+        console.inform(CUT_BODY)
     if not extract.text:
         console.inform("no main content was found; --as json gives the reason for each block")
     return 0 if extract.text else 1

@@ -82,6 +82,8 @@ class Extract:
     """The number of scripts with JSON-LD of which at least a part cannot be read."""
     fault: str = ""
     """Why a page that should be XML was read as HTML, or empty."""
+    is_cut: bool = False
+    """Whether the response ended too early, so that the rest of the page is missing; false for bytes and files."""
 
     @cached_property
     def text(self) -> str:

@@ -212,8 +212,10 @@ class _BodyBounds(NamedTuple):
     ratio: int
 
 
-def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
-    r"""Decode a body; `fields` are those of its response, as `join_fields` returns them, and name the codings.
+def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> tuple[bytes, bool]:
+    r"""Decode a body, and return whether it ends too early: its chunks, gzip, deflate, br or zstd.
+
+    `fields` are those of its response, as `join_fields` returns them, and name the codings.
 
     An inflated body may have at most `most` bytes and, beyond `FREE_BYTES`, at most `ratio` times the coded bytes that
     were consumed (for br and zstd: all coded bytes). If the body ends too early, the decoded part is returned. Raise
@@ -223,15 +225,10 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
 
     >>> import gzip
     >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
-    b'tea'
+    (b'tea', False)
     >>> decode_body(b"3\r\ntea\r\n0\r\n\r\n", {"transfer-encoding": "chunked"}, most=100, ratio=10)
-    b'tea'
+    (b'tea', False)
     """
-    return decode_part(body, fields, most=most, ratio=ratio)[0]
-
-
-def decode_part(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> tuple[bytes, bool]:
-    """Decode a body like `decode_body`. Also return whether its chunks, gzip, deflate, br or zstd end too early."""
     transfer, content = fields.get("transfer-encoding", ""), fields.get("content-encoding", "")
     if not transfer and not content:
         return body, False

@@ -16,7 +16,7 @@ from windrow.app.story import StoryAnswer
 from windrow.app.summary import SessionSummary
 from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
 from windrow.errors import StepError, UsageError, WindrowError
-from windrow.formats.http import decode_body
+from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -82,7 +82,10 @@ class SearchPage(NamedTuple):
 
 
 class CaptureFacts(NamedTuple):
-    """A capture without its bytes. `decoded` is the size without content codings, None if they cannot be undone."""
+    """A capture without its bytes. `decoded` is the size without content codings, None if they cannot be undone.
+
+    If `cut`, only a part of the body can be decoded.
+    """
 
     attempt: int
     at: datetime
@@ -96,14 +99,19 @@ class CaptureFacts(NamedTuple):
     offset: int
     length: int
     fields: Mapping[str, str]
+    cut: bool
 
 
 class CaptureBytes(NamedTuple):
-    """The bytes of a capture, without content codings if they can be undone, and a name for a file with them."""
+    """The bytes of a capture, without content codings if they can be undone, and a name for a file with them.
+
+    If `cut`, only a part of the body can be decoded.
+    """
 
     content: bytes
     name: str
     size: int
+    cut: bool = False
 
 
 def today(workspace: Windrow, query: PageQuery) -> TodayPage:
@@ -199,11 +207,15 @@ def capture(workspace: Windrow, attempt: int) -> CaptureFacts:
     """Return what is known of the capture that an attempt kept."""
     kept = workspace.capture(attempt)
     with kept.body:
-        try:
-            size: int | None = kept.size if not _is_coded(kept.fields) else len(_decode(kept.body.read(), kept.fields))
-        except StepError:
-            size = None
-        return CaptureFacts(*kept[:6], size, *kept[6:-1])
+        size: int | None = kept.size
+        is_cut = False
+        if _is_coded(kept.fields):
+            try:
+                content, is_cut = _decode(kept.body.read(), kept.fields)
+                size = len(content)
+            except StepError:
+                size = None
+        return CaptureFacts(*kept[:6], size, *kept[6:-1], cut=is_cut)
 
 
 def capture_bytes(workspace: Windrow, attempt: int, most: int | None) -> CaptureBytes:
@@ -213,12 +225,12 @@ def capture_bytes(workspace: Windrow, attempt: int, most: int | None) -> Capture
         name = f"capture-{attempt}{_suffix(kept.fields.get('content-type', ''))}"
         if not _is_coded(kept.fields):
             return CaptureBytes(kept.body.read(-1 if most is None else most), name, kept.size)
-        content = kept.body.read()
+        content, is_cut = kept.body.read(), False
         try:
-            content = _decode(content, kept.fields)
+            content, is_cut = _decode(content, kept.fields)
         except StepError:  # it is given as it came
             name = f"capture-{attempt}.coded"
-        return CaptureBytes(content[:most], name, len(content))
+        return CaptureBytes(content[:most], name, len(content), is_cut)
 
 
 def shown_text(workspace: Windrow, attempt: int) -> str:
@@ -229,6 +241,8 @@ def shown_text(workspace: Windrow, attempt: int) -> str:
         text += (
             f"\n\n[windrow: the first {len(found.content):,} of {counted(found.size, 'byte')}; the download has all]\n"
         )
+    if found.cut:
+        text += f"\n\n[windrow: {CUT_BODY}]\n"
     return text
 
 
@@ -236,7 +250,7 @@ def _is_coded(fields: Mapping[str, str]) -> bool:
     return bool(fields.get("content-encoding") or fields.get("transfer-encoding"))
 
 
-def _decode(body: bytes, fields: Mapping[str, str]) -> bytes:
+def _decode(body: bytes, fields: Mapping[str, str]) -> tuple[bytes, bool]:
     limits = Limits()
     return decode_body(body, fields, most=limits.member_size, ratio=limits.ratio)
 

@@ -71,7 +71,7 @@ def summarise(task: Task) -> TextSummary:
     fields = task.fields
     media_type = parse_mime(fields.get("content-type", ""))
     try:
-        raw = decode_body(_read_body(task), fields, most=MAX_DOCUMENT_BYTES, ratio=task.limits.ratio)
+        raw, _ = decode_body(_read_body(task), fields, most=MAX_DOCUMENT_BYTES, ratio=task.limits.ratio)
     except StepError as error:
         return _summarise_file(media_type, None, task.item.digest, error.reason)
     ignored = find_ignored(task.source) if task.source else NOTHING_IGNORED

@@ -19,7 +19,7 @@ from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
-from windrow.formats.http import CUT_BODY, decode_part, read_head, read_location, read_media_type
+from windrow.formats.http import CUT_BODY, decode_body, read_head, read_location, read_media_type
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
@@ -187,7 +187,7 @@ def mark_cut_body(path: Path, record: WarcRecord, imported: ImportedRecord, limi
     body = io.BytesIO()
     read_record_at(path, record.offset, limits, body.write)
     with suppress(StepError):  # the reader of the body reports it
-        if decode_part(body.getvalue(), fields, most=limits.member_size, ratio=limits.ratio)[1]:
+        if decode_body(body.getvalue(), fields, most=limits.member_size, ratio=limits.ratio)[1]:
             finding = _report_fault(record, Reason.TRUNCATED, CUT_BODY).finding
             return imported._replace(attempt=attempt._replace(message=CUT_BODY), finding=finding)
     return imported

@@ -20,7 +20,7 @@ from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
-from windrow.formats.http import CUT_BODY, decode_body, decode_part, read_location
+from windrow.formats.http import CUT_BODY, decode_body, read_location
 from windrow.formats.url import parts
 from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
 from windrow.reasons import Reason
@@ -208,7 +208,7 @@ class ArchivingClient:
                     head = open_response(self._archive.folder, response.place)
                     head.view.close()
                     fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
-                body = decode_body(
+                body, _ = decode_body(
                     raw, _content_codings(fields), most=max(max_bytes, limits.member_size), ratio=limits.ratio
                 )
         except (ArchiveError, StepError, OSError, MemoryError):
@@ -260,7 +260,7 @@ class ArchivingClient:
                 if codings := _content_codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
-                        body, is_cut = decode_part(
+                        body, is_cut = decode_body(
                             body, codings, most=max(bounds.max_size, limits.member_size), ratio=limits.ratio
                         )
                     message = CUT_BODY if is_cut else ""
@@ -299,9 +299,8 @@ class ArchivingClient:
         limits = self._archive.limits
         try:
             raw = sink.content(bounds.max_size)
-            return self._secrets.contains_secret(
-                decode_body(raw, _content_codings(fields), most=limits.member_size, ratio=limits.ratio)
-            )
+            body, _ = decode_body(raw, _content_codings(fields), most=limits.member_size, ratio=limits.ratio)
+            return self._secrets.contains_secret(body)
         except (StepError, MemoryError):
             return True
 

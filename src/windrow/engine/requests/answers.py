@@ -97,7 +97,8 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
     view.seek(0)
     if not codings:
         return view
-    return cast(BinaryIO, io.BytesIO(decode_body(view.read(), codings, most=limits.member_size, ratio=limits.ratio)))
+    body, _ = decode_body(view.read(), codings, most=limits.member_size, ratio=limits.ratio)
+    return cast(BinaryIO, io.BytesIO(body))
 
 
 def context_text(request: Request, hops: int = 0) -> str:

@@ -126,9 +126,8 @@ class CrawlerProjection:
         assert self._archive is not None
         capture = open_response(self._archive, place)
         with capture.view as view:
-            return decode_body(
-                view.read(MAX_TEXT_BYTES), capture.fields, most=MAX_TEXT_BYTES, ratio=MAX_INFLATION
-            ), capture.fields
+            body, _ = decode_body(view.read(MAX_TEXT_BYTES), capture.fields, most=MAX_TEXT_BYTES, ratio=MAX_INFLATION)
+        return body, capture.fields
 
     def _project_addresses(self, ledger: Ledger) -> bool:
         last_address = self.store.checkpoint(ADDRESS)

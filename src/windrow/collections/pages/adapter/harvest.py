@@ -263,6 +263,6 @@ def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
         with capture.view as view:
             codings = {name: capture.fields[name] for name in ("content-encoding",) if name in capture.fields}
             limits = workspace.section(Pages).limits
-            return decode_body(view.read(2 * MAX_BYTES), codings, most=limits.member_size, ratio=limits.ratio)
+            return decode_body(view.read(2 * MAX_BYTES), codings, most=limits.member_size, ratio=limits.ratio)[0]
     except WindrowError:
         return b""

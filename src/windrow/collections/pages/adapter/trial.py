@@ -26,7 +26,7 @@ from windrow.digest import digest
 from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import is_loopback, read_allowed
-from windrow.formats.http import CUT_BODY, decode_part
+from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Level, Limits, Site, Source
 from windrow.reasons import Reason
@@ -59,7 +59,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
     if answer.is_redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
-    body, is_cut = decode_part(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
+    body, is_cut = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
     if is_cut:
         yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason.TRUNCATED.class_name, CUT_BODY)
     source = _find_source(workspace, answer.url)
