@@ -24,7 +24,7 @@ from windrow.engine.requests import waiting
 from windrow.engine.steps import unread
 from windrow.ledger import sessions
 from windrow.ledger.typed import items
-from windrow.query import spelling
+from windrow.query import likeness, spelling
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
@@ -34,8 +34,8 @@ RESULTS: tuple[type, ...] = (
     captures.SessionEntry, captures.KeptCapture,
     story.StoryAnswer, story.Story, story.Event, lookup.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
-    search_answer.SearchAnswer, search_answer.SearchResult, PageHit, ScorePart, RecordHit, search_answer.SnippetMark,
-    spelling.Suggestion,
+    search_answer.SearchAnswer, search_answer.SearchResult, likeness.Piece, PageHit, ScorePart, RecordHit,
+    search_answer.SnippetMark, spelling.Suggestion,
     adapter.Comparison, model.TextChange, model.DiffLine,
     trial.FetchedBytes, trial.DocumentReport, trial.RecordPreview, trial.DocumentFinding,
     content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, content.ContentOmission,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from windrow.query.likeness import Piece
 from windrow.query.spelling import Suggestion
 
 
@@ -27,16 +28,16 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 
 
 class SearchResult(NamedTuple):
-    """One search result. Title and snippet are given as pieces: (text, whether it is a match).
+    """One search result. Title and snippet are given as pieces of which some are matches.
 
     `details` is its collection's own description, such as a `PageHit`, and `type` is the type of `details` in JSON.
     `at` is when the page or record was last changed or published, or None if that is not known.
     """
 
-    title: Sequence[tuple[str, bool]]
+    title: Sequence[Piece]
     url: str
     about: str
-    snippet: Sequence[tuple[str, bool]]
+    snippet: Sequence[Piece]
     remarks: tuple[str, ...]
     type: str
     details: Any
