@@ -6,7 +6,7 @@ import gzip
 import shlex
 from collections.abc import Callable, Iterable
 from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -28,32 +28,15 @@ from windrow.formats.text import dump_json, json_message, replace_lone_surrogate
 from windrow.reasons import Reason
 from windrow.web import pages
 from windrow.web.guard import CAPTURE_POLICY, LOOPBACK_NAMES, Guard
-from windrow.web.manual import ManualPage, list_manual, open_manual, render_manual
+from windrow.web.manual import ManualPage, open_manual, render_manual
 from windrow.web.markup import link, render, style
+from windrow.web.openapi import WebError, describe_api
 from windrow.web.query import PageQuery
+from windrow.web.routes import NUMBERED, PAGES, NumberedRoute, PageRoute
 from windrow.web.worker import Workers
 
 _TITLES = {400: "This cannot be asked so", 404: "Not found", 405: "Only GET and HEAD", 503: "Not now", 500: "A fault"}
 _LEAST_PACKED = 1_000  # bytes; a smaller response is not packed
-
-
-class PageRoute(NamedTuple):
-    """A page: its path, its template, and the function that makes its value from a workspace and a query."""
-
-    path: str
-    template: str
-    make: Callable[[Windrow, PageQuery], Any]
-
-
-PAGES = (
-    PageRoute("/", "today.html", pages.today),
-    PageRoute("/changes", "changes.html", pages.changes),
-    PageRoute("/diff", "diff.html", pages.difference),
-    PageRoute("/why", "why.html", pages.why),
-    PageRoute("/sessions", "sessions.html", pages.sessions),
-    PageRoute("/search", "search.html", pages.search),
-    PageRoute("/help", "help.html", list_manual),
-)
 
 
 def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> ASGIApp:
@@ -63,14 +46,11 @@ def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> AS
     have it, as a bearer token or as the password of HTTP's basic authentication.
     """
     view = _View(workspace)
-    routes = [Route(f"{page.path}{suffix}", view.endpoint(page, as_json=bool(suffix))) for page in PAGES
+    routes = [Route(f"{page.path}{suffix}", view.endpoint(page, as_json=bool(suffix)))
+              for page in (*PAGES, PageRoute("/openapi", "openapi.html", describe_api))
               for suffix in ("", "index.json" if page.path == "/" else ".json")]  # fmt: skip
-    for path, template, make in (
-        ("/sessions/{number:int}", "session.html", pages.session),
-        ("/captures/{number:int}", "capture.html", pages.capture),
-    ):
-        routes += [Route(f"{path}{suffix}", view.numbered(path, template, make, as_json=bool(suffix)))
-                   for suffix in (".json", "")]  # fmt: skip
+    routes += [Route(f"{page.path}/{{number:int}}{suffix}", view.numbered(page, as_json=bool(suffix)))
+               for page in NUMBERED for suffix in (".json", "")]  # fmt: skip
     routes += [
         Route("/help/{name:path}", view.manual),
         Route("/captures/{number:int}/text", view.capture_text),
@@ -134,15 +114,13 @@ class _View:
 
         return answer
 
-    def numbered(
-        self, path: str, template: str, make: Callable[[Windrow, int], Any], *, as_json: bool
-    ) -> Callable[[Request], Any]:
+    def numbered(self, page: NumberedRoute, *, as_json: bool) -> Callable[[Request], Any]:
         """Return the function that answers requests for a page about what has a number."""
 
         async def answer(request: Request) -> Response:
             number = _number(request)
-            value = await self._workers.run(lambda: make(self._workspace, number))
-            return self._show(request, path, template, value, as_json=as_json)
+            value = await self._workers.run(lambda: page.make(self._workspace, number))
+            return self._show(request, page.path, page.template, value, as_json=as_json)
 
         return answer
 
@@ -263,7 +241,7 @@ class _View:
         self, request: Request, code: int, message: str, *, hint: str = "", reason: str = "", meaning: str = ""
     ) -> Response:
         if _wants_json(request):
-            value = {"type": "error", "message": message, "hint": hint, "reason": reason}
+            value = json_message("error", WebError(message, hint, reason))
             return Response(_json_bytes(value), code, media_type="application/json")
         values = {"title": _TITLES.get(code, "Not possible"), "message": message, "hint": hint}
         values |= {"reason": reason, "meaning": meaning, "current": "", "json": ""}
