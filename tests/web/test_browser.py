@@ -17,7 +17,7 @@ from tests.web.farm import SITE
 from tests.web.test_pages import FERRY, LONG_AGO
 
 BROWSED = (
-    f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/why?name={FERRY}", "/why?name=H.2026-01-13.9.impc.zip",
+    f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/diff?name={FERRY}&form=sides", f"/why?name={FERRY}", "/why?name=H.2026-01-13.9.impc.zip",
     "/sessions", "/sessions/1", "/search?q=ferry&explain=1", "/nothing",
     "/help", "/help/howto/look-in-a-browser", "/openapi",
 )  # fmt: skip

@@ -33,7 +33,7 @@ from windrow.web.server import Address
 FERRY = quote(f"{SITE}/ferry.html", safe="")
 LONG_AGO = "since=2026-01-01"
 PATHS = (
-    "/", f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/why?name={FERRY}", "/why?name=harwell",
+    "/", f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/diff?name={FERRY}&form=sides", f"/why?name={FERRY}", "/why?name=harwell",
     "/why?name=H.2026-01-12.1.impc.zip", "/why?name=town", "/sessions", "/sessions/1", "/search", "/search?q=ferry&explain=1",
     "/search?q=hostile", "/help", "/help?q=sandbox", "/help/reference/search", "/openapi", "/why?name=nothing", "/nothing", "/changes?since=never", f"/changes?{LONG_AGO}&q=nothing",
 )  # fmt: skip
@@ -137,6 +137,17 @@ def test_what_cannot_be_asked_or_is_not_there_is_said(view, target, status, text
     assert reply.status == status
     assert text in html.fromstring(reply.text).text_content()
     assert text in get(view, target, accept="application/json").json["message"]
+
+
+def test_the_lines_of_two_versions_stand_side_by_side(view) -> None:
+    page = html.fromstring(get(view, f"/diff?name={FERRY}&form=sides").text)
+    (lines,) = page.find_class("sides")
+    old, new = (lines.xpath(f"./p[@class='{side}']")[0].text_content() for side in ("old", "new"))
+    assert "every hour" in old
+    assert "every day" in new
+    assert lines.xpath(".//del/text()")[0] == "hour"
+    assert page.xpath("//a[@aria-current='true']")[0].text == "Side by side"
+    assert get(view, f"/diff?name={FERRY}&form=round").status == 400
 
 
 def test_a_capture_can_be_looked_at_and_downloaded_and_is_never_a_page(view) -> None:

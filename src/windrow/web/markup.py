@@ -18,7 +18,7 @@ from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, to_json_value
 from windrow.web.openapi import spell_schema
 from windrow.web.pictures import outcome_class, session_bars
-from windrow.web.words import mark_words
+from windrow.web.words import mark_change, mark_words, pair_lines
 
 
 @cache
@@ -31,7 +31,8 @@ def environment() -> Environment:
     templates.filters |= {"moment": moment, "size": spell_size, "seconds": spell_duration, "number": "{:,}".format}
     templates.globals |= {
         "link": link, "counted": counted, "session_bars": session_bars, "outcome_class": outcome_class,
-        "mark_words": mark_words, "spell_schema": spell_schema, "describe": describe, "captures_of": captures_of,
+        "mark_words": mark_words, "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe,
+        "captures_of": captures_of, "spell_schema": spell_schema,
         "style": f"/style.css?{digest(style())[-16:]}",
     }  # fmt: skip
     return templates

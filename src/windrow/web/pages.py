@@ -23,6 +23,7 @@ from windrow.reasons import Reason
 from windrow.web.query import PageQuery, write_cursor
 
 KINDS = (NEW, CHANGED, GONE)
+DIFFERENCE_FORMS = ("lines", "sides")
 _PAGE_LINES = 50  # on a page of changes, sessions or results
 _LINES_SHOWN = 12  # changes on the first page, which links to all
 
@@ -159,7 +160,11 @@ def _newest_first(found: Sequence[SourceChange]) -> list[SourceChange]:
 
 
 def difference(workspace: Windrow, query: PageQuery) -> Comparison:
-    """Return how two versions of the page or record `name` differ, by default the last two."""
+    """Return how two versions of the page or record `name` differ, by default the last two.
+
+    On the page, the lines are one below the other or, in the form `sides`, side by side.
+    """
+    query.choice("form", DIFFERENCE_FORMS)
     return workspace.diff(_needed(query, "name"), query.text("old"), query.text("new"), context=3)
 
 

@@ -62,6 +62,7 @@ PAGES = (
             _NAME,
             Parameter("old", "a day or time of the earlier version; without it, the version before the later one"),
             Parameter("new", "a day or time of the later version; without it, the latest"),
+            Parameter("form", "how the page shows them: in lines, or side by side", pages.DIFFERENCE_FORMS),
         ),
     ),
     PageRoute("/why", "why.html", pages.why, (_NAME,)),

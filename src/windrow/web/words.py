@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import NamedTuple
 
-from windrow.model import DiffLine
+from windrow.model import DiffLine, TextChange
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _MAX_COMPARED_WORDS = 2_000  # of a pair of lines; longer lines are shown without marks
@@ -21,33 +22,63 @@ class MarkedLine(NamedTuple):
     pieces: tuple[tuple[str, bool], ...]
 
 
+class LinePair(NamedTuple):
+    """A line of the old version and the line of the new version beside it; None where a version has none."""
+
+    old: MarkedLine | None
+    new: MarkedLine | None
+
+
 def mark_words(lines: Iterable[DiffLine]) -> list[MarkedLine]:
     """Return the lines of a comparison with the words marked that were changed within a line.
 
     >>> [line.pieces for line in mark_words([DiffLine("-", "every hour, daily"), DiffLine("+", "every day, daily")])]
     [(('every ', False), ('hour', True), (', daily', False)), (('every ', False), ('day', True), (', daily', False))]
     """
-    marked: list[MarkedLine] = []
+    return [line for old, new in _mark_blocks(lines) for line in ([*old, *new] if old is not new else old)]
+
+
+def mark_change(change: TextChange) -> list[MarkedLine]:
+    """Return the old and the new value of a field as lines; an empty one is left out."""
+    values = (DiffLine("-", change.before), DiffLine("+", change.after))
+    return mark_words(value for value in values if value.text)
+
+
+def pair_lines(lines: Iterable[DiffLine]) -> list[LinePair]:
+    """Return the lines of a comparison side by side, with the words marked as in `mark_words`.
+
+    An unchanged line, or the sign that lines are left out, is the same object on both sides.
+
+    >>> for old, new in pair_lines([DiffLine("-", "one"), DiffLine("+", "one"), DiffLine("+", "two")]):
+    ...     print(old and old.pieces, new and new.pieces)
+    (('one', False),) (('one', False),)
+    None (('two', False),)
+    """
+    return [LinePair(*sides) for old, new in _mark_blocks(lines) for sides in zip_longest(old, new)]
+
+
+def _mark_blocks(lines: Iterable[DiffLine]) -> Iterator[tuple[list[MarkedLine], list[MarkedLine]]]:
+    """Yield removed lines with the lines added in their place; any other line by itself, as one list for both sides."""
     removed: list[str] = []
     added: list[str] = []
-    for sign, text in [*lines, DiffLine(" ", "")]:
+    for sign, text in [*lines, DiffLine("", "")]:
         if sign == "-" and not added:
             removed.append(text)
         elif sign == "+":
             added.append(text)
         else:
-            marked += _mark_block(removed, added)
+            yield _mark_block(removed, added)
             removed, added = ([text], []) if sign == "-" else ([], [])
-            if sign != "-":
-                marked.append(MarkedLine(sign, ((text, False),)))
-    return marked[:-1]
+            if sign and sign != "-":
+                unchanged = [MarkedLine(sign, ((text, False),))]
+                yield unchanged, unchanged
 
 
-def _mark_block(removed: Sequence[str], added: Sequence[str]) -> list[MarkedLine]:
+def _mark_block(removed: Sequence[str], added: Sequence[str]) -> tuple[list[MarkedLine], list[MarkedLine]]:
     pairs = [_mark_pair(old, new) for old, new in zip(removed, added, strict=False)]
     old_lines = [*(old for old, _ in pairs), *(((text, False),) for text in removed[len(pairs) :])]
     new_lines = [*(new for _, new in pairs), *(((text, False),) for text in added[len(pairs) :])]
-    return [*(MarkedLine("-", old) for old in old_lines), *(MarkedLine("+", new) for new in new_lines)]
+    return [MarkedLine("-", old) for old in old_lines], [MarkedLine("+", new) for new in new_lines]
 
 
 def _mark_pair(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
