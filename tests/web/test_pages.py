@@ -139,6 +139,22 @@ def test_what_cannot_be_asked_or_is_not_there_is_said(view, target, status, text
     assert text in get(view, target, accept="application/json").json["message"]
 
 
+def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_for_each_reason(view, farm) -> None:
+    page = html.fromstring(get(view, "/").text)
+    assert [len(row.xpath(".//*[local-name()='title']")) for row in page.xpath("//td[@class='runs']")] == [1, 2]
+    assert [run.session for run in farm.runs()["town"]] == [2, 3]
+    details = get(view, "/sessions/1.json").json
+    assert {task["phase"] for task in details["tasks"]} >= {"zip_name", "unzip"}
+    page = html.fromstring(get(view, "/sessions/1").text)
+    assert len(page.xpath("//ol[@class='timeline']/li")) == len(
+        {tuple(task[name] for name in ("collection", "source", "phase")) for task in details["tasks"]}
+    )
+    assert {reason["reason"] for reason in details["summary"]["reasons"]} == {*details["examples"]}
+    for example in details["examples"].values():
+        assert page.xpath("//td/a[text()=$name]", name=example)
+        assert get(view, f"/why?name={quote(example, safe='')}").status == 200
+
+
 def test_the_lines_of_two_versions_stand_side_by_side(view) -> None:
     page = html.fromstring(get(view, f"/diff?name={FERRY}&form=sides").text)
     (lines,) = page.find_class("sides")

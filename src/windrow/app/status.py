@@ -117,7 +117,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():
-        if _requested_something(frontiers_by_source.get(session.source), session):
+        if requested_something(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
@@ -329,7 +329,7 @@ def _undeclared_sources(
     ]
 
 
-def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
+def requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
     """Return whether a session requested something or failed; True if the source's collection is not installed."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from windrow.app.days import Day, format_day, utc_time
 from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, LedgerError, UsageError
 from windrow.private_files import published_files
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from windrow.app.begin import NewCollection, Prepared
     from windrow.app.captures import KeptCapture, SessionEntry
     from windrow.app.check import Checkup
+    from windrow.app.session_details import SessionDetails, SourceRun
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
     from windrow.app.summary import SessionSummary
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 Names = str | Path | Sequence[str | Path]
 """One name or several: of sources, collections, items or addresses, as the method says."""
 
-Day = date | datetime
-"""A time, in UTC if it has no zone; a date means the beginning of that day."""
-
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
     """Return a name, or several names, as a tuple.
@@ -46,25 +44,6 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
     ('blog',)
     """
     return (str(names),) if isinstance(names, str | Path) else tuple(str(name) for name in names)
-
-
-def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with a zone, which is UTC if the day has none. None is returned unchanged.
-
-    >>> _utc_time(date(2026, 11, 21))
-    datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
-    """
-    if day is None:
-        return None
-    moment = day if isinstance(day, datetime) else datetime.combine(day, time())
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _format_day(day: Day | str) -> str:
-    """Return a day as it is written in a search: a date, or a time in UTC; a text is returned unchanged."""
-    if not isinstance(day, datetime):
-        return str(day)
-    return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class Windrow:
@@ -212,7 +191,7 @@ class Windrow:
 
         names, is_once = self._add_addresses(_as_tuple(names))
         self.config, names, first = adopt_folder(self.config, names, first)
-        arguments = RunArguments(names, first, last, limit, _utc_time(since), again or is_once, source)
+        arguments = RunArguments(names, first, last, limit, utc_time(since), again or is_once, source)
         return run(self.config, self.setup, arguments, command, progress)
 
     def _add_addresses(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
@@ -256,7 +235,7 @@ class Windrow:
                 adapter(collection_name).require_ready(self.config)
                 sources = [source for source in self.config.sources if source.name in source_names]
                 harvested = collection(collection_name)
-                bounds = FetchBounds(limit, _utc_time(since), again)
+                bounds = FetchBounds(limit, utc_time(since), again)
                 previews.append(preview(ledger, harvested, sources, phase_span(harvested, first, last), bounds))
             return previews
 
@@ -292,7 +271,7 @@ class Windrow:
         from windrow.app.changes import changes_in_order, since_window
         from windrow.app.status import killed_session
 
-        since = _utc_time(since)
+        since = utc_time(since)
         with self._open_ledger() as ledger:
             last_session = ledger.sessions.latest()
             if last_session is None or (since is None and killed_session(ledger)):
@@ -327,6 +306,23 @@ class Windrow:
 
         with self._open_ledger() as ledger:
             return list_sessions(ledger, before, limit)
+
+    def session(self, number: int) -> SessionDetails:
+        """Return the summary of a session, its tasks in order, and an example for each reason for which items failed.
+
+        Raise WindrowError if no session has this number.
+        """
+        from windrow.app.session_details import describe_session
+
+        with self._open_ledger() as ledger:
+            return describe_session(self.config, ledger, number)
+
+    def runs(self, *, limit: int = 30) -> dict[str, tuple[SourceRun, ...]]:
+        """Return the last sessions that requested something from each source, at most `limit`, the oldest first."""
+        from windrow.app.session_details import list_runs
+
+        with self._open_ledger() as ledger:
+            return list_runs(self.config, ledger, limit)
 
     def capture(self, attempt: int) -> KeptCapture:
         """Return what the archive has of the attempt with this number: its place, its fields and its body as a file.
@@ -377,7 +373,7 @@ class Windrow:
         """
         from windrow.app.changes import compare
 
-        return compare(self.config, name, _format_day(old), _format_day(new), context=context)
+        return compare(self.config, name, format_day(old), format_day(new), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
         """Read one file or address as a collection does, and yield documents, findings and records; stores nothing."""

@@ -128,6 +128,26 @@ SELECT coalesce((SELECT e.seq FROM session_end e
 -- Return the collection of the last task of a source, or "".
 SELECT coalesce((SELECT collection FROM task WHERE source = :source ORDER BY seq DESC LIMIT 1), '');
 
+-- def failure_examples(facts: tuple[int, int]) -> dict[str, str]
+-- Return a dict from reason to the address or key of what first failed or was refused for it.
+SELECT reason, name FROM (
+    SELECT reason, name, min(seq) FROM (
+        SELECT v.reason, coalesce(a.url, f.file_key, v.url) AS name, v.end_seq AS seq
+        FROM attempt v LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
+        LEFT JOIN listed_file f ON f.seq = v.listed_file
+        WHERE v.seq IN (SELECT seq FROM attempt WHERE seq BETWEEN :facts[0] AND :facts[1] AND end_seq = seq
+            UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :facts[0] AND :facts[1] AND end_seq IS NOT seq)
+        AND v.reason IS NOT NULL
+        UNION ALL SELECT r.reason, coalesce(m.member_key, f.file_key, w.warc), r.seq
+        FROM reading r LEFT JOIN member m ON m.seq = r.item LEFT JOIN listed_file f ON f.seq = r.item
+        LEFT JOIN intake w ON w.seq = r.item
+        WHERE r.seq BETWEEN :facts[0] AND :facts[1] AND r.reason IS NOT NULL
+        UNION ALL SELECT reason, file_key, seq FROM listed_file WHERE seq BETWEEN :facts[0] AND :facts[1]
+        UNION ALL SELECT reason, member_key, seq FROM member WHERE seq BETWEEN :facts[0] AND :facts[1]
+        UNION ALL SELECT reason, path, seq FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1]
+    ) WHERE reason IS NOT NULL AND name <> '' GROUP BY reason
+) ORDER BY reason;
+
 -- row: SourceTask
 -- A task of one source, and its session.
 

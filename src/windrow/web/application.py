@@ -17,8 +17,8 @@ from starlette.types import ASGIApp
 
 from windrow.app import Windrow
 from windrow.app.changes import find_address, format_atom
+from windrow.app.session_details import SessionDetails
 from windrow.app.story import StoryAnswer
-from windrow.app.summary import SessionSummary
 from windrow.caps import WEB_RESULTS
 from windrow.clock import now
 from windrow.contract.registry import names
@@ -259,8 +259,8 @@ def _extras(value: Any, root: str) -> dict[str, Any]:
     """Return what a template needs besides its value; `root` is the path at which the web view is mounted."""
     if isinstance(value, ManualPage):
         return {"manual": render_manual(value, root)}
-    if isinstance(value, SessionSummary):
-        return {"sources_of_session": [source[:9] for source in value.sources]}
+    if isinstance(value, SessionDetails):
+        return {"sources_of_session": [source[:9] for source in value.summary.sources]}
     if not isinstance(value, StoryAnswer):
         return {}
     story = value.story

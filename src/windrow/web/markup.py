@@ -13,11 +13,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from windrow.adapters.adapter import Explanation
+from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, to_json_value
 from windrow.web.openapi import spell_schema
-from windrow.web.pictures import outcome_class, session_bars
+from windrow.web.pictures import outcome_class, run_bars, session_bars, timeline
 from windrow.web.words import mark_change, mark_words, pair_lines
 
 
@@ -30,9 +31,10 @@ def environment() -> Environment:
     )  # fmt: skip
     templates.filters |= {"moment": moment, "size": spell_size, "seconds": spell_duration, "number": "{:,}".format}
     templates.globals |= {
-        "link": link, "counted": counted, "session_bars": session_bars, "outcome_class": outcome_class,
-        "mark_words": mark_words, "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe,
-        "captures_of": captures_of, "spell_schema": spell_schema,
+        "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
+        "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
+        "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
+        "spell_schema": spell_schema,
         "style": f"/style.css?{digest(style())[-16:]}",
     }  # fmt: skip
     return templates

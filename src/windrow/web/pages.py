@@ -11,15 +11,15 @@ from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChang
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
 from windrow.app.captures import SessionEntry
+from windrow.app.session_details import SessionDetails, SourceRun
 from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import SessionSummary
 from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
-from windrow.errors import StepError, UsageError, WindrowError
+from windrow.errors import StepError, UsageError
 from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
 from windrow.model import Limits
-from windrow.reasons import Reason
 from windrow.web.query import PageQuery, write_cursor
 
 KINDS = (NEW, CHANGED, GONE)
@@ -41,7 +41,7 @@ class Attention(NamedTuple):
 
 
 class TodayPage(NamedTuple):
-    """The first page: what needs a person, what changed since a time by kind, and the state of the sources."""
+    """The first page: what needs a person, what changed since a time by kind, the sources with their last runs."""
 
     workspace: str
     holder: str
@@ -51,6 +51,7 @@ class TodayPage(NamedTuple):
     counts: Mapping[str, int]
     changes: tuple[SourceChange, ...]
     sources: tuple[SourceState, ...]
+    runs: Mapping[str, tuple[SourceRun, ...]]
 
 
 class ChangesPage(NamedTuple):
@@ -122,7 +123,7 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
         state.workspace, state.holder, state.last, since, tuple(_find_attention(state)), counts,
-        tuple(changes[:_LINES_SHOWN]), state.sources,
+        tuple(changes[:_LINES_SHOWN]), state.sources, workspace.runs(),
     )  # fmt: skip
 
 
@@ -186,13 +187,9 @@ def sessions(workspace: Windrow, query: PageQuery) -> SessionsPage:
     return SessionsPage(page, page[-1].session if len(found) > len(page) else None)
 
 
-def session(workspace: Windrow, number: int) -> SessionSummary:
+def session(workspace: Windrow, number: int) -> SessionDetails:
     """Return what one session did; raise WindrowError if there is none with this number."""
-    if any(entry.session == number for entry in workspace.sessions(before=number + 1, limit=1)):
-        answer = workspace.why(f"session {number}")
-        if answer.session:
-            return answer.session
-    raise WindrowError(f"no session has the number {number}", hint="windrow status", reason=Reason.NOT_FOUND)
+    return workspace.session(number)
 
 
 def search(workspace: Windrow, query: PageQuery) -> SearchPage:

@@ -235,6 +235,10 @@ class TypedSessions(LedgerQueries):
         value: str = self._database.value("sessions.collection_of", source)
         return value
 
+    def failure_examples(self, facts: tuple[int, int]) -> dict[str, str]:
+        """Return a dict from reason to the address or key of what first failed or was refused for it."""
+        return dict(self._database.rows(tuple, "sessions.failure_examples", facts[0], facts[1]))
+
     def tasks_of_source(self, source: str) -> list[SourceTask]:
         """Return every task of a source, in order."""
         return self._database.rows(_make_source_task, "sessions.tasks_of_source", source)

@@ -1,0 +1,27 @@
+"""Days and times as arguments: as times with a zone, and as texts in searches."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+
+Day = date | datetime
+"""A time, in UTC if it has no zone; a date means the beginning of that day."""
+
+
+def utc_time(day: Day | None) -> datetime | None:
+    """Return a day as a time with a zone, which is UTC if the day has none. None is returned unchanged.
+
+    >>> utc_time(date(2026, 11, 21))
+    datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    if day is None:
+        return None
+    moment = day if isinstance(day, datetime) else datetime.combine(day, time())
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def format_day(day: Day | str) -> str:
+    """Return a day as it is written in a search: a date, or a time in UTC; a text is returned unchanged."""
+    if not isinstance(day, datetime):
+        return str(day)
+    return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")

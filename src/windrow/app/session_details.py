@@ -1,0 +1,114 @@
+"""What happened in one session, its tasks with an example of each failure, and the last runs of each source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.app.changes import content_counts
+from windrow.app.status import requested_something
+from windrow.app.summary import SessionSummary, phase_name, summarise
+from windrow.config import Workspace
+from windrow.contract.registry import installed, phases
+from windrow.engine.frontier import frontier_of
+from windrow.errors import WindrowError
+from windrow.ledger import Ledger
+from windrow.reasons import Reason
+
+
+class SessionTask(NamedTuple):
+    """A task of a session: a phase of a source, or of the whole collection if `source` is empty.
+
+    `ended` and `failed` are None if it is running or was interrupted. `comment` says why it failed or what it left out.
+    """
+
+    collection: str
+    source: str
+    phase: str
+    began: datetime
+    ended: datetime | None
+    failed: bool | None
+    reason: str
+    comment: str
+
+
+class SessionDetails(NamedTuple):
+    """A session: its summary, its tasks in the order of their beginning, and an example for each reason.
+
+    `examples` has, by reason, the first address or item that failed for it in the session.
+    """
+
+    summary: SessionSummary
+    tasks: tuple[SessionTask, ...]
+    examples: Mapping[str, str]
+
+
+class SourceRun(NamedTuple):
+    """A session at one source. `ended` is the end of its last task, or None if none of them ended.
+
+    `failed` is the number of its tasks that failed or never ended, and `reason` is the reason of one of them.
+    """
+
+    session: int
+    began: datetime
+    ended: datetime | None
+    failed: int
+    reason: str
+
+
+def describe_session(workspace: Workspace, ledger: Ledger, number: int) -> SessionDetails:
+    """Return what one session did; raise WindrowError if none has this number."""
+    session = ledger.sessions.numbered(number)
+    row = ledger.sessions.get(session) if session else None
+    if row is None:
+        message = f"no session has the number {number}"
+        raise WindrowError(message, hint="windrow status", reason=Reason.NOT_FOUND)
+    names = phases()
+    tasks = tuple(
+        SessionTask(
+            task.collection, task.source, phase_name(names, task.collection, task.phase), task.began, task.ended,
+            task.failed, task.reason or "", task.comment or "",
+        )
+        for task in ledger.sessions.tasks(row.span)
+    )  # fmt: skip
+    summary = summarise(ledger, row.seq, names, content_counts=content_counts(workspace, ledger))
+    return SessionDetails(summary, tasks, ledger.sessions.failure_examples(row.span))
+
+
+def list_runs(workspace: Workspace, ledger: Ledger, limit: int) -> dict[str, tuple[SourceRun, ...]]:
+    """Return at most `limit` sessions for each declared source: the last that requested something, the oldest first."""
+    frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
+    numbers = ledger.sessions.numbers()
+    runs: dict[str, list[SourceRun]] = {source.name: [] for source in workspace.sources}
+    collections = {source.name: source.collection for source in workspace.sources}
+    for row in ledger.sessions.by_source():
+        if row.source in runs and requested_something(frontiers.get(collections[row.source]), row):
+            number = numbers.get(row.session, row.session)
+            runs[row.source].append(SourceRun(number, row.began, row.ended, row.failed, row.reason or ""))
+    return {source: tuple(of_source[-limit:]) for source, of_source in runs.items()}
+
+
+class FailureGroup(NamedTuple):
+    """Tasks that failed for one reason: its meaning, their number, their sources, and what the first one said."""
+
+    meaning: str
+    tasks: int
+    sources: tuple[str, ...]
+    example: str
+
+
+def group_failures(tasks: Iterable[SessionTask]) -> list[FailureGroup]:
+    """Group the failed tasks of a session by reason, or without one by what they said; the largest group first."""
+    groups: dict[str, list[SessionTask]] = {}
+    for task in tasks:
+        if task.failed:
+            groups.setdefault(task.reason or task.comment, []).append(task)
+    described = [
+        FailureGroup(
+            Reason(first.reason).meaning if (first := group[0]).reason else "it failed", len(group),
+            tuple(dict.fromkeys(task.source or task.collection for task in group)), first.comment or "no message",
+        )
+        for group in groups.values()
+    ]  # fmt: skip
+    return sorted(described, key=lambda group: -group.tasks)
