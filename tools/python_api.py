@@ -37,7 +37,7 @@ RESULTS: tuple[type, ...] = (
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     search_answer.SearchAnswer, search_answer.SearchResult, likeness.Piece, PageHit, ScorePart, RecordHit,
     search_answer.SnippetMark, spelling.Suggestion,
-    adapter.Comparison, model.TextChange, model.DiffLine,
+    adapter.RecordList, adapter.ListedRecord, adapter.Comparison, model.TextChange, model.DiffLine,
     trial.FetchedBytes, trial.DocumentReport, trial.RecordPreview, trial.DocumentFinding,
     content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, content.ContentOmission,
     caps.Excess, caps.Cap,

@@ -19,7 +19,7 @@ from tests.web.test_pages import FERRY, LONG_AGO
 BROWSED = (
     f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/diff?name={FERRY}&form=sides", f"/why?name={FERRY}", "/why?name=H.2026-01-13.9.impc.zip",
     "/sessions", "/sessions/1", "/search?q=ferry&explain=1", "/nothing",
-    "/help", "/help/howto/look-in-a-browser", "/openapi",
+    "/help", "/help/howto/look-in-a-browser", "/openapi", "/records",
 )  # fmt: skip
 CHROMIUM = shutil.which("chromium")
 AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"

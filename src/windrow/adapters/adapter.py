@@ -400,6 +400,32 @@ class CountsFacets(Protocol):
         """Count the documents that a query finds, in total and for each value of a facet. Any text is a valid query."""
 
 
+class ListedRecord(NamedTuple):
+    """A current record: when it was first seen, and since when it has been as it is (`changed`)."""
+
+    key: str
+    title: str
+    url: str
+    source: str
+    first_seen: datetime
+    changed: datetime
+    value: Any
+
+
+class RecordList(NamedTuple):
+    """Some current records of a collection, the newest first. `next` is where the list goes on, or None at its end."""
+
+    records: tuple[ListedRecord, ...] = ()
+    next: int | None = None
+
+
+class ListsRecords(Protocol):
+    """Can list its records."""
+
+    def list_records(self, workspace: Workspace, *, before: int, limit: int) -> RecordList:
+        """Return at most `limit` current records, from the newest on or from where `before` (`next`) says (0: all)."""
+
+
 class ChecksTree(Protocol):
     """Can check whether the files in a folder follow the standard of its collection.
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import Explanation, Message
+from windrow.adapters.adapter import Explanation, ListedRecord, Message, RecordList
 from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
@@ -210,6 +210,19 @@ class RecordHit(NamedTuple):
     collection: str
     key: str
     value: Any
+
+
+def list_records(store: RecordStore, before: int, limit: int) -> RecordList:
+    """Return at most `limit` current records with ids below `before` (0: all), the newest first."""
+    entries = store.entries(before, limit + 1)
+    records = tuple(
+        ListedRecord(
+            entry.key, entry.title, entry.url, entry.source, datetime.fromtimestamp(entry.published, UTC),
+            datetime.fromtimestamp(entry.updated, UTC), json.loads(entry.json),
+        )
+        for _, entry in entries[:limit]
+    )  # fmt: skip
+    return RecordList(records, entries[limit - 1][0] if len(entries) > limit else None)
 
 
 def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:

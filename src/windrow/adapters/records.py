@@ -21,6 +21,7 @@ from windrow.adapters.adapter import (
     Explanation,
     Export,
     Message,
+    RecordList,
     ReplayResult,
     SourceChange,
     Window,
@@ -331,12 +332,10 @@ class RecordAdapter(CountsUnrepaired):
         waits = describe_waits(ledger, self._collection.name, asks)
         lines += [wait.line for wait in waits]
         unchanged_times = [version.at for version in history if version.change == "same"]
-        unchanged_count = len(unchanged_times)
         if unchanged_times:
-            times = counted(unchanged_count, "time")
+            times = counted(len(unchanged_times), "time")
             lines.append(f"  seen without a change {times}, last {show(unchanged_times[-1])}")
-        changed_count = len(history) - unchanged_count
-        record = {"key": key, "collection": self._collection.name, "versions": changed_count}
+        record = {"key": key, "collection": self._collection.name, "versions": len(history) - len(unchanged_times)}
         messages = [Message("record", record)]
         messages += [*(Message("version", version) for version in history), *(Message(*wait[1:]) for wait in waits)]
         return Explanation(key, tuple(messages), tuple(lines))
@@ -402,6 +401,11 @@ class RecordAdapter(CountsUnrepaired):
         del ledger
         with self._store(workspace) as store:
             return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
+
+    def list_records(self, workspace: Workspace, *, before: int, limit: int) -> RecordList:
+        """Return current records, the newest first."""
+        with self._store(workspace) as store:
+            return record_story.list_records(store, before, limit) if store else RecordList()
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         del form

@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windrow.app.days import Day, format_day, utc_time
+from windrow.app.arguments import Day, Names, as_tuple, format_day, utc_time
 from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, LedgerError, UsageError
 from windrow.private_files import published_files
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Comparison, ReplayResult, SourceChange, TakedownEstimate
+    from windrow.adapters.adapter import Comparison, RecordList, ReplayResult, SourceChange, TakedownEstimate
     from windrow.adapters.search_answer import SearchAnswer
     from windrow.adapters.trial import TrialPart
     from windrow.app.begin import NewCollection, Prepared
@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownResult
     from windrow.ledger import Ledger
-
-Names = str | Path | Sequence[str | Path]
-"""One name or several: of sources, collections, items or addresses, as the method says."""
-
-
-def _as_tuple(names: Names) -> tuple[str, ...]:
-    """Return a name, or several names, as a tuple.
-
-    >>> _as_tuple("blog")
-    ('blog',)
-    """
-    return (str(names),) if isinstance(names, str | Path) else tuple(str(name) for name in names)
 
 
 class Windrow:
@@ -65,7 +53,7 @@ class Windrow:
         from windrow.config import find_workspace, load
 
         root = find_workspace(Path(start or "."), os.environ if start is None else {}, named)
-        self._flags, self._needed = flags, _as_tuple(needed)
+        self._flags, self._needed = flags, as_tuple(needed)
         self.config: Workspace = load(root, flags=flags, needed=self._needed)
 
     @classmethod
@@ -189,7 +177,7 @@ class Windrow:
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
-        names, is_once = self._add_addresses(_as_tuple(names))
+        names, is_once = self._add_addresses(as_tuple(names))
         self.config, names, first = adopt_folder(self.config, names, first)
         arguments = RunArguments(names, first, last, limit, utc_time(since), again or is_once, source)
         return run(self.config, self.setup, arguments, command, progress)
@@ -225,7 +213,7 @@ class Windrow:
         from windrow.app.warc_files import named_warc_files, preview_import
         from windrow.engine.frontier import FetchBounds
 
-        names, _ = self._add_addresses(_as_tuple(names))
+        names, _ = self._add_addresses(as_tuple(names))
         self.config, names, first = adopt_folder(self.config, names, first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
@@ -352,7 +340,7 @@ class Windrow:
         """
         from windrow.app.search import search
 
-        collections = _as_tuple(collection)
+        collections = as_tuple(collection)
         return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
 
     def facets(self, text: str, *, collection: Names = ()) -> dict[str, dict[str, int]]:
@@ -363,7 +351,16 @@ class Windrow:
         from windrow.app.search import count_facets
 
         with self._open_ledger() as ledger:
-            return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
+            return count_facets(self.config, ledger, text, collections=as_tuple(collection))
+
+    def records(self, collection: str, *, before: int | None = None, limit: int = 50) -> RecordList:
+        """Return current records of a collection, the newest first; `before` is `next` of the list that is continued.
+
+        Raise UsageError for a collection that does not list its records.
+        """
+        from windrow.app.records import list_records
+
+        return list_records(self.config, collection, before or 0, limit)
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
         """Compare the versions of a page or record that were current at the ends of the days or times `old` and `new`.
@@ -403,7 +400,7 @@ class Windrow:
 
             with self._open_ledger() as ledger:
                 return ask_again(
-                    self.config, ledger, service, _as_tuple(names), reason=reason, source=source, dry_run=dry_run
+                    self.config, ledger, service, as_tuple(names), reason=reason, source=source, dry_run=dry_run
                 )
         return self._decide("retry", names, source=source, reason=reason, dry_run=dry_run)
 
@@ -419,7 +416,7 @@ class Windrow:
         from windrow.app.decisions import decide
 
         with self._open_ledger() as ledger:
-            return decide(self.config, ledger, act, _as_tuple(names), **selection)
+            return decide(self.config, ledger, act, as_tuple(names), **selection)
 
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
@@ -431,7 +428,7 @@ class Windrow:
         from windrow.engine.progress import Progress
 
         harvested = harvested_collections(self.config)
-        if collections := frozenset(_as_tuple(names)):
+        if collections := frozenset(as_tuple(names)):
             for unknown in sorted(collections - {*installed()}):
                 raise UsageError(
                     f"there is no collection {unknown!r}; the collections are {', '.join(installed())}",
@@ -469,7 +466,7 @@ class Windrow:
         from windrow.app.check import estimate_takedowns
 
         with self._open_ledger() as ledger:
-            return estimate_takedowns(self.config, ledger, _as_tuple(names))
+            return estimate_takedowns(self.config, ledger, as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason remains.
@@ -478,17 +475,17 @@ class Windrow:
         """
         from windrow.app.check import take_down
 
-        return take_down(self.config, self.setup, _as_tuple(names), reason)
+        return take_down(self.config, self.setup, as_tuple(names), reason)
 
     def lift(self, names: Names) -> int:
         """Allow runs to request again what was taken down; return the number of tombstones that were lifted."""
         from windrow.app.check import lift_takedowns
 
-        return lift_takedowns(self.config, self.setup, _as_tuple(names))
+        return lift_takedowns(self.config, self.setup, as_tuple(names))
 
     def taken_down(self, names: Names) -> list[str]:
         """Return the addresses and origins of these names that runs do not request, because they are taken down."""
         from windrow.app.check import standing_takedowns
 
         with self._open_ledger() as ledger:
-            return standing_takedowns(self.config, ledger, _as_tuple(names))
+            return standing_takedowns(self.config, ledger, as_tuple(names))

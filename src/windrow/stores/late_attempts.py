@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.contract import TypedColumn
-from windrow.stores.records import AttemptStatement, RecordStore
+from windrow.stores.record_versions import AttemptStatement
+from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import close_on_failure
 
 # `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of the record was

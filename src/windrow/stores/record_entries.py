@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -115,6 +116,13 @@ def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) 
     title = title_of(json.loads(json_text), key)
     published, updated = _to_seconds(first_seen), _to_seconds(changed_at)
     return Entry(key, title, url, published, updated, text=text, json=json_text, score=score, source=source)
+
+
+def list_entries(connection: sqlite3.Connection, before: int, limit: int) -> list[tuple[int, Entry]]:
+    """Return at most `limit` current records with ids below `before` (0: all), the newest first, with their ids."""
+    ids = connection.execute("SELECT id FROM record WHERE id < ? ORDER BY id DESC", (before or 2**62,))
+    current = ((record, entry) for (record,) in ids if (entry := read_entry(connection, record)))
+    return list(islice(current, limit))
 
 
 def title_of(record: Any, key: str) -> str:

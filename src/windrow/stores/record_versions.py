@@ -171,3 +171,38 @@ def latest_values(
     """
     rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(json_text) if json_text else None for key, json_text in rows}
+
+
+class AttemptStatement(NamedTuple):
+    """What an attempt recorded about a key. `json` is the record, or empty if the record is gone or was skipped.
+
+    `reason` is why it was skipped, or None; `source` is empty then. `aside` is JSON beside the record, or empty.
+    """
+
+    attempt: int
+    key: str
+    url: str
+    source: str
+    json: str
+    reason: Reason | None = None
+    message: str = ""
+    aside: str = ""
+
+
+def read_statements(connection: sqlite3.Connection, attempts: Sequence[int]) -> list[AttemptStatement]:
+    """Return the statements of a few hundred attempts, in the order of attempts; each attempt's skips are last."""
+    placeholders = ",".join("?" * len(attempts))
+    observed_query = f"""
+        SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
+        FROM observation o
+        JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
+        WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
+    """
+    skipped_query = f"""
+        SELECT attempt, key, url, reason, message FROM skipped
+        WHERE attempt IN ({placeholders}) ORDER BY attempt, key
+    """
+    statements = [AttemptStatement(*row) for row in connection.execute(observed_query, attempts)]
+    for attempt, key, url, reason, message in connection.execute(skipped_query, attempts):
+        statements.append(AttemptStatement(attempt, key, url, "", "", Reason(reason), message))
+    return sorted(statements, key=lambda statement: statement.attempt)

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip, TypedColumn
 from windrow.digest import digest, hash64
@@ -22,7 +22,7 @@ from windrow.formats.text import dump_json, replace_lone_surrogates
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
-from windrow.stores.record_entries import FoundEntries
+from windrow.stores.record_entries import Entry, FoundEntries, list_entries
 from windrow.stores.record_tables import (
     SCHEMA,
     ensure_record,
@@ -34,6 +34,7 @@ from windrow.stores.record_tables import (
     set_names,
 )
 from windrow.stores.record_versions import (
+    AttemptStatement,
     RecordVersion,
     Skipped,
     VersionChange,
@@ -42,6 +43,7 @@ from windrow.stores.record_versions import (
     latest_values,
     note_completed,
     read_observed,
+    read_statements,
     read_versions,
     written_versions,
 )
@@ -67,22 +69,6 @@ _INSERT_SKIPPED = (
     "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _CHUNK_SIZE = 400  # attempts per query
-
-
-class AttemptStatement(NamedTuple):
-    """What an attempt recorded about a key. `json` is the record, or empty if the record is gone or was skipped.
-
-    `reason` is why it was skipped, or None; `source` is empty then. `aside` is JSON beside the record, or empty.
-    """
-
-    attempt: int
-    key: str
-    url: str
-    source: str
-    json: str
-    reason: Reason | None = None
-    message: str = ""
-    aside: str = ""
 
 
 class RecordStore(SkippedCounts):
@@ -302,22 +288,8 @@ class RecordStore(SkippedCounts):
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return the statements of a few hundred attempts, in the order of attempts; each attempt's skips are last."""
-        placeholders = ",".join("?" * len(attempts))
-        observed_query = f"""
-            SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
-            FROM observation o
-            JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-            WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
-        """
-        skipped_query = f"""
-            SELECT attempt, key, url, reason, message FROM skipped
-            WHERE attempt IN ({placeholders}) ORDER BY attempt, key
-        """
         with self._guarded():
-            statements = [AttemptStatement(*row) for row in self._connection.execute(observed_query, attempts)]
-            for attempt, key, url, reason, message in self._connection.execute(skipped_query, attempts):
-                statements.append(AttemptStatement(attempt, key, url, "", "", Reason(reason), message))
-        return sorted(statements, key=lambda statement: statement.attempt)
+            return read_statements(self._connection, attempts)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
         """Copy from `old_store` the sessions, the takedowns, and the observations of all sources except `sources`.
@@ -376,6 +348,11 @@ class RecordStore(SkippedCounts):
         """Count the matches of a query by facet. For `kind` see `SearchedRecords`."""
         with self._guarded():
             return self._index().count_facets(query, kind)
+
+    def entries(self, before: int, limit: int) -> list[tuple[int, Entry]]:
+        """Return at most `limit` current records with ids below `before` (0: all), the newest first, with their ids."""
+        with self._guarded():
+            return list_entries(self._connection, before, limit)
 
     def has_record(self, key: str) -> bool:
         """Return whether the store has a record with this key, current or gone."""

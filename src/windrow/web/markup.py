@@ -34,7 +34,7 @@ def environment() -> Environment:
         "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
         "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
-        "spell_schema": spell_schema,
+        "list_fields": list_fields, "spell_schema": spell_schema,
         "style": f"/style.css?{digest(style())[-16:]}",
     }  # fmt: skip
     return templates
@@ -122,6 +122,21 @@ def _spell(value: Any) -> str:
             return ", ".join(f"{name} {_spell(member)}" for name, member in value.items())
         case _:
             return str(value)
+
+
+_FIELD_CHARACTERS = 300  # of a record's field in a list, which links to the whole record
+
+
+def list_fields(value: Any) -> list[tuple[str, str]]:
+    """Return the fields of a record for people, without empty ones; long ones are cut, and end with an ellipsis.
+
+    >>> list_fields({"title": "Ferry", "tags": ["harbour", "town"], "end": None})
+    [('title', 'Ferry'), ('tags', 'harbour; town')]
+    """
+    fields = value if isinstance(value, Mapping) else {"value": value}
+    texts = [(name, _spell(field)) for name, field in fields.items() if field not in (None, "", [], {})]
+    most = _FIELD_CHARACTERS
+    return [(name, text if len(text) <= most else f"{text[:most]}…") for name, text in texts]
 
 
 def captures_of(events: Iterable[Event]) -> dict[int, int]:

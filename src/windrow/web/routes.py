@@ -71,6 +71,13 @@ PAGES = (
         (Parameter("before", "`next` of the page before: sessions with smaller numbers", most=10**9),),
     ),
     PageRoute(
+        "/records", "records.html", pages.records,
+        (
+            Parameter("collection", "a collection; the first that lists its records without it"),
+            Parameter("before", "`next` of the page before: records before it", most=10**15),
+        ),
+    ),
+    PageRoute(
         "/search", "search.html", pages.search,
         (
             Parameter("q", "words, phrases and filters, in the language of searches"),

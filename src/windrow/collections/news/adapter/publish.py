@@ -37,7 +37,8 @@ from windrow.model import RecordedAttempt
 from windrow.private_files import published_files, write_whole
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
-from windrow.stores.records import AttemptStatement, RecordStore
+from windrow.stores.record_versions import AttemptStatement
+from windrow.stores.records import RecordStore
 
 _NO_ARTICLE = "file_not_valid"  # the detail of a file that is empty or not JSON
 _INVALID_FILE_RULE = "its file is empty or not JSON (see `windrow check`)"

@@ -1,11 +1,25 @@
-"""Days and times as arguments: as times with a zone, and as texts in searches."""
+"""Arguments of methods that may have several forms: names, and days."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from pathlib import Path
+
+Names = str | Path | Sequence[str | Path]
+"""One name or several: of sources, collections, items or addresses, as the method says."""
 
 Day = date | datetime
 """A time, in UTC if it has no zone; a date means the beginning of that day."""
+
+
+def as_tuple(names: Names) -> tuple[str, ...]:
+    """Return a name, or several names, as a tuple.
+
+    >>> as_tuple("blog")
+    ('blog',)
+    """
+    return (str(names),) if isinstance(names, str | Path) else tuple(str(name) for name in names)
 
 
 def utc_time(day: Day | None) -> datetime | None:
