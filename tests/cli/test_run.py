@@ -139,6 +139,7 @@ def test_phases_bound_a_run(workspace, windrow) -> None:
         (["--from", "data", "--to", "xsd"], "--from data comes after --to xsd"),
         (["--every", "often"], "expected a duration"),
         (["--since", "yesterday"], "'yesterday' is not a date like 2026-01-31"),
+        (["--since", "9999-12-31T23:59-23:59"], "'9999-12-31T23:59-23:59' is not a date like 2026-01-31"),
         (["--limit", "0"], "0 is not in the range"),
     ],
 )

@@ -11,10 +11,9 @@ import pytest
 from tests.engine.recorded_attempts import Attempts, summarise
 from tests.engine.summary_crawl import PAGES
 from tests.engine.test_recorded_attempts import A
-from windrow.app.summary import SessionSummary
+from windrow.app.summary import SessionSummary, describe_end
 from windrow.app.summary import summarise as summarise_session
 from windrow.caps import ASSETS_OF_ORIGIN, PAGE_LINKS, STYLE_CHARACTERS, TEXT_CHARACTERS
-from windrow.cli.status import describe_end
 from windrow.collections.pages.code import ASSET
 from windrow.collections.pages.policy import Policy
 from windrow.collections.pages.references import References

@@ -12,7 +12,7 @@ from benchmarks.daemon import free_port
 
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
-from windrow.cli.status import describe_end
+from windrow.app.summary import describe_end
 from windrow.demo.partner import drop, pack
 from windrow.model import COMPARED_SIZE
 

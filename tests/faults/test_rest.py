@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
+from windrow.app.summary import describe_end
 from windrow.app.workspace import Windrow
-from windrow.cli.status import describe_end
 from windrow.clock import now
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.partner import drop, pack, specimens

@@ -23,6 +23,7 @@ from tests.web.farm import HOSTILE, SITE, changed, get
 from windrow.adapters.adapter import SourceChange
 from windrow.app import Windrow
 from windrow.app.captures import KeptCapture
+from windrow.app.summary import describe_end
 from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
 from windrow.stores.sqlite import reads_only
@@ -121,6 +122,7 @@ def test_filters_choose_and_feeds_have_exactly_what_is_shown(view) -> None:
         ("/changes?kind=odd", 400, "kind"),
         ("/changes?cursor=!!", 400, "cursor"),
         ("/changes?since=someday", 400, "since"),
+        ("/changes?since=0001-01-01T00:00%2B23:59", 400, "since"),
         (f"/search?q={'a' * 2001}", 400, "2,000"),
         ("/search?q=a&offset=99999", 400, "offset"),
         ("/why?name=", 400, "empty"),
@@ -146,6 +148,9 @@ def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_f
     details = get(view, "/sessions/1.json").json
     assert {task["phase"] for task in details["tasks"]} >= {"zip_name", "unzip"}
     page = html.fromstring(get(view, "/sessions/1").text)
+    assert describe_end(farm.session(1).summary) in page.xpath("//dd")[1].text_content()
+    assert describe_end(farm.session(1).summary).startswith("done, ")
+    assert "all well" not in get(view, "/sessions").text  # a list knows no counts
     assert len(page.xpath("//ol[@class='timeline']/li")) == len(
         {tuple(task[name] for name in ("collection", "source", "phase")) for task in details["tasks"]}
     )

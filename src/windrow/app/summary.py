@@ -18,12 +18,16 @@ from windrow.engine.source_counts import (
     count_frontiers,
     count_session,
 )
+from windrow.errors import EXIT_CODES
+from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import BY_RULE, Reason
 
+SOURCES_FAILED = 3
+"""The exit code of a session in which sources failed."""
 ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
 Phases = Mapping[str, tuple[str, ...]]
 """The names of the phases, in order, by collection."""
@@ -345,3 +349,35 @@ def phase_name(phases_by_collection: Phases, collection: str, phase: int) -> str
     """Return the name of a phase, or its number if the collection is not installed or has no such phase."""
     phases = phases_by_collection.get(collection, ())
     return phases[phase - 1] if 0 < phase <= len(phases) else str(phase)
+
+
+def describe_end(summary: SessionSummary) -> str:
+    """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
+
+    The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
+    files of which a source offers other content, and problems. If there are none, but documents of any run are failed
+    or unread, their number follows; otherwise the text is "all well". Addresses that rules leave out are not counted.
+    """
+    code = summary.exit_code or 0
+    problems = [counted(len(summary.problems), "problem")] if summary.problems else []
+    if code == SOURCES_FAILED:
+        failed = sum(bool(source.error) for source in summary.sources)
+        failures = [f"{failed:,} of {counted(len(summary.sources), 'source')} failed"] if failed else []
+        return ", ".join([*failures, *problems]) or EXIT_CODES[code]
+    if code:
+        return EXIT_CODES.get(code, "failed")
+    refused = sum(source.refused for source in summary.sources)
+    failed = max(
+        sum(reason.items for reason in summary.reasons) - refused, sum(source.failed for source in summary.sources)
+    )
+    counts = [f"{refused:,} refused"] if refused else []
+    counts += [f"{failed:,} failed"] if failed else []
+    counts += [f"{summary.capped:,} left out by caps"] if summary.capped else []
+    counts += [counted(summary.warnings, "warning")] if summary.warnings else []
+    source_errors = sum(bool(source.error) for source in summary.sources)
+    counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
+    counts += [f"{counted(summary.differing, 'file')} with other content at a source"] if summary.differing else []
+    counts += problems
+    if summary.still_open and not counts:  # otherwise the line `still open` is enough
+        counts = [f"{summary.still_open:,} still open"]
+    return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]

@@ -43,9 +43,9 @@ class Day(click.ParamType):  # type: ignore[type-arg]
             return value
         try:
             moment = datetime.fromisoformat(str(value))
-        except ValueError:
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):  # of a time outside the years 1 to 9999 in UTC
             self.fail(f"{value!r} is not a date like 2026-01-31 or 2026-01-31T09:00{self._other_forms}", param, ctx)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 LAST_LOOK = "last"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.app.summary import describe_end
 from windrow.cli.changes import change_lines
 from windrow.cli.command import Console, command, shorten_lines
-from windrow.errors import EXIT_CODES
 from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from windrow.app.status import WorkspaceState
     from windrow.app.summary import SessionSummary
     from windrow.ledger.sessions import RuleCount
-
-SOURCES_FAILED = 3
-"""The exit code of a session in which sources failed."""
 
 _PROBLEMS_SHOWN = 20
 """The maximum number of problems in the text of a summary or of the state."""
@@ -82,38 +79,6 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
     """Return a list with a table of what each rule or cap left out and what was damaged, or [] if `rules` is empty."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
-
-
-def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
-
-    The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
-    files of which a source offers other content, and problems. If there are none, but documents of any run are failed
-    or unread, their number follows; otherwise the text is "all well". Addresses that rules leave out are not counted.
-    """
-    code = summary.exit_code or 0
-    problems = [counted(len(summary.problems), "problem")] if summary.problems else []
-    if code == SOURCES_FAILED:
-        failed = sum(bool(source.error) for source in summary.sources)
-        failures = [f"{failed:,} of {counted(len(summary.sources), 'source')} failed"] if failed else []
-        return ", ".join([*failures, *problems]) or EXIT_CODES[code]
-    if code:
-        return EXIT_CODES.get(code, "failed")
-    refused = sum(source.refused for source in summary.sources)
-    failed = max(
-        sum(reason.items for reason in summary.reasons) - refused, sum(source.failed for source in summary.sources)
-    )
-    counts = [f"{refused:,} refused"] if refused else []
-    counts += [f"{failed:,} failed"] if failed else []
-    counts += [f"{summary.capped:,} left out by caps"] if summary.capped else []
-    counts += [counted(summary.warnings, "warning")] if summary.warnings else []
-    source_errors = sum(bool(source.error) for source in summary.sources)
-    counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
-    counts += [f"{counted(summary.differing, 'file')} with other content at a source"] if summary.differing else []
-    counts += problems
-    if summary.still_open and not counts:  # otherwise the line `still open` is enough
-        counts = [f"{summary.still_open:,} still open"]
-    return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
 
 
 _FILES_SHOWN = 20

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from windrow.adapters.adapter import Explanation
 from windrow.app.session_details import group_failures
 from windrow.app.story import Event
+from windrow.app.summary import describe_end
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, to_json_value
 from windrow.web.openapi import spell_schema
@@ -34,7 +35,7 @@ def environment() -> Environment:
         "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
         "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
-        "list_fields": list_fields, "spell_schema": spell_schema,
+        "list_fields": list_fields, "spell_schema": spell_schema, "describe_end": describe_end,
         "style": f"/style.css?{digest(style())[-16:]}",
     }  # fmt: skip
     return templates

@@ -61,8 +61,8 @@ class PageQuery:
             return from_unix_time(span.end if is_end else span.start)
         try:
             moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        except ValueError:
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):  # the latter of a time outside the years 1 to 9999 in UTC
             pass
         try:
             return self.now - timedelta(seconds=read_duration(text))

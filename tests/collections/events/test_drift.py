@@ -11,8 +11,8 @@ from tests.collections.events.place import calendar, configured, event, events, 
 from tests.collections.events.reader import read
 from windrow import Windrow
 from windrow.app.status import current_state
+from windrow.app.summary import describe_end
 from windrow.caps import COMPARED_PAGES
-from windrow.cli.status import describe_end
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE
 from windrow.collections.events.discover import EMPTIED, detect_drift, follow
 from windrow.config import load

@@ -4,7 +4,7 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, logs, run, serving
 from tests.sessions import session_settings
 from windrow import Windrow
-from windrow.cli.status import describe_end
+from windrow.app.summary import describe_end
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
