@@ -181,8 +181,11 @@ FEED_ENTRY_TEXT = _cap(
 # papers
 PAPER_TEXT_BYTES = _cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "it is one cell of a row", LEFT_OUT)
 SEARCHED_CHARACTERS = _cap("SEARCHED_CHARACTERS", 1_000_000, "searched characters of a paper", "size", LEFT_OUT)
-TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "it is one cell of a row", "it is refused (`toobig`)")
-CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
+TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "it is one cell of a row", REFUSED)
+CELL_BYTES = _cap(
+    "CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound",
+    "the row lacks the cell, which is counted as `too_large`",
+)  # fmt: skip
 PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "they are one cell", LEFT_OUT)
 CATALOGUE_BYTES = _cap(
     "CATALOGUE_BYTES", 1 << 30, "bytes of a catalogue file that is one JSON document", _MEMORY,

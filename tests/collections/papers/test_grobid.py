@@ -119,6 +119,41 @@ def test_each_odd_answer_is_told_apart(grobid_answer, status, reason, passing):
     assert len(outcome.status.get("description", "")) <= 10_000
 
 
+@pytest.mark.parametrize(
+    ("grobid_answer", "skipped"),
+    [
+        (answer(200, TEI), []),
+        (answer(204, b""), [("server_error", "GROBID failed for it (status 204, NO_CONTENT)")]),
+        (answer(500, b"[BAD_INPUT_DATA] x"), [("server_error", "GROBID failed for it (status 500, BAD_INPUT_DATA)")]),
+        (answer(200, b"<TEI" + b" " * MAX_TEI_SIZE),
+         [("too_large", "GROBID's answer is too large to be kept (status 200, TOO_LARGE)")]),
+        (answer(200, b"<!DOCTYPE TEI [<!ENTITY a 'b'>]><TEI>&a;</TEI>"),
+         [("dtd_forbidden", "GROBID's TEI cannot be read (status 200, dtd_forbidden)")]),
+    ],
+)  # fmt: skip
+def test_what_grobid_does_not_give_is_counted_with_a_reason(grobid_answer, skipped):
+    content = pdf("The paper that GROBID refuses")
+    task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {},
+                {"grobid": "http://g/"}, answers={"tei-1": grobid_answer})  # fmt: skip
+    record, *skips = extract(task)
+    assert [(skip.reason, skip.message.partition(";")[0]) for skip in skips] == skipped
+    assert all(f"windrow retry --service grobid {record.key}" in skip.message for skip in skips)
+
+
+def test_cells_that_are_too_large_for_the_table_are_counted(monkeypatch):
+    """GROBID's JSON may be ten times as large as its TEI, from many references without content."""
+    monkeypatch.setattr("windrow.collections.papers.columns.MAX_CELL_SIZE", 100_000)
+    references = b"<listBibl>" + b"<biblStruct/>" * 1000 + b"</listBibl>"
+    tei = answer(200, TEI.replace(b"</body>", b"</body><back>" + references + b"</back>"))
+    task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(pdf("The paper of many references")), Limits(),
+                {}, {"grobid": "http://g/"}, answers={"tei-1": tei})  # fmt: skip
+    _, *skips = extract(task)
+    assert [(skip.reason, skip.message.partition(": more")[0]) for skip in skips] == [
+        ("too_large", "its row lacks grobid0:tei_json"),
+        ("too_large", "its row lacks grobid0:metadata"),
+    ]
+
+
 @pytest.mark.parametrize("grobid_answer", [answer(500, b"[NO_BLOCKS] x"), answer(200, TEI), answer(200, TEI[:900])])
 @pytest.mark.parametrize("ends", [1, 2])
 def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_said(grobid_answer, ends):
@@ -133,7 +168,7 @@ def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_s
     if isinstance(observations[-1], Ask):
         assert ends == 1, "half an answer is read, and asked for again, as long as reading TEI was not what ended it"
         return
-    record, skipped = observations
+    record, *_, skipped = observations
     assert (skipped.reason, skipped.key) == (Reason.WORKER_DIED, f"sha1:{sha1(content)}")
     status = record.value["grobid"]["status"]
     if grobid_answer.status == 500:

@@ -233,6 +233,12 @@ def make_cells(
     return {name: cell for name, cell in encoded.items() if len(cell) <= MAX_CELL_SIZE}
 
 
+def oversized_columns(record: Mapping[str, Any], extra: Mapping[str, Any], tei_shape: str) -> list[str]:
+    """Return the columns of `grobid0` that `make_cells` leaves out because their cells are too large for the table."""
+    contents = _make_grobid_cells(record.get("grobid"), extra, tei_shape)
+    return [name for name, content in contents.items() if len(encode(name, content)) > MAX_CELL_SIZE]
+
+
 def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
     location = capture.location
     time = location["dt"]

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from windrow.caps import (
     BIBLIOGRAPHY,
+    CELL_BYTES,
     PAPER_ABSTRACT,
     PAPER_REFERENCE,
     PAPER_REFERENCES,
@@ -24,6 +25,8 @@ from windrow.caps import (
     Excess,
 )
 from windrow.collections.papers.capture_rules import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, wanted_types
+from windrow.collections.papers.collection import TABLE
+from windrow.collections.papers.columns import oversized_columns
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
     TIMEOUT_STATUS,
@@ -32,6 +35,7 @@ from windrow.collections.papers.grobid import (
     interpret_answer,
     interpret_unparsed,
     is_final_name,
+    skip_failed,
     tei_request,
 )
 from windrow.collections.papers.matching import plain_title
@@ -319,7 +323,13 @@ def extract(task: Task) -> Results:
         record["declined"] = "only PDF and JATS are extracted"
     left_out += SEARCHED_CHARACTERS.find_excess(len(text))
     observations: Results = [Observation(key, record, text[: SEARCHED_CHARACTERS.number], aside=extra)]
-    observations += [*map(skip_excess, left_out), *_unread_parts(key, record), *_final_failure(task, key, record)]
+    observations += [*map(skip_excess, left_out), *_unread_parts(key, record)]
+    observations += skip_failed(key, record, repeated=any(map(is_final_name, task.answers)))
+    tei_shape = task.options.get("tei_json", TABLE)
+    observations += [
+        Skip(Reason.TOO_LARGE, key, f"its row lacks {column}: {CELL_BYTES.rule}")
+        for column in oversized_columns(record, extra, tei_shape)
+    ]
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
@@ -339,15 +349,6 @@ def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
         yield Skip(Reason.CORRUPT, key, f"{counted(unreadable_pages, 'page')} cannot be read")
     elif status.get("status") == "no-text":
         yield Skip(Reason.NO_TEXT, key, "its pages have no text; scanned pages, for example, are pictures of text")
-
-
-def _final_failure(task: Task, key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
-    """Yield a Skip if the store made GROBID's failure final (`final_name`), so that the paper is not sent again."""
-    if "grobid" in record and any(map(is_final_name, task.answers)):
-        outcome = record["grobid"]
-        failure = f"status {outcome['status_code']}, {outcome['status'].get('reason', '')}"
-        again = f"to send the paper again: windrow retry --service grobid {key}"
-        yield Skip(Reason.SERVER_ERROR, key, f"GROBID failed for it in several runs ({failure}); {again}")
 
 
 def _stop_reason(task: Task) -> Reason:

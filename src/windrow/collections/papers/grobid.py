@@ -10,17 +10,17 @@ last answer final (`PaperStore.finish`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from windrow.caps import TEI_BYTES
 from windrow.collections.papers.collection import GROBID
 from windrow.collections.papers.matching import plain_title
-from windrow.contract import Answer, Ask, DocumentPart, FormField
+from windrow.contract import Answer, Ask, DocumentPart, FormField, Skip
 from windrow.errors import StepError
 from windrow.formats.tei import legacy_shape, read_md5, read_tei, table_shape
 from windrow.model import Limits
-from windrow.reasons import TOO_LARGE_REASONS, Reason
+from windrow.reasons import OWN_FAULTS, TOO_LARGE_REASONS, Reason
 
 MAX_TEI_SIZE = TEI_BYTES.number
 """The maximum size of an answer that is stored, in bytes."""
@@ -186,6 +186,29 @@ def _error_outcome(answer: Answer) -> GrobidOutcome:
     status = {"status": "error", "reason": "NEEDS_OCR" if code == _NO_TEXT_ERROR else code or f"HTTP_{answer.status}"}
     status["description"] = text
     return GrobidOutcome(answer.status, status, is_transient=code not in _DOCUMENT_ERRORS)
+
+
+def skip_failed(key: str, record: Mapping[str, Any], *, repeated: bool) -> Iterator[Skip]:
+    """Yield a Skip if GROBID's outcome in a paper's record is a failure, so that the paper is not sent again.
+
+    `repeated` means that the store made the outcome final after several runs. Nothing is yielded if another Skip says
+    the same: that the step was stopped, or that the embedded extractor found no text either.
+    """
+    outcome = record.get("grobid")
+    if outcome is None or outcome["passing"] or outcome["status"]["status"] == "success":
+        return
+    status = outcome["status"]
+    word, cause = status["status"], status["reason"]
+    has_no_text = (record.get("text") or {}).get("status", {}).get("status") == "no-text"
+    if cause in OWN_FAULTS or (cause in {"NEEDS_OCR", "NO_CONTENT"} and has_no_text):
+        return
+    failure = f"status {outcome['status_code']}, {cause}"
+    reason, message = Reason.SERVER_ERROR, f"GROBID failed for it{' in several runs' if repeated else ''} ({failure})"
+    if word == "oversize":
+        reason, message = Reason(cause.lower()), f"GROBID's answer is too large to be kept ({failure})"
+    elif word == "fail" and not repeated:
+        reason, message = Reason(cause), f"GROBID's TEI cannot be read ({failure})"
+    yield Skip(reason, key, f"{message}; to send the paper again: windrow retry --service grobid {key}")
 
 
 def _text(content: bytes) -> str:
