@@ -18,10 +18,34 @@ _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9
 
 
 _NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # paths of an author's name
+_OTHER_EVENTS = frozenset(("corrected", "nihms-submitted", "preprint", "retracted", "retraction"))
+"""Types of dates that are not those of the publication."""
+_DOI_SEARCH = re.compile(r"10\.\d{3,9}/.*").search
+
+
+class JatsReference(NamedTuple):
+    """A reference: its whole text, and its fields as far as its XML states them; missing fields are empty.
+
+    `title` is that of the source, such as a book, if the reference has no title of its own.
+    """
+
+    text: str
+    title: str
+    authors: tuple[str, ...]
+    doi: str
+    journal: str
+    year: str
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields that are not empty, with the keys that GROBID's citations have."""
+        fields = {"title": self.title, "authors": [*self.authors], "doi": self.doi.lower(),
+                  "journal": self.journal, "date": self.year}  # fmt: skip
+        return {name: field for name, field in fields.items() if field}
 
 
 class JatsArticle(NamedTuple):
-    """An article; missing texts are empty. `references` has the whole text of each reference, perhaps with a DOI."""
+    """An article; missing texts are empty. `body` has the text of its body and of its back, without references."""
 
     title: str
     authors: tuple[str, ...]
@@ -29,7 +53,7 @@ class JatsArticle(NamedTuple):
     doi: str
     journal: str
     year: str
-    references: tuple[str, ...]
+    references: tuple[JatsReference, ...]
     body: str
 
 
@@ -43,27 +67,62 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     meta = front.find("article-meta")
     if meta is None:
         meta = front
-    references = [text for reference in article.iterfind("back//ref-list/ref") if (text := _text(reference))]
     titles = [meta.find("title-group/article-title"), *meta.iterfind("title-group/subtitle")]
+    parts = [part for name in ("body", "back") if (part := article.find(name)) is not None]
+    references = [reference for part in parts for ref in part.iterfind(".//ref") if (reference := _reference(ref)).text]
     return JatsArticle(
         ": ".join(filter(None, map(_text, titles))), tuple(_authors(meta)), _text(meta.find("abstract")),
-        _text(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
-        _text(meta.find("pub-date/year")), tuple(references), _body_text(article.find("body")),
+        _doi(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
+        _year(meta), tuple(references), "\n".join(line for part in parts for line in _lines(part)),
     )  # fmt: skip
+
+
+def _reference(ref: Any) -> JatsReference:
+    title = _first_text(ref, ".//article-title", ".//chapter-title", ".//data-title", ".//part-title")
+    source = _first_text(ref, ".//source")
+    persons = [
+        person for person in ref.iter("name", "string-name")
+        if person.getparent().get("person-group-type", "author") == "author"
+    ]  # fmt: skip
+    doi = _doi(ref.find(".//pub-id[@pub-id-type='doi']")) or _doi(ref.find(".//ext-link[@ext-link-type='doi']"))
+    authors = tuple(dict.fromkeys(filter(None, map(_name, persons))))
+    year = _first_text(ref, ".//year")
+    return JatsReference(_text(ref), title or source, authors, doi, source if title else "", year)
+
+
+def _first_text(element: Any, *paths: str) -> str:
+    return next((text for path in paths if (text := _text(element.find(path)))), "")
+
+
+def _doi(element: Any) -> str:
+    """Return the DOI in an element, which may have it as an address; the whole text if it has no DOI."""
+    text = _text(element)
+    match = _DOI_SEARCH(text)
+    return match[0] if match else text
+
+
+def _year(meta: Any) -> str:
+    """Return the year of the first date of publication, without dates of other events."""
+    dates = [date for date in meta.iterfind("pub-date") if not _OTHER_EVENTS & {*date.attrib.values()}]
+    return next((year for date in dates if (year := _text(date.find("year")))), "")
 
 
 def _authors(meta: Any) -> list[str]:
     names = []
     for contributor in meta.iterfind("contrib-group/contrib"):
-        if contributor.get("contrib-type", "author") != "author":
+        if "author" not in contributor.get("contrib-type", "author").lower():
             continue
         person = next((element for path in _NAMES if (element := contributor.find(path)) is not None), None)
-        surname = "" if person is None else _text(person.find("surname"))
-        given_names = _text(person.find("given-names")) if person is not None and surname else ""
-        group = _text(contributor.find("collab")) or _text(contributor.find("collab-alternatives/collab"))
-        name = f"{given_names} {surname}".strip() or _text(person) or group
+        groups = (_text(contributor.find(path), "contrib-group") for path in ("collab", "collab-alternatives/collab"))
+        name = _name(person) if person is not None else next(filter(None, groups), "")
         names += [name] if name else []
     return names
+
+
+def _name(person: Any) -> str:
+    """Return a name with the given names first; a name of which the XML marks only a part is returned as it is."""
+    given_names, surname, suffix = (_text(person.find(tag)) for tag in ("given-names", "surname", "suffix"))
+    return f"{given_names} {surname} {suffix}".strip() if given_names and surname else _text(person)
 
 
 def _spell_reference(reference: re.Match[bytes]) -> bytes:
@@ -72,10 +131,15 @@ def _spell_reference(reference: re.Match[bytes]) -> bytes:
     return reference[0] if spelled.startswith("&") else "".join(f"&#{ord(letter)};" for letter in spelled).encode()
 
 
-def _text(element: Any) -> str:
-    return "" if element is None else " ".join("".join(map(str, element.itertext())).split())
+def _text(element: Any, left_out: str = "") -> str:
+    return "" if element is None else " ".join("".join(_pieces(element, left_out)).replace(_LINE_END, " ").split())
 
 
+_INLINE = frozenset((
+    "bold", "ext-link", "inline-formula", "italic", "monospace", "named-content", "overline", "roman", "sans-serif",
+    "sc", "strike", "styled-content", "sub", "sup", "underline", "uri", "xref",
+))  # fmt: skip
+"""The elements within words: no space is added between one of them and the next element."""
 _LINES = frozenset((
     "attrib", "caption", "code", "def", "disp-formula", "disp-quote", "label", "list-item", "p", "preformat", "speaker",
     "td", "term", "th", "title", "verse-line",
@@ -84,17 +148,22 @@ _LINES = frozenset((
 _LINE_END = "\0"  # it does not occur in XML
 
 
-def _body_text(body: Any) -> str:
-    """Return the whole text of an article's body once, in lines."""
-    lines = (" ".join(line.split()) for line in "".join(_pieces(body)).split(_LINE_END)) if body is not None else ()
-    return "\n".join(filter(None, lines))
+def _lines(part: Any) -> Iterator[str]:
+    """Yield the whole text of a part of an article once, in lines, without its references."""
+    lines = (" ".join(line.split()) for line in "".join(_pieces(part, "ref")).split(_LINE_END))
+    return filter(None, lines)
 
 
-def _pieces(element: Any) -> Iterator[str]:
-    """Yield the pieces of an element's text, with `_LINE_END` before and after each line."""
+def _pieces(element: Any, left_out: str) -> Iterator[str]:
+    """Yield the pieces of an element's text, with `_LINE_END` before and after each line.
+
+    Elements without text between them, such as the fields of a reference, are separated by a space. Elements with the
+    name `left_out` are left out.
+    """
     line_end = _LINE_END if element.tag in _LINES else ""
     yield line_end + (element.text or "")
     for child in element:
-        yield from _pieces(child)
-        yield child.tail or ""
+        if child.tag != left_out:
+            yield from _pieces(child, left_out)
+        yield child.tail or ("" if child.tag in _INLINE or child.tag[0] == "{" else " ")  # in braces: a formula
     yield line_end

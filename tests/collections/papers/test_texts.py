@@ -12,7 +12,8 @@ from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.collections.papers.test_failing_service import by_name, library, papers
 from tests.collections.papers.test_grobid import TEI, XML
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.columns import decode_row
+from windrow.collections.papers.adapter.texts import _references
+from windrow.collections.papers.columns import decode_row, encode
 from windrow.collections.papers.extract import extract
 from windrow.contract import Task
 from windrow.errors import StepError
@@ -155,6 +156,45 @@ def test_the_whole_text_of_a_jats_body_is_read_once():
     assert article.body.split("\n") == [
         "1", "On tea", "One", "two", "more words", "Cups", "Kind", "small", "large", "quoted", "pot", "vessel", "O leaf", "code",
     ]  # fmt: skip
+
+
+def test_elements_without_text_between_them_are_apart_in_references_abstracts_and_names():
+    element_citation = b"""<ref><label>1</label><element-citation><person-group person-group-type="author"><name><surname>Smith</surname><given-names>J</given-names></name></person-group><article-title>Ecology of <italic>male</italic> birds</article-title><source>J Birds</source><year>2001</year><volume>12</volume><pub-id pub-id-type="doi">10.5555/Birds.2001.34</pub-id><pub-id pub-id-type="pmid">11223344</pub-id></element-citation></ref>"""
+    sections = b"<sec><title>Background</title><p>We grew H<sub>2</sub>O.</p></sec><sec><title>Results</title><p>Herring shrank.</p></sec>"
+    content = JATS.replace(b'<ref id="r1">', element_citation + b'<ref id="r1">').replace(
+        b"<p>We measured.</p>", sections
+    )
+    task = Task(Item(1, "papers", "attempt", ""), io.BytesIO(content), Limits(), {}, {})
+    (observation,) = extract(task)
+    info = observation.value["text"]["info"]
+    assert info["abstract"] == "Background We grew H2O. Results Herring shrank."
+    assert info["references"][0] == (
+        "1 Smith J Ecology of male birds J Birds 2001 12 10.5555/Birds.2001.34 11223344"
+    )  # fmt: skip
+    first, second = _references({"text0:tinfo": encode("text0:tinfo", info)})
+    assert {name: field for name, field in first.items() if name != "unstructured"} == {
+        "title": "Ecology of male birds", "authors": ["J Smith"], "doi": "10.5555/birds.2001.34", "journal": "J Birds",
+        "date": "2001",
+    }  # fmt: skip
+    assert second == {"doi": "10.5000/ref", "unstructured": "A. Writer. On measure, 1999. doi:10.5000/ref"}
+
+
+def test_names_dates_and_parts_of_jats_are_read_as_journals_write_them():
+    contributors = b"""<contrib contrib-type="Author"><string-name>Jean <surname>Dupont</surname></string-name></contrib>
+        <contrib contrib-type="first author"><name><surname>Lee</surname><given-names>Ann B.</given-names><suffix>Jr.</suffix></name></contrib>
+        <contrib><collab>The Cod <italic>Consortium</italic><contrib-group><contrib><name><surname>Mo</surname></name></contrib></contrib-group></collab></contrib>"""
+    article = read_jats(
+        b"<article><front><article-meta><article-id pub-id-type='doi'>https://doi.org/10.5000/x</article-id>"
+        b"<contrib-group>" + contributors + b"</contrib-group><pub-date pub-type='nihms-submitted'><year>2003</year>"
+        b"</pub-date><pub-date date-type='pub'><year>2004</year></pub-date></article-meta></front><body><p>Cod.</p></body>"
+        b"<back><ack><p>Thanks.</p></ack><app-group><app><title>Data</title><p>On request.</p></app></app-group>"
+        b"<ref-list><title>References</title><ref><mixed-citation>Poe</mixed-citation></ref></ref-list></back></article>",
+        Limits(),
+    )
+    assert article.authors == ("Jean Dupont", "Ann B. Lee Jr.", "The Cod Consortium")
+    assert (article.doi, article.year) == ("10.5000/x", "2004")
+    assert article.body.split("\n") == ["Cod.", "Thanks.", "Data", "On request.", "References"]
+    assert [reference.text for reference in article.references] == ["Poe"]
 
 
 def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():

@@ -225,18 +225,19 @@ def make_cells(
         contents["f:c"] = _capture_summary(capture)
         contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in location.items()}
     contents |= _make_grobid_cells(record.get("grobid"), extra, tei_shape)
-    if text := record.get("text"):
-        contents |= {"text0:tstatus": text["status"], "text0:tinfo": text.get("info")}
-        contents["text0:pages"] = extra.get("pages")
+    contents |= _make_text_cells(record, extra)
     contents |= match or {}
     encoded = {name: encode(name, content) for name, content in contents.items() if content is not None}
     return {name: cell for name, cell in encoded.items() if len(cell) <= MAX_CELL_SIZE}
 
 
 def oversized_columns(record: Mapping[str, Any], extra: Mapping[str, Any], tei_shape: str) -> list[str]:
-    """Return the columns of `grobid0` that `make_cells` leaves out because their cells are too large for the table."""
-    contents = _make_grobid_cells(record.get("grobid"), extra, tei_shape)
-    return [name for name, content in contents.items() if len(encode(name, content)) > MAX_CELL_SIZE]
+    """Return the columns whose cells `make_cells` leaves out because they are too large for the table."""
+    contents = _make_grobid_cells(record.get("grobid"), extra, tei_shape) | _make_text_cells(record, extra)
+    return [
+        name for name, content in contents.items()
+        if content is not None and len(encode(name, content)) > MAX_CELL_SIZE
+    ]  # fmt: skip
 
 
 def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
@@ -260,6 +261,13 @@ def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, An
         contents["grobid0:tei_json"] = (extra.get("later_json") or tei_json) if tei_shape == LATER else tei_json
         contents["grobid0:metadata"] = drop_full_text(contents["grobid0:tei_json"])
     return contents
+
+
+def _make_text_cells(record: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    text = record.get("text")
+    if not text:
+        return {}
+    return {"text0:tstatus": text["status"], "text0:tinfo": text.get("info"), "text0:pages": extra.get("pages")}
 
 
 def absent_columns(new: Mapping[str, bytes]) -> tuple[str, ...]:

@@ -455,7 +455,7 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         return ""
     body = article.body.encode("utf-8", "replace")
     status = {"status": "success", "method": "jats", "producer": PRODUCER}
-    references, left_out_references = _cut_references(article.references)
+    references, left_out_references = _cut_references([reference.text for reference in article.references])
     left_out += (*PAPER_TEXT_BYTES.find_excess(len(body)), *PAPER_ABSTRACT.find_excess(len(article.abstract)))
     left_out += left_out_references
     if left_out:
@@ -465,6 +465,10 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         "abstract": article.abstract[: PAPER_ABSTRACT.number] or None, "journal": article.journal or None,
         "date": article.year or None,
         "references": references,
+        "citations": [
+            cited.fields if len(cited.text) <= PAPER_REFERENCE.number else {}
+            for cited in article.references[: PAPER_REFERENCES.number]
+        ],
         "words": len(article.body.split()), "producer": PRODUCER,
     }  # fmt: skip
     record["text"] = {"status": status, "info": info}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from importlib.util import find_spec
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, BinaryIO, TextIO
 
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
@@ -115,8 +115,8 @@ def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
         yield from legacy_shape(read_tei(cells["grobid0:tei_xml"], Limits())).get("citations") or ()
         return
     info = decode("text0:tinfo", cells.get("text0:tinfo", b"")) or {}
-    for text in info.get("references") or ():
-        yield {"unstructured": text, "doi": doi_of(text).rstrip(".,;)")}
+    for text, fields in zip_longest(info.get("references") or (), info.get("citations") or ()):
+        yield {"doi": doi_of(text).rstrip(".,;)"), **(fields or {}), "unstructured": text}
 
 
 def _match_reference(reference: Mapping[str, Any], index: CatalogueIndex | None) -> TypedRow:
