@@ -83,6 +83,21 @@ def test_articles_that_a_parameter_distinguishes_are_not_merged_by_a_canonical_a
     assert len(articles(tmp_path)) == 2
 
 
+def test_parts_of_a_series_with_one_title_and_one_canonical_address_are_not_merged(tmp_path, press):
+    def put_part(path, day, text):
+        date = f"<meta property=article:published_time content=2025-11-{day:02}T10:00:00Z>"
+        put_article(press, path, "Police log", f"{press.url}/police-log.html'>{date}<meta name='x", text + PROSE)
+
+    for day in (1, 2):
+        put_part(f"/log-2025-11-{day:02}.html", day, f"<p>{day} calls on this day.</p>")
+    put_part("/amp/log-2025-11-02.html", 2, "<p>2 calls on this day.</p>")
+    put_sitemap(press, [("/log-2025-11-01.html", 1), ("/log-2025-11-02.html", 2), ("/amp/log-2025-11-02.html", 2)])
+    run(gazette(tmp_path, press))
+    texts = [article["article_text"].partition(" ")[0] for article in articles(tmp_path).values()]
+    assert sorted(texts) == ["1", "2"]
+    assert summaries(tmp_path)[0]["details"]["joined_address"] == 1
+
+
 SUBSTITUTES = {
     "soft_404": ("Page not found", "<p>Sorry, the page you requested was not found. Try our search.</p>"),
     "consent_page": ("Before you continue", "<p>We and our 812 partners store cookies on your device.</p>"),

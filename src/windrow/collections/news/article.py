@@ -104,8 +104,11 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     is_own = standard.is_same_site(article.url, article.canonical_url)
     own_alias = standard.alias(article.url)
     canonical_alias = standard.alias(article.canonical_url) if is_own else own_alias
-    # Some sites write one canonical address on all pages: articles are joined by it only if their titles are equal.
-    aliases = (own_alias, f"{canonical_alias} {hash64(' '.join(_words(title))):x}")
+    # Some sites write one canonical address on all pages, or on all parts of a series: articles are joined by it only
+    # if their titles and their days of publication are equal.
+    time = read_page_time(article.date) if article.date else None
+    identity = " ".join([*_words(title), time.date().isoformat() if time else ""])
+    aliases = (own_alias, f"{canonical_alias} {hash64(identity):x}")
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
         aside["canonical"] = canonical_alias

@@ -276,7 +276,8 @@ class _RunWriter:
             if is_changed:
                 self._written_files += existing is None
                 outcome = ("articles_new", "file_missing") if existing is None else ("articles_skipped", "updated")
-            return outcome
+            is_joined = not name and statement.url and standard.alias(written.url) != standard.alias(statement.url)
+            return (*outcome, "joined_address") if is_joined else outcome
         shared_canonical = canonical and self._index.find("", claimed_aliases(canonical))
         file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
         article = observed | {"first_seen_timestamp_gmt": first_seen}
