@@ -123,6 +123,37 @@ def test_values_beyond_the_cap_are_cut_and_counted() -> None:
     assert page_head.left_out == (Excess(HEAD_VALUE, 17),)
 
 
+@pytest.mark.parametrize(
+    ("own", "markup", "published"),
+    [
+        ({"headline": "Quay is repaired"}, "<title>Quay is repaired | Gazette</title>", "2026-11-04"),
+        ({"headline": "Repair", "mainEntityOfPage": {"@id": "https://www.a.example/quay/#page"}},
+         "<title>Quay is repaired</title><link rel=canonical href=http://a.example/quay>", "2026-11-04"),
+        ({"headline": "Repair"}, "<title>Quay is repaired</title>", ""),
+        ({"headline": "Repair"}, "<title>Quay is repaired</title><meta name=date content=2026-11-05>", "2026-11-05"),
+        ({"headline": "Repair"}, "", "2020-01-01"),
+    ],
+)  # fmt: skip
+def test_of_several_articles_in_json_ld_only_that_of_the_page_counts(
+    own: dict[str, object], markup: str, published: str
+) -> None:
+    related = {"@type": "NewsArticle", "headline": "An older story", "datePublished": "2020-01-01", "author": "Bo Ek"}
+    linked = [related, {"@type": "NewsArticle", "datePublished": "2026-11-04", "author": "Ann Lee", **own}]
+    page_head = head(f"{markup}<script type=application/ld+json>{json.dumps(linked)}</script>")
+    authors = {"2020-01-01": ("Bo Ek",), "2026-11-04": ("Ann Lee",)}
+    assert (page_head.published, page_head.authors) == (published, authors.get(published, ()))
+
+
+def test_json_ld_names_persons_by_parts_and_in_roles_and_dates_as_values() -> None:
+    authors = [{"@type": "Person", "givenName": "Ann", "familyName": "Lee"},
+               {"@type": "OrganizationRole", "author": {"@type": "Person", "name": "Bo Ek"}}]  # fmt: skip
+    linked = {"@type": "NewsArticle", "author": authors, "datePublished": {"@value": "2026-11-04"}}
+    page_head = head(f"<script type=application/ld+json>{json.dumps(linked)}</script>")
+    assert (page_head.authors, page_head.published) == (("Ann Lee", "Bo Ek"), "2026-11-04")
+    linked["datePublished"] = 1762200000
+    assert head(f"<script type=application/ld+json>{json.dumps(linked)}</script>").unread_date == "1762200000"
+
+
 def test_json_ld_is_read_at_any_depth() -> None:
     nested = '{"a": [' * 20 + '{"@type": "NewsArticle", "headline": "Tea"}' + "]}" * 20
     assert head(f"<script type=application/ld+json>{nested}</script>").linked.headline == "Tea"

@@ -247,14 +247,15 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
             dated_elements.append(node)
     if repeated_metas:
         repeated_metas = _join_repeated(metas, repeated_metas)
-    structured = read_json_ld(scripts)
+    canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     properties = dict(reversed([*open_graph, *metas.items()]))
+    title = _read_title(tree)
+    titles = [title, properties.get("og:title", ""), properties.get("twitter:title", "")]
+    structured = read_json_ld(scripts, titles, [*canonicals, properties.get("og:url", "")])
     stated_dates = (structured.published, *_values_of(_PUBLISHED_NAMES, properties))
     published = first_date(stated_dates) or first_date(published_dates(tree, dated_elements))
     root = tree.css_first("html")
-    title = _read_title(tree)
     excess_characters += max(0, len(title) - HEAD_VALUE.number) + structured.excess_characters
-    canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     return PageHead(
         title=title[: HEAD_VALUE.number],
         description=metas.get("description", ""),

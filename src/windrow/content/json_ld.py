@@ -14,11 +14,12 @@ from windrow.caps import HEAD_VALUE, JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
 from windrow.formats.text import replace_lone_surrogates
 
 _ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
+_ROLE_TYPE = re.compile(r"role$", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
 _PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
 _OTHER_OBJECTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
-    "suggestedAnswer", "breadcrumb",
+    "suggestedAnswer", "breadcrumb", "liveBlogUpdate", "mentions",
 ))  # fmt: skip
 """Properties whose objects describe something other than the page."""
 _DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
@@ -27,6 +28,7 @@ _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
 _STRING = r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z))'
 _CODE_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
+_WORD = re.compile(r"\w+")
 _VALUE_START = re.compile(r"[^\s,;}\]\ufeff]")
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -58,11 +60,12 @@ class StructuredData(NamedTuple):
     """The number of scripts of which at least a part cannot be read."""
 
 
-def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page.
+def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: Sequence[str] = ()) -> StructuredData:
+    """Read the JSON-LD of a page with these titles, as far as they are known, and with these canonical addresses.
 
-    If it has no object about the page, read only dates, from the text of scripts that cannot be read, or of all scripts
-    if none of their objects has a type.
+    If it has several articles, only that with the page's address or title is about the page. If it has no object about
+    the page, read only dates, from the text of scripts that cannot be read, or of all scripts if none of their objects
+    has a type.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -71,7 +74,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         return StructuredData()
     by_id: dict[str, LinkedObject] = {}
     objects, left_out, unread_scripts = _read_objects(scripts, by_id)
-    main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
+    main_object = _choose_article([node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses)
     if main_object is None:
         main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
     dated_texts = () if main_object else unread_scripts if objects else scripts
@@ -99,6 +102,43 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         unread_scripts=len(unread_scripts),
     )
     return _cut_values(data) if any(len(script) > HEAD_VALUE.number for script in scripts) else data
+
+
+def _choose_article(
+    articles: Sequence[LinkedObject], titles: Sequence[str], addresses: Sequence[str]
+) -> LinkedObject | None:
+    """Return the article that a page is about; None if there is none, or if none of several fits the page."""
+    wanted_titles = [words for title in titles if (words := _fold_words(title))]
+    wanted_addresses = {_plain_address(address) for address in addresses} - {""}
+    if len(articles) < 2 or not (wanted_titles or wanted_addresses):
+        return next(iter(articles), None)
+    headlines = [_fold_words(_first_text(article, "headline", "name")) for article in articles]
+    pairs = list(zip(articles, headlines, strict=True))
+    by_address = (article for article in articles if not wanted_addresses.isdisjoint(_own_addresses(article)))
+    by_title = (article for article, headline in pairs if headline in wanted_titles)
+    by_part = (article for article, headline in pairs if any(_has_part(title, headline) for title in wanted_titles))
+    return next(chain(by_address, by_title, by_part), None)
+
+
+def _has_part(title: str, headline: str) -> bool:
+    """Return whether the words of one of two titles are in the other, in their order."""
+    return bool(headline) and (f" {headline} " in f" {title} " or f" {title} " in f" {headline} ")
+
+
+def _own_addresses(article: LinkedObject) -> Iterator[str]:
+    pages = [node for node in _list_of(article.get("mainEntityOfPage")) if isinstance(node, dict)]
+    for node in (article, *pages):
+        for name in ("@id", "url", "mainEntityOfPage"):
+            yield from map(_plain_address, _texts(node.get(name)))
+
+
+def _plain_address(address: str) -> str:
+    """Return an absolute address without its scheme, fragment and last slash; "" for another text."""
+    return address.strip().partition("://")[2].partition("#")[0].removeprefix("www.").rstrip("/")
+
+
+def _fold_words(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _read_body(value: Any) -> str:
@@ -204,7 +244,9 @@ def _list_of(value: Any) -> list[Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    """Return the texts and numbers in a value or in a list of values; a value may be an object with `@value`."""
+    contents = (node.get("@value") if isinstance(node, dict) else node for node in _list_of(value))
+    return [str(content) for content in contents if isinstance(content, str | int | float) and content is not True]
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
@@ -225,7 +267,13 @@ def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
             yield _clean(person)
         elif isinstance(person, dict):
             node = person if "name" in person else by_id.get(str(person.get("@id")), person)
-            yield from filter(None, map(_clean, _texts(node.get("name"))))
+            if names := list(filter(None, map(_clean, _texts(node.get("name"))))):
+                yield from names
+            elif name := " ".join(filter(None, (_first_text(node, "givenName"), _first_text(node, "familyName")))):
+                yield name
+            elif _has_type(node, _ROLE_TYPE):  # the property of the article is repeated in its role
+                roles = [node[role] for role in ("author", "creator") if isinstance(node.get(role), dict)]
+                yield from _read_names([role for role in roles if not _has_type(role, _ROLE_TYPE)], by_id)
 
 
 def _list_topics(node: LinkedObject) -> list[Any]:
