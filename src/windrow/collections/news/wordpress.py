@@ -15,6 +15,7 @@ in neither window, because its time of change is its date. So posts with new num
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -24,6 +25,7 @@ from windrow.caps import LIST_ROUNDS, POST_PAGES, Excess
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
+from windrow.content.head import unique_keywords
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
 from windrow.formats.text import counted
 from windrow.model import Finding, Level, Source
@@ -36,6 +38,7 @@ _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
 _MAX_ROUNDS = LIST_ROUNDS.number  # a list is read at most this often, if posts are removed meanwhile
 _MAX_PAGES = POST_PAGES.number
+_WORD = re.compile(r"\w+")
 _SECOND = timedelta(seconds=1)
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
 
@@ -360,7 +363,7 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
         base_url=url,
         date=_date(post, "date", zone),
         authors=_author_names(embedded_objects) or texts_in(yoast.get("author")),
-        keywords=_category_names(embedded_objects) or _categories_in_classes(post),
+        keywords=_keywords(post, embedded_objects, yoast),
         image_url=_image_url(embedded_objects, yoast, post),
         excerpt=excerpt,
         metadata={
@@ -400,16 +403,28 @@ def _author_names(embedded: Mapping[str, Any]) -> list[str]:
     return [strip_html(user["name"]) for user in people if isinstance(user.get("name"), str) and "code" not in user]
 
 
-def _category_names(embedded: Mapping[str, Any]) -> list[str]:
+def _keywords(post: Mapping[str, Any], embedded: Mapping[str, Any], yoast: Mapping[str, Any]) -> list[str]:
+    """Return the names of a post's categories and tags, and what Yoast states beside them, each once ignoring case.
+
+    A term that is not embedded, for example because the site refuses the list of tags, is in the post's classes.
+    """
     groups = embedded.get("wp:term")
     terms = [term for group in groups if isinstance(group, list) for term in group] if isinstance(groups, list) else []
-    return [strip_html(term["name"]) for term in terms if isinstance(term, dict) and isinstance(term.get("name"), str)]
-
-
-def _categories_in_classes(post: Mapping[str, Any]) -> list[str]:
-    classes = texts_in(post.get("class_list"))
-    slugs = [name.partition("-")[2] for name in classes if name.startswith(("category-", "tag-"))]
-    return [slug.replace("-", " ") for slug in slugs]
+    named_terms = [term for term in terms if isinstance(term, dict) and isinstance(term.get("name"), str)]
+    names = [strip_html(term["name"]) for term in named_terms]
+    slugs = {str(term.get("slug")) for term in named_terms}
+    words = {" ".join(_WORD.findall(name.casefold())) for name in names}
+    for name in texts_in(post.get("class_list")):
+        prefix, _, slug = name.partition("-")
+        spaced = slug.replace("-", " ")
+        if prefix in {"category", "tag"} and slug not in slugs and spaced not in words:
+            names.append(spaced)
+    schema = yoast.get("schema")
+    nodes = schema.get("@graph") if isinstance(schema, dict) else None
+    for node in nodes if isinstance(nodes, list) else ():
+        if isinstance(node, dict):
+            names += [strip_html(text) for key in ("keywords", "articleSection") for text in texts_in(node.get(key))]
+    return list(unique_keywords(names))
 
 
 def _image_url(embedded: Mapping[str, Any], yoast: Mapping[str, Any], post: Mapping[str, Any]) -> str:
