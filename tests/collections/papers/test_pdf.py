@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from tests.collections.papers.library import pdf
 from windrow.caps import PAPER_REFERENCE, PAPER_REFERENCES
-from windrow.collections.papers.extract import guess_metadata
+from windrow.collections.papers.extract import _find_doi, guess_metadata
 from windrow.errors import StepError
 from windrow.formats.pdf import read_pages
 
@@ -67,3 +69,16 @@ def test_what_caps_leave_out_of_a_bibliography_is_counted():
     guess = guess_metadata(document._replace(pages=[f"Text\nReferences\n{'x' * 200_006}"]))
     excesses = [(excess.cap.name, excess.number) for excess in guess.left_out]
     assert excesses == [("BIBLIOGRAPHY", 7), ("PAPER_REFERENCE", 199_999 - PAPER_REFERENCE.number)]
+
+
+@pytest.mark.parametrize(
+    ("text", "doi"),
+    [
+        ("doi 10.1002/(SICI)1096-8644(199802)105:2<217::AID-AJPA8>3.0.CO;2-R.",
+         "10.1002/(sici)1096-8644(199802)105:2<217::aid-ajpa8>3.0.co;2-r"),
+        ("10.1175/1520-0442(2001)014<0430:TAOTAB>2.0.CO;2, p. 4", "10.1175/1520-0442(2001)014<0430:taotab>2.0.co;2"),
+        ("<a>10.5000/plain</a>", "10.5000/plain"),
+    ],
+)  # fmt: skip
+def test_a_doi_with_a_part_in_angle_brackets_is_found_whole(text, doi):
+    assert _find_doi(text) == doi

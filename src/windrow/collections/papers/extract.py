@@ -56,7 +56,9 @@ _MAX_TITLE_CHARACTERS, _MIN_REFERENCE_CHARACTERS = 1_000, 20
 _MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line that may be a title
 _SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of the size in its first line
 
-_DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
+_DOI_PATTERN = re.compile(  # some of journals before 2005 have a part in angle brackets: 105:2<217::AID-X>3.0.CO;2-R
+    r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200}+(?:<[^<>\s]{1,60}>[\d.]{1,8}CO;2(?:-[\w#@])?)?)", re.IGNORECASE
+)
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
 _BY_LINE = re.IGNORECASE | re.MULTILINE
 _ABSTRACT_HEADING = re.compile(r"^\s*(?:abstract|summary|r[ée]sum[ée]|zusammenfassung)\b[\s.:\u2014\u2013-]*", _BY_LINE)
