@@ -140,6 +140,20 @@ def test_years_identifiers_and_crowds_decide():
     assert match_paper(seen(year=1900, ids=("doi:10.1000/0",)), crowd).doi == "10.1000/0"
 
 
+def test_editions_of_a_series_and_titles_that_differ_in_signs_are_no_strong_match():
+    def status(title, other, years=(1999, 1999)):
+        paper = seen(title, year=years[0])
+        return match_paper(paper, [record(other, year=years[1])]).status
+
+    report = "Annual report of the harbour fishery"
+    assert status(report, report, (1999, 1998)) == "weak"
+    assert status(report, report) == status("A case report of the harbour fever", "A case report of the harbour fever",
+                                            (1999, 1998)) == "strong"  # fmt: skip
+    decay = "Observation of decay B+ to K+ in detectors"
+    assert status(decay, "Observation of decay B<sup>\u2212</sup> to K<sup>\u2212</sup> in detectors") == "different"
+    assert status(decay, decay) == status(decay, "Observation of decay B to K in detectors") == "strong"
+
+
 def test_names_in_other_scripts_and_short_ones_are_compared_as_words():
     """The original code deleted characters that are not ASCII, and matched "li" as a part of any name."""
     assert match_paper(seen(authors=("日本 太郎",)), [record(authors=("日本 太郎",))]).status == "strong"

@@ -141,6 +141,12 @@ _OTHER_WORK_WORDS = frozenset({
     "supplementary", "volume",
 })  # fmt: skip
 """Words in a subtitle that show that the title is that of another work, such as a comment or another part."""
+_SERIAL_WORD = re.compile(
+    r"\b(?:annual|biennial|yearly|quarterly|monthly|weekly|census|proceedings|surveys?|yearbook|(?<!case )reports?)\b"
+)
+"""Matches a word of a title that each edition of a series may have."""
+_SIGN = re.compile(r"(?<=\w)(?:\+-?|-|\u00b1)(?!\w)")
+"""Matches a sign behind a letter or number, as in `B+`, which slugs do not have."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -236,12 +242,20 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
         reasons.append("year" if year_distance == 0 else "year_near" if year_distance <= 2 else "year_differs")
     if (is_same_slug or is_near) and is_short:
         reasons.append("short_title")
-    is_contradicted = author_share == 0 or (year_distance is not None and year_distance > 2)
+    is_other_edition = bool(year_distance) and bool(_SERIAL_WORD.search(unify_letters(paper.title).lower()))
+    has_other_signs = _differ_in_signs(paper.title, work.title)
+    reasons += ["serial_title"] * is_other_edition + ["signs_differ"] * has_other_signs
+    is_contradicted = author_share == 0 or (year_distance is not None and year_distance > 2) or has_other_signs
     if same_identifiers:
         status = EXACT if is_same_title or is_near or (author_share or 0) >= 500 else WEAK
     elif not (is_same_slug or is_near) or is_contradicted:
         status = DIFFERENT
-    elif (author_share or 0) < 500 or (is_short and not is_complete) or (is_near and (year_distance or 0) > 1):
+    elif (
+        (author_share or 0) < 500
+        or (is_short and not is_complete)
+        or (is_near and (year_distance or 0) > 1)
+        or is_other_edition
+    ):
         status = WEAK
     else:
         status = STRONG
@@ -262,6 +276,16 @@ def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
     family_names = [family_name for name in authors if (family_name := _family_name(name))]
     start, end = letters[:_KEY_CHARACTERS], letters[-_KEY_CHARACTERS:]
     return [key for name in family_names for key in (f"{name}<{start}", f"{name}>{end}")]
+
+
+def _differ_in_signs(first: str, second: str) -> bool:
+    """Return whether two titles have as many signs, but other ones; metadata often lack signs altogether.
+
+    >>> _differ_in_signs("Decay of B+ to K+", "Decay of B- to K-"), _differ_in_signs("Decay of B+", "Decay of B")
+    (True, False)
+    """
+    first_signs, second_signs = (_SIGN.findall(unify_letters(title)) for title in (first, second))
+    return len(first_signs) == len(second_signs) and first_signs != second_signs
 
 
 def _slug_letters(title: str) -> str:
