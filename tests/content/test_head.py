@@ -7,6 +7,7 @@ import json
 import pytest
 
 from windrow.caps import HEAD_VALUE, Excess
+from windrow.content.article import read_article
 from windrow.content.head import FeedLink, PageHead, Translation
 from windrow.content.page import read_page
 
@@ -142,6 +143,13 @@ def test_of_several_articles_in_json_ld_only_that_of_the_page_counts(
     page_head = head(f"{markup}<script type=application/ld+json>{json.dumps(linked)}</script>")
     authors = {"2020-01-01": ("Bo Ek",), "2026-11-04": ("Ann Lee",)}
     assert (page_head.published, page_head.authors) == (published, authors.get(published, ()))
+
+
+def test_an_author_in_the_form_of_catalogues_is_one_author() -> None:
+    metas = "".join(f"<meta name=citation_author content='{name}'>" for name in ("Lee, Ann", "van Ek, Bo J.", "C. Dee"))
+    assert read_article(f"<title>Tea</title>{metas}<p>Pour it.".encode(), "text/html", "", ()).authors == (
+        "Ann Lee", "Bo J. van Ek", "C. Dee",
+    )  # fmt: skip
 
 
 def test_json_ld_names_persons_by_parts_and_in_roles_and_dates_as_values() -> None:

@@ -196,7 +196,8 @@ class PageHead(NamedTuple):
             return self.linked.authors
         for name in _AUTHOR_NAMES:
             if names := [author for key, author in self.author_metas if key == name and "://" not in author]:
-                return tuple(dict.fromkeys(names))
+                is_one_each = name == "citation_author"
+                return tuple(dict.fromkeys(_given_names_first(author) if is_one_each else author for author in names))
         return ()
 
     @property
@@ -209,6 +210,18 @@ class PageHead(NamedTuple):
     def property(self, name: str) -> str:
         """Return the first content of a `meta` with this name in `open_graph`, such as `og:title`, or ""."""
         return next((value for key, value in self.open_graph if key == name and value), "")
+
+
+def _given_names_first(author: str) -> str:
+    """Return an author's name with the given names first; a text that may name several authors is returned as it is.
+
+    >>> _given_names_first("van der Berg, Jan"), _given_names_first("Ann Lee"), _given_names_first("Lee A, Ek B")
+    ('Jan van der Berg', 'Ann Lee', 'Lee A, Ek B')
+    """
+    family_name, _, given_names = (part.strip() for part in author.partition(","))
+    words = family_name.split()
+    is_family_name = len(words) == 1 or (bool(words) and words[0][0].islower())
+    return f"{given_names} {family_name}" if is_family_name and given_names and "," not in given_names else author
 
 
 def unique_keywords(words: Iterable[str]) -> tuple[str, ...]:
