@@ -46,6 +46,7 @@ _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 
+_TEMPLATE_TAG = re.compile(rb"<(/?)template(?=[\s/>])[^>]*+>", re.IGNORECASE)
 _FORMAT_NAMES = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
 _FORMAT_START = re.compile(
     rb"<(?=[bcefistuBCEFISTU])(?i:%b)[\s/]" % _FORMAT_NAMES
@@ -82,10 +83,32 @@ def parse_counting(text: str | bytes) -> tuple[LexborHTMLParser, tuple[Excess, .
     if tags > _MIN_REPEATING_TAGS and len(_FORMAT_START.findall(raw)) * tags > _MAX_REOPENED:
         raw = _limit_formats(raw, max(4, _MAX_REOPENED // tags))
     raw = _cut_attributes(raw, left_out)
+    if b"shadowrootmode" in raw.lower():
+        raw = _show_shadow_trees(raw)
     try:
         return LexborHTMLParser(raw), tuple(Excess(cap, number) for cap, number in left_out.items())
     except SelectolaxError:
         raise StepError("the page's tree does not fit into memory", Reason.MEMORY_LIMIT) from None
+
+
+def _show_shadow_trees(raw: bytes) -> bytes:
+    """Return markup in which templates that browsers show, as the content of an element, are `div` elements.
+
+    >>> _show_shadow_trees(b"<a-b><template shadowrootmode=open><p>Tea</template></a-b><template>No</template>")
+    b'<a-b><div><p>Tea</div></a-b><template>No</template>'
+    """
+    pieces: list[bytes] = []
+    are_shown: list[bool] = []  # for each open template
+    end = 0
+    for tag in _TEMPLATE_TAG.finditer(raw):
+        is_end = bool(tag[1])
+        if not is_end:
+            are_shown.append(b"shadowrootmode" in tag[0].lower())
+        is_shown = bool(are_shown) and (are_shown.pop() if is_end else are_shown[-1])
+        if is_shown:
+            pieces += [raw[end : tag.start()], b"</div>" if is_end else b"<div>"]
+            end = tag.end()
+    return b"".join((*pieces, raw[end:]))
 
 
 def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:

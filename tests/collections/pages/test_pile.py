@@ -40,6 +40,14 @@ def test_hidden_text_is_no_text_so_that_what_changes_in_it_makes_no_version() ->
     assert "secret" not in "".join(with_hidden.fields())
 
 
+def test_the_text_of_a_shadow_tree_is_text_and_that_of_other_templates_is_not() -> None:
+    shadow = "<x-tea><template shadowrootmode='open'><style>p{}</style><p>Shown <a href=/a>link</a></template></x-tea>"
+    page = f"<main><h1>Tea</h1><p>Hot.</p>{shadow}<template><p>Kept for a script</template></main>"
+    document = read_html_page(page.encode(), "http://a.example/")
+    assert document.pile.text == "Tea\nHot.\nShown link"
+    assert [link.url for link in document.links] == ["http://a.example/a"]
+
+
 def test_the_cells_of_a_row_stand_in_one_line() -> None:
     texts = read_pile(
         "<main><h1>Tea</h1><table><tr><th>Cup<th>Price<tr><td>one<td>2<tr><td><p>a<p>b<td>c</table></main>End"
