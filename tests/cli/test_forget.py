@@ -310,3 +310,22 @@ def test_a_source_that_was_taken_down_has_no_error_in_status(root: Path, windrow
     told = windrow("status")
     assert "5 addresses due and not requested yet" in told.out
     assert "robots.txt" not in told.out
+
+
+def test_a_renamed_site_keeps_its_pages(root: Path, village, windrow) -> None:
+    """To forget the old name, as status advised, took the pages from the new one, which was never requested again."""
+    config = root / "windrow.toml"
+    text = config.read_text()
+    config.write_text(text.replace("[source.town]", "[source.place]"))
+    for _ in range(2):
+        assert "windrow forget NAME" not in windrow("status").err
+        for option in ("--dry-run", "--yes"):
+            refused = windrow("forget", "town", option)
+            assert refused.code == 2
+            assert "belongs to the source place too, which would lose it" in refused.err
+            assert f"try: windrow forget {village.origin(0)[7:]}, to remove it from all sources" in refused.err
+        assert windrow("run").code == 0
+    config.write_text(text.partition("[source.town]")[0])
+    assert "windrow forget NAME" in windrow("status").err
+    assert windrow("forget", "place", "--yes").code == 0
+    assert remains(root, SECRET) == [], "what the earlier name has of these pages goes too"

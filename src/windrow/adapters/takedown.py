@@ -29,6 +29,13 @@ def named_origins(
                 yield host, ""
 
 
+def sources_at(ledger: Ledger, origin: str) -> Iterator[HostState]:
+    """Yield the hosts with this origin, one for each source that has it."""
+    for host in ledger.addresses.host_states("", origin.partition("://")[2], 0):
+        if host.origin == origin:
+            yield host
+
+
 def takedown_line(target: str, process: str, reason: str) -> str:
     """Return a line that says what was taken down, by which process and why. An empty `reason` is left out."""
     return f"{target} taken down by {process}" + (f": {reason}" if reason else "")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from windrow.adapters.adapter import Adopts, ChecksTree, Forgets, TakedownEstimate, harvested_collections
-from windrow.app.status import running_process
+from windrow.app.status import running_process, sharing_sources
 from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -116,7 +116,9 @@ def _suggest_command(folder: Path) -> str:
 
 def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count for each named target the addresses, attempts, captures and bytes that `take_down` would remove."""
-    targets = _find_targets(workspace, ledger, names, _takedown_adapters(workspace, ledger))
+    adapters = _takedown_adapters(workspace, ledger)
+    _refuse_shared_origins(workspace, ledger, names, adapters)
+    targets = _find_targets(workspace, ledger, names, adapters)
     counts = count_targets(ledger, targets)
     return [TakedownEstimate(target.name, *count) for target, count in zip(targets, counts, strict=True)]
 
@@ -143,6 +145,7 @@ def take_down(
             )
             for name, adapter in adapters_by_name.items()
         }
+        _refuse_shared_origins(workspace, session.ledger, names, adapters_by_name)
         targets = _find_targets(workspace, session.ledger, names, adapters_by_name)
         return take_down_targets(session, targets, reason, stores)
 
@@ -165,6 +168,20 @@ def standing_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str
 
 def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
     return capable(Forgets, harvested_collections(workspace, ledger))
+
+
+def _refuse_shared_origins(
+    workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
+) -> None:
+    """Raise UsageError if the name of a source would also take down an origin of another declared source."""
+    for name in names:
+        targets = {target.name for target in _find_targets(workspace, ledger, [name], adapters)}
+        for origin, source in sharing_sources(workspace, ledger, name, targets):
+            host = origin.partition("://")[2]
+            raise UsageError(
+                f"{name}: what it has of {origin} belongs to the source {source} too, which would lose it",
+                hint=f"windrow forget {shlex.quote(host)}, to remove it from all sources",
+            )
 
 
 def _find_targets(

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from windrow.adapters.adapter import Export, ReplayResult
 from windrow.adapters.replay import VersionFile, replay_versions
-from windrow.adapters.takedown import named_origins
+from windrow.adapters.takedown import named_origins, sources_at
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
@@ -57,13 +57,19 @@ def refuse_takedown(workspace: Workspace) -> None:
 
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-    """Yield the takedown targets for `name`: a known address, or the origins of a host name or of a source."""
+    """Yield the takedown targets for `name`: a known address, or the origins of a host name or of a source.
+
+    An origin of a source includes what sources that are no longer declared have of it, since a page has one record.
+    """
     if (url := normalise_web_address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
         yield TakedownTarget(url, hash64(url), 0, KIND)
         return
     host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/")
     for origin, _ in named_origins(workspace, ledger, KIND, name, host_name=host_name):
         yield TakedownTarget(origin.origin, 0, origin.seq, KIND)
+        for host in sources_at(ledger, origin.origin):
+            if host.collection == KIND and workspace.source(host.source) is None:
+                yield TakedownTarget(host.origin, 0, host.seq, KIND)
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
