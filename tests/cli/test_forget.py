@@ -329,3 +329,14 @@ def test_a_renamed_site_keeps_its_pages(root: Path, village, windrow) -> None:
     assert "windrow forget NAME" in windrow("status").err
     assert windrow("forget", "place", "--yes").code == 0
     assert remains(root, SECRET) == [], "what the earlier name has of these pages goes too"
+
+
+def test_a_new_source_whose_only_seed_was_taken_down_fails(root: Path, windrow) -> None:
+    """A run gave nothing from it, and said that all was well."""
+    config = root / "windrow.toml"
+    text = config.read_text()
+    config.write_text(text.partition("[source.town]")[0])
+    assert windrow("forget", "town", "--yes").code == 0
+    config.write_text(text.replace("[source.town]", "[source.place]"))
+    assert windrow("run").code == 3
+    assert "; to lift that: windrow forget NAME --lift" in windrow("status").out

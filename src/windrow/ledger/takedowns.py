@@ -36,6 +36,10 @@ class TakenDownAddresses:
         url = normalise(uri).url
         return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
 
+    def has_origin(self, origin: str) -> bool:
+        """Return whether a whole origin is taken down."""
+        return origin in self._origins
+
     def has_found(self, url: FoundUrl) -> bool:
         """Return whether an address in its normal spelling is taken down, by itself or with its origin."""
         return url.digest in self._addresses or url.origin in self._origins

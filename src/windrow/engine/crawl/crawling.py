@@ -181,8 +181,11 @@ class CrawlDispatcher:
                     continue
                 tally.seed_origins.update(seed.origin for seed in seeds)
                 tally.seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
-                if forgotten := [seed.url for seed in seeds if taken_down and taken_down.contains(seed.url)]:
-                    tally.left_out.add(Reason.FORGOTTEN, "a seed that was taken down", len(forgotten), forgotten[0])
+                forgotten = {seed.digest: seed.url for seed in seeds if taken_down and taken_down.contains(seed.url)}
+                tally.forgotten_seeds = forgotten
+                if forgotten:
+                    example = next(iter(forgotten.values()))
+                    tally.left_out.add(Reason.FORGOTTEN, "a seed that was taken down", len(forgotten), example)
                 self._add_urls(writer, source, 0, seeds)
                 if self._follower is not None and SERVICE not in source.options:
                     self._follower.update_source_address(writer, source, seeds)

@@ -43,6 +43,7 @@ class SourceTally:
     seed_origins: set[str] = field(default_factory=set)
     discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
+    forgotten_seeds: dict[int, str] = field(default_factory=dict)  # URLs of seeds that were taken down, by digest
     responses: int = 0  # to requests for pages, including those of another collection
     usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
@@ -188,15 +189,15 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
     """Return why the last attempt at each seed failed, or that the seed was taken down.
 
     Return [] if one of these attempts did not fail, if one of the seeds has not been requested yet, or if the source
-    has pages.
+    has pages of origins that are not taken down.
     """
     faults, source, taken_down = [], tally.source, run.ledger.takedowns.addresses()
     for digest in sorted(tally.seeds) if crawl.why_no_page else ():
+        if url := tally.forgotten_seeds.get(digest):
+            faults.append(f"{url}: {Reason.FORGOTTEN.meaning}; to lift that: windrow forget NAME --lift")
+            continue
         rows = run.ledger.addresses.of_sources(run.collection.name, digest)
         address = next((row for row in rows if row.source == source.name), None)
-        if address is not None and taken_down.contains(address.url):
-            faults.append(f"{address.url}: {Reason.FORGOTTEN.meaning}; to lift that: windrow forget NAME --lift")
-            continue
         last_attempts = run.ledger.attempts.of_address(address.host, digest)[-1:] if address else []
         if address is None or not last_attempts:
             return []
@@ -210,5 +211,5 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
         if not fault:
             return []
         faults.append(fault)
-    sources = run.ledger.addresses.by_source(int(now().timestamp())) if faults and not crawl.by_request else ()
-    return [] if any(row.source == source.name and row.pages for row in sources) else faults
+    hosts = run.ledger.addresses.host_states(source.name, "", 0) if faults and not crawl.by_request else ()
+    return [] if any(host.pages and not taken_down.has_origin(host.origin) for host in hosts) else faults
