@@ -4,8 +4,10 @@ from contextlib import closing
 
 import pytest
 
-from tests.captures.quotes import run_quotes
+from tests.captures.quotes import COLLECTION, run_quotes
 from tests.captures.test_foreign import ForeignWarc, capture_counts, configure, quotes_page, records
+from windrow.app import Windrow
+from windrow.engine.frontier import RETRY, frontier_of
 from windrow.ledger import Ledger
 
 
@@ -32,3 +34,30 @@ def test_the_records_of_a_file_that_replaces_another_of_its_name_are_taken(tmp_p
     assert records(workspace)["/said/2.html#1"] == "ten"
     assert "2 taken; 2 of these" in comment
     assert capture_counts(workspace)[3] == []
+
+
+def test_a_file_that_was_half_copied_is_read_when_it_is_whole(tmp_path):
+    """Its failed records were never read again, had no reason in status, and `retry` did not find them."""
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    for name in ("1", "2", "3"):
+        warc.add(f"/said/{name}.html", quotes_page(name))
+    content = warc.close().path.read_bytes()
+    (tmp_path / "press.cdx").write_text("\n".join(warc.lines) + "\n")
+    workspace = configure(tmp_path, warc=[warc.path], cdx=[tmp_path / "press.cdx"])
+
+    def reasons():
+        return {row.reason: row.items for row in Windrow(tmp_path).status().reasons}
+
+    warc.path.write_bytes(content[: len(content) // 2])
+    for _ in range(3):  # when it was not changed, nothing is read, but the failures stay in status
+        run_quotes(workspace)
+        assert reasons() == {"truncated": 2}
+    with closing(Ledger(workspace.ledger)) as ledger:
+        frontier = frontier_of(ledger, COLLECTION)
+        for source, reason in (("", "truncated"), ("press", "")):
+            chosen = frontier.find_undone(RETRY, source, reason)
+            assert [item.key.rpartition("/")[2] for item in chosen] == ["2.html", "3.html"]
+    warc.path.write_bytes(content)
+    run_quotes(workspace)
+    assert len(records(workspace)) == 3
+    assert reasons() == {}

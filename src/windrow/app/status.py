@@ -242,10 +242,16 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return a pair (reason, number) for each reason of attempts that failed in the last session of a source."""
+    """Return a pair (reason, number) for each reason of attempts that failed in the last session of a source.
+
+    Captures that failed in an earlier session, and were not taken since, are counted too.
+    """
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
-    return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
+    counted_sessions = {row.seq for row in rows}
+    failed = [count for count in ledger.captures.failed_by_reason() if count.session not in counted_sessions]
+    reasons = [reason for row in rows for reason in count_session(ledger, row.span).reasons]
+    return [*reasons, *((count.reason, count.lines) for count in failed)]
 
 
 def running_process(ledger: Ledger) -> str:

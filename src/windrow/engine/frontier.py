@@ -317,9 +317,12 @@ class AddressFrontier:
         If `source` is not empty, only its addresses are returned; if `reason` is not empty, only what failed for it.
         Unread attempts of the sources `excluded` are returned too, because reading them sends no request.
         """
-        find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
-        unread = self._ledger.unread.addresses(self._collection.name, source, reason)
-        return self._choose(find_addresses(self._collection.name, source, reason, excluded), unread)
+        addresses, name = self._ledger.addresses, self._collection.name
+        unread = self._ledger.unread.addresses(name, source, reason)
+        if act == CANCEL:
+            return self._choose(addresses.waiting(name, source, reason, excluded), unread)
+        rows = [find(name, source, reason, excluded) for find in (addresses.failed_captures, addresses.failing)]
+        return self._choose({row.digest: row for row in chain(*rows)}.values(), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """If `act` is RETRY, let the next run request addresses again and read their unread attempts again.

@@ -188,6 +188,15 @@ AND h.source NOT IN (SELECT value FROM json_each(:excluded))
 AND (:reason = '' OR {why_failed} = :reason)
 ORDER BY a.host, a.url;
 
+-- def failed_captures(collection: str, source: str, reason: str, excluded: Sequence[str]) -> list[ChosenAddress]
+-- Return the addresses of wanted captures whose record could not be read, for `reason` (empty: any), as failed.
+-- They are those of a source; an empty `source` means any source except those in `excluded`.
+SELECT a.digest, a.url, 0 AS "due: int | None", 1 AS "failures: int" FROM address a JOIN host h ON h.seq = a.host
+WHERE h.collection = :collection AND a.digest IN (SELECT f.address FROM capture_failed f
+    WHERE f.collection = :collection AND (:source = '' OR f.source = :source) AND (:reason = '' OR f.reason = :reason)
+    AND f.source NOT IN (SELECT value FROM json_each(:excluded)))
+GROUP BY a.digest ORDER BY a.url;
+
 -- def waiting(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source (empty: any) that are requested next or were never requested.
 -- Addresses of the sources `excluded` are left out, and so are those that are never due. If `reason` is not empty, the

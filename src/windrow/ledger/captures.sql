@@ -160,19 +160,35 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 -- row: FailedRow
 -- A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address.
 
--- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
+-- def failed(source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return at most `limit` failed index lines of a source, after the place `after`, in the order of places.
--- They failed for one of `reasons`, or their address is due next (1).
+-- Return at most `limit` failed index lines of a source (collection, name), after the place `after`, in order.
+-- They failed for one of `reasons`, or in one of the WARC `files`, or their address is due next (1).
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
-WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
-AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
+WHERE f.collection = :source[0] AND f.source = :source[1] AND (f.warc, f.place_offset) > (:after[0], :after[1])
+AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR f.warc IN (SELECT value FROM json_each(:files)) OR EXISTS (SELECT 1 FROM address a
     JOIN host h ON h.seq = a.host WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]
 -- Return a dict from source to the number of its wanted index lines whose record could not be read.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
+
+-- row: FailedFile
+-- A WARC file with wanted records that could not be read, and when the first run began in which one failed.
+
+-- def failed_files(collection: str, source: str) -> list[FailedFile]
+-- Return the WARC files of a source with wanted records that could not be read.
+SELECT f.warc, min(s.at) AS "since: datetime" FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
+JOIN session s ON s.seq = v.session WHERE f.collection = :collection AND f.source = :source GROUP BY f.warc;
+
+-- row: FailedCount
+-- How many wanted index lines of a source failed for a reason in a session (the number of its first fact).
+
+-- def failed_by_reason() -> list[FailedCount]
+-- Count the wanted index lines whose record could not be read, by source, reason and session.
+SELECT f.source, f.reason, v.session, count(*) AS "lines: int" FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
+GROUP BY f.source, f.reason, v.session;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
 -- Return the reason why the record at a place could not be read, or "".

@@ -190,6 +190,14 @@ class CaptureLedger:
         earlier_line = captured.line if captured else None
         return attempt, earlier_line is not None and not is_same_capture(line, earlier_line)
 
+    def changed_files(self, source: Source) -> set[str]:
+        """Return the WARC files in which wanted records failed, and that were written or replaced since.
+
+        A file that was changed during the run in which a record failed may have been read before.
+        """
+        files = self.run.ledger.captures.failed_files(self.run.collection.name, source.name)
+        return {file.warc for file in files if _changed_at(Path(file.warc)) > file.since.timestamp()}
+
     def has_failed(self, place: ArchivePlace, line: CdxLine) -> bool:
         """Return whether the record of an index line could not be read before, and is not to be read again.
 
@@ -247,3 +255,11 @@ class CaptureLedger:
             self._hosts.clear()
         self._hosts[origin] = host
         return host
+
+
+def _changed_at(path: Path) -> float:
+    """Return when the content, name or rights of a file changed last, in UNIX seconds, or 0.0 if there is no file."""
+    try:
+        return path.stat().st_ctime
+    except (OSError, ValueError):  # the name of a record on another machine is a URL
+        return 0.0

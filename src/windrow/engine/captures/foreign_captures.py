@@ -60,8 +60,8 @@ RETRIED_REASONS = (
 )
 """Reasons for a failure after which each run tries to read the record again.
 
-After a failure for another reason, a record is read again only if an operator orders a retry, or if its index line was
-wrong and has changed.
+After a failure for another reason, a record is read again only if its WARC file was changed or an operator orders a
+retry, or if its index line was wrong and has changed.
 """
 
 BATCH_RECORDS = 128
@@ -117,6 +117,7 @@ class ForeignCapturing:
         self._warc_names = WarcNames()
         self._taken_down = capture_ledger.run.ledger.takedowns.addresses()
         self._remote: RemoteRecords | None = None
+        self._changed: set[str] = set()  # files in which records failed, and that were changed since
 
     def close(self) -> None:
         """Close the WARC files into which records were copied, if there are any."""
@@ -298,13 +299,17 @@ class ForeignCapturing:
         self._run.tick()
 
     def _retry_failed(self) -> None:
-        """Try again to copy records that failed for one of RETRIED_REASONS, or whose retry an operator ordered."""
+        """Try again to copy records that failed for one of RETRIED_REASONS, or whose file was changed since.
+
+        So are those whose retry an operator ordered.
+        """
         run, last_place = self._run, ("", -1)
+        self._changed = self._capture_ledger.changed_files(self._source)
         indexes = {row.id: row for row in run.ledger.captures.indexes(run.collection.name, self._source.name)}
         while not self._capture_ledger.must_stop():
             source, name = self._source.name, run.collection.name
             count = self._capture_ledger.count_allowed(BATCH_RECORDS)
-            failures = run.ledger.captures.failed(name, source, last_place, RETRIED_REASONS, count)
+            failures = run.ledger.captures.failed((name, source), last_place, RETRIED_REASONS, self._changed, count)
             if not failures:
                 return
             last_place = (failures[-1].warc, failures[-1].offset)
@@ -470,7 +475,8 @@ class ForeignCapturing:
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
         if record.failed_key is not None:
-            if self._run.ledger.captures.failure(name, record.failed_key) == reason:
+            same_reason = self._run.ledger.captures.failure(name, record.failed_key) == reason
+            if same_reason and record.failed_key[0] not in self._changed:
                 return
             writer.captures.remove_failure(name, record.failed_key)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)

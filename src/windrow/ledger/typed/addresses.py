@@ -278,6 +278,17 @@ class TypedAddresses(LedgerQueries):
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason
         )
 
+    def failed_captures(
+        self, collection: str, source: str, reason: str, excluded: Sequence[str]
+    ) -> list[ChosenAddress]:
+        """Return the addresses of wanted captures whose record could not be read, for `reason` (empty: any), as failed.
+
+        They are those of a source; an empty `source` means any source except those in `excluded`.
+        """
+        return self._database.rows(
+            ChosenAddress._make, "addresses.failed_captures", collection, source, reason, json.dumps([*excluded])
+        )
+
     def waiting(self, collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]:
         """Return the addresses of a source (empty: any) that are requested next or were never requested.
 

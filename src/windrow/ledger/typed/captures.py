@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from windrow.clock import parse
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import CapturedRow, captured_row, recorded
 from windrow.model import ArchivePlace, RecordedAttempt
@@ -85,6 +87,22 @@ class FailedRow(NamedTuple):
     address: int
 
 
+class FailedFile(NamedTuple):
+    """A WARC file with wanted records that could not be read, and when the first run began in which one failed."""
+
+    warc: str
+    since: datetime
+
+
+class FailedCount(NamedTuple):
+    """How many wanted index lines of a source failed for a reason in a session (the number of its first fact)."""
+
+    source: str
+    reason: Reason
+    session: int
+    lines: int
+
+
 class FailedClaim(NamedTuple):
     """An index line, as JSON, whose record could not be read, with the reason and the message."""
 
@@ -111,6 +129,16 @@ def _make_left_out_row(row: tuple[Any, ...]) -> LeftOutRow:
 def _make_failed_row(row: tuple[Any, ...]) -> FailedRow:
     found_in, warc, offset, line, reason, address = row
     return FailedRow(found_in, warc, offset, line, Reason(reason), address)
+
+
+def _make_failed_file(row: tuple[Any, ...]) -> FailedFile:
+    warc, since = row
+    return FailedFile(warc, parse(since))
+
+
+def _make_failed_count(row: tuple[Any, ...]) -> FailedCount:
+    source, reason, session, lines = row
+    return FailedCount(source, Reason(reason), session, lines)
 
 
 def _make_failed_claim(row: tuple[Any, ...]) -> FailedClaim:
@@ -200,19 +228,35 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(captured_row, "captures.captured", attempt)
 
     def failed(
-        self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
+        self, source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return at most `limit` failed index lines of a source, after the place `after`, in the order of places.
+        """Return at most `limit` failed index lines of a source (collection, name), after the place `after`, in order.
 
-        They failed for one of `reasons`, or their address is due next (1).
+        They failed for one of `reasons`, or in one of the WARC `files`, or their address is due next (1).
         """
         return self._database.rows(
-            _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
+            _make_failed_row,
+            "captures.failed",
+            source[0],
+            source[1],
+            after[0],
+            after[1],
+            json.dumps([*reasons]),
+            json.dumps([*files]),
+            limit,
         )
 
     def failed_by_source(self) -> dict[str, int]:
         """Return a dict from source to the number of its wanted index lines whose record could not be read."""
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
+
+    def failed_files(self, collection: str, source: str) -> list[FailedFile]:
+        """Return the WARC files of a source with wanted records that could not be read."""
+        return self._database.rows(_make_failed_file, "captures.failed_files", collection, source)
+
+    def failed_by_reason(self) -> list[FailedCount]:
+        """Count the wanted index lines whose record could not be read, by source, reason and session."""
+        return self._database.rows(_make_failed_count, "captures.failed_by_reason")
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:
         """Return the reason why the record at a place could not be read, or ""."""
