@@ -24,8 +24,14 @@ def unlisted(workspace):
 
 def test_events_that_keep_their_former_uids_are_told_until_they_are_read_again(tmp_path):
     with serving() as site:
+        site.put("/a.html", "<p>Nothing yet", "text/html")
+        first_try = {**RULES, "fields": {"title": "b", "start": "u"}}
+        run(configured(tmp_path, url := f"{site.url}/a.html", every="1s", **first_try))
         site.put("/a.html", PAGE, "text/html")
-        run(configured(tmp_path, url := f"{site.url}/a.html", every="1s", **RULES))
+        pass_time(1.05)
+        run(workspace := configured(tmp_path, url, every="1s", **RULES))
+        assert len(events(workspace)) == 1
+        assert unlisted(workspace) == [], "its first settings gave no events"
         fields = {**RULES["fields"], "id": "a@href"}
         workspace = configured(tmp_path, url, every="1s", **{**RULES, "fields": fields})
         pass_time(1.05)

@@ -133,7 +133,11 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return Derived("no documents have been read yet")
             with open_databases(workspace) as databases:
-                remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
+                sources, counts = workspace.of(self._collection.name), records.count_by_source()
+                # Nothing has been read with the settings of a source that has no events, and they may still be changed.
+                remember_parsers(
+                    ledger, self._collection.name, [source for source in sources if counts.get(source.name)]
+                )
                 return self._projection(workspace, records, ledger, databases).run(pulse)
 
     def _projection(
