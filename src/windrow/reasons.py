@@ -78,7 +78,7 @@ class Reason(StrEnum):
     BAD_ADDRESS = "bad_address", "the address is not a valid web address"
     ADDRESS_TOO_LONG = "address_too_long", "the address is longer than 2,048 characters"
     PRIVATE_ADDRESS = "private_address", "the host is in a private network, and its source does not allow that"
-    OUT_OF_SCOPE = "out_of_scope", "the address belongs to none of the sites of this workspace"
+    OUT_OF_SCOPE = "out_of_scope", "the address is outside the hosts and paths of the sites of this workspace"
     QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"
     CRAWLER_TRAP = "crawler_trap", "the address looks like one of endlessly many generated pages"
     ROBOTS_UNREACHABLE = "robots_unreachable", "robots.txt could not be fetched, so the host gets no other requests"
