@@ -87,6 +87,15 @@ def test_why_of_a_source_of_drops_names_each_phase_that_took_its_documents(harve
     assert [told for _, task, told in rows if task and told.startswith("listing")][1:] == [left_out]
 
 
+def test_what_cannot_be_retried_or_removed_is_said_plainly(harvested, windrow) -> None:
+    """`retry` said "0 items put back; next: windrow run", and `forget` that it did not know the source."""
+    nothing = windrow("retry", "--reason", "timeout")
+    assert (nothing.code, nothing.err) == (0, "there is nothing to retry\n")
+    output = windrow("forget", "harwell", "--yes")
+    assert output.code == 2
+    assert "harwell is a source of drops, of which windrow removes nothing" in output.err
+
+
 def test_adopted_zips_have_their_source_in_status_and_why(workspace, partner, windrow) -> None:
     (workspace / "sources" / "harwell.toml").unlink()
     windrow("run", "--from", "unzip", partner)

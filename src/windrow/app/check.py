@@ -200,6 +200,10 @@ def _find_targets(
             for adapter in adapters.values()
             for takedown_target in adapter.takedown_targets(workspace, ledger, name)
         ]
+        collection = ledger.sessions.collection_of(name)
+        if not found_targets and collection and collection not in adapters:
+            problem = f"{name} is a source of {collection}, of which windrow removes nothing"
+            raise UsageError(problem, hint=f"windrow why {shlex.quote(name)}")
         if not found_targets:
             raise UsageError(f"no collection has {name!r}", hint=f"windrow why {shlex.quote(name)}")
         targets += found_targets

@@ -30,6 +30,9 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
             console.message(decision, {"key": item.key, "phase": phase, "status": status.name.lower()})
         else:
             console.print(item.key)
+    if not items:
+        console.inform(f"there is nothing to {decision}")
+        return 0
     effect, next_command = _EFFECTS[decision]
     effect = f"would be {effect}" if selection["dry_run"] else effect
     console.inform(f"{counted(len(items), 'item')} {effect}; next: {next_command}")
