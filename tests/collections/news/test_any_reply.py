@@ -30,7 +30,15 @@ ROW = {
     "lastupdated": {"iso8601": "x"}, "preview": {"url": "p"}, "resource_url": "r",
 }  # fmt: skip
 API = "https://a.example/wp-json/wp/v2/posts?"
-OPTIONS = {"timezone": "", "since": "", "until": "", "overlap": 172_800.0, "every": 0, "full_listing_every": 0.0}
+OPTIONS = {
+    "origins": ("https://b.example",),
+    "timezone": "",
+    "since": "",
+    "until": "",
+    "overlap": 172_800.0,
+    "every": 0,
+    "full_listing_every": 0.0,
+}
 SOURCE = SimpleNamespace(options=OPTIONS, site=SimpleNamespace(address=lambda path: f"https://a.example/{path}"))
 NOW = datetime(2025, 11, 20, tzinfo=UTC)
 
@@ -78,3 +86,19 @@ def test_whatever_the_types_of_values_a_reply_is_followed_and_read_to_valid_arti
                 standard.format_article(article).encode()
                 f"{observation.key}{json.dumps(dict(observation.aside), ensure_ascii=False)}".encode()
     assert articles or name == "wordpress.numbers"
+
+
+@pytest.mark.parametrize("reader", [wordpress, townnews])
+def test_a_row_at_an_address_of_another_site_is_an_article_of_its_own_with_a_name_of_the_list(reader):
+    good, address = (POST, "link") if reader is wordpress else (ROW, "url")
+    urls = [f"https://{site}.example/s" for site in ("www.a", "b", "c")]
+    rows = [good | {address: url, "id": number, "uuid": f"u{number}"} for number, url in enumerate(urls)]
+    body = json.dumps(rows if reader is wordpress else {"rows": rows}).encode()
+    request = Request(f"{API}per_page=100", "wordpress.posts")
+    task = SimpleNamespace(request=request, fields={}, view=io.BytesIO(body), source=SOURCE, visited=NOW)
+    *own, claim = reader.read(task)
+    assert [observation.key for observation in own] == urls[:2]
+    (name,) = claim.names
+    assert name in {"wordpress:a.example/2", "townnews:a.example/u2"}
+    assert claim.key == claim.value["url"] == f"{urls[2]}#{name}"
+    assert "c.example/s" not in claim.aliases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from html import escape, unescape
 from typing import Any
@@ -117,6 +117,21 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     names = (article.lasting_name,) if article.lasting_name else ()
     return Observation(article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
                        aliases=aliases)  # fmt: skip
+
+
+def separate_claim(article: FoundArticle, task: Task) -> FoundArticle:
+    """Return an article of a list with the address `ADDRESS#NAME` if the address is at no site of the list's source.
+
+    Any list may name addresses of other sites; what it says must neither change nor end the articles that those sites
+    have there. The sites of a source are those of its `url` and `origins`, and the one that returned the list.
+    """
+    if task.request is None or task.source is None or not (site := standard.domain(article.url)):
+        return article
+    origins = task.source.options["origins"]
+    if site in map(standard.domain, (task.request.url, task.source.site.address(""), *origins)):
+        return article
+    name = article.lasting_name or f"{article.kind}:{standard.domain(task.request.url)}"
+    return replace(article, url=f"{article.url}#{name}")
 
 
 def _remove_title(text: str, title: str) -> str:

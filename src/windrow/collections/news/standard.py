@@ -39,6 +39,8 @@ _MARKUP = re.compile(
 _HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MOBILE_PREFIX = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
 _TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid)$")
+_ARTICLE_NAME = re.compile(r"#((?:wordpress|townnews):[^#]+)\Z")
+"""Matches the end of the key `ADDRESS#NAME` of a record."""
 
 
 def file_name(url: str) -> str:
@@ -61,6 +63,16 @@ def domain(url: str) -> str:
     return host_name if _HOST_NAME.fullmatch(host_name) and ".." not in host_name else ""
 
 
+def split_name(key: str) -> tuple[str, str]:
+    """Return the address and the name in the key `ADDRESS#NAME` of an article; the name is empty if there is none.
+
+    >>> split_name("https://example.com/a#wordpress:list.example/7"), split_name("https://example.com/a#top")
+    (('https://example.com/a', 'wordpress:list.example/7'), ('https://example.com/a#top', ''))
+    """
+    match = _ARTICLE_NAME.search(key)
+    return (key[: match.start()], match[1]) if match else (key, "")
+
+
 def alias(url: str) -> str:
     """Return a key that is the same for all spellings of an address; empty if it is not a web address.
 
@@ -68,7 +80,15 @@ def alias(url: str) -> str:
     True
     >>> alias("https://example.com/story.php?ref=2"), alias("https://example.com/story.php?ref=3")
     ('example.com/story.php?ref=2', 'example.com/story.php?ref=3')
+
+    The name in a key `ADDRESS#NAME` remains, since it is the key of another article than that at the address.
+
+    >>> alias("https://example.com/a#wordpress:list.example/7")
+    'example.com/a#wordpress:list.example/7'
     """
+    url, name = split_name(url)
+    if name:
+        return f"{address_alias}#{name}" if (address_alias := alias(url)) else ""
     resolved = normalise(url).url
     if not resolved:
         return ""

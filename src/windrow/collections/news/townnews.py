@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
-from windrow.collections.news.article import FoundArticle, article_observation
+from windrow.collections.news.article import FoundArticle, article_observation, separate_claim
 from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
 from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
@@ -147,13 +147,14 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         elif row_type != "article":
             yield Skip(Reason.NOT_WANTED, url or name[:500], f"its type is {row_type[:40]}, not article")
         else:
-            article = _build_article(row, url)
+            article = _build_article(row, url, standard.domain(base_url))
             # Rows with one uuid and different addresses are different articles: the uuid does not name the second one.
-            yield article_observation(replace(article, lasting_name="") if urls else article, zone, task.visited)
+            article = separate_claim(replace(article, lasting_name="") if urls else article, task)
+            yield article_observation(article, zone, task.visited)
         urls.add(url)
 
 
-def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:
+def _build_article(row: Mapping[str, Any], url: str, site: str) -> FoundArticle:
     html_parts = list(_flatten([row.get("prologue"), row.get("content")]))
     people = row.get("authors")
     people = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
@@ -176,7 +177,7 @@ def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:
             "uuid": row.get("uuid"), "type": row.get("type"), "flags": row.get("flags"),
             "modified_date": _time_text(row, "lastupdated"),
         },
-        lasting_name=f"townnews:{standard.domain(url)}/{row['uuid']}" if isinstance(row.get("uuid") or 0, str) else "",
+        lasting_name=f"townnews:{site}/{row['uuid']}" if isinstance(row.get("uuid") or 0, str) else "",
         modified=_time_text(row, "lastupdated"),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from windrow.caps import LIST_ROUNDS, POST_PAGES, Excess
 from windrow.collections.news import wordpress_gone
-from windrow.collections.news.article import FoundArticle, article_observation
+from windrow.collections.news.article import FoundArticle, article_observation, separate_claim
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
 from windrow.content.head import unique_keywords
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
@@ -344,7 +344,8 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {number}")
         else:
             lasting_name = wordpress_gone.post_name(request.url, number)
-            yield article_observation(_build_article(post, url, lasting_name, zone), zone, task.visited)
+            article = separate_claim(_build_article(post, url, lasting_name, zone), task)
+            yield article_observation(article, zone, task.visited)
     if request.name == wordpress_gone.BY_NUMBER:
         yield from wordpress_gone.missing_posts(request, task.fields, posts)
 

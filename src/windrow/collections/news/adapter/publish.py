@@ -269,7 +269,7 @@ class _RunWriter:
             existing = _read_file(self._folders.articles / written.file)
             is_changed = (
                 may_revise
-                and (existing is None or (self._folders.rewrites_changed and _parse_article(existing)))
+                and (existing is None or (self._may_rewrite(written, site) and _parse_article(existing)))
                 and self._revise(written, observed, first_seen, kind, site)
             )
             outcome = _describe_existing(existing)
@@ -299,6 +299,10 @@ class _RunWriter:
         date_doubt = observed.get("metadata", {}).get("date_doubt", "")
         details = ("shared_canonical" if shared_canonical else "", f"doubtful_date: {date_doubt}" if date_doubt else "")
         return outcome if outcome[0] == "errors" else (*outcome, *filter(None, details))
+
+    def _may_rewrite(self, written: WrittenArticle, site: str) -> bool:
+        """Return whether what `site` says may replace a file: always if only the one that it replaces is foreign."""
+        return self._folders.rewrites_changed or written.site != standard.domain(written.url) == site
 
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
         """Rewrite an article's file if the content changed or the file is missing; return whether it was rewritten.
