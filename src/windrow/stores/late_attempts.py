@@ -6,7 +6,7 @@ It also lists documents that a store of documents refused: those made from recor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +51,12 @@ SELECT o.source, r.key, v.json FROM value v JOIN observation o ON o.value = v.id
 WHERE instr(v.json, ?1) AND json_extract(v.json, '$.status') = ?2 AND NOT EXISTS (
     SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) > (o.at, o.attempt))
 ORDER BY r.key
+"""
+_SETTLED_RECORDS = """
+SELECT r.key, v.aside FROM record r JOIN observation o ON o.record = r.id JOIN value v ON v.id = o.value
+WHERE NOT EXISTS (
+    SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) > (o.at, o.attempt)
+) AND o.attempt <= ?1 AND NOT EXISTS (SELECT 1 FROM late_statement s WHERE s.attempt = o.attempt) ORDER BY r.key
 """
 
 
@@ -122,6 +128,16 @@ class LateAttemptStore(RecordStore):
             self._connection.executemany(
                 "DELETE FROM late_statement WHERE attempt = ?", ((attempt,) for attempt in attempts)
             )
+
+    def add_late_attempts(self, statements: Iterable[tuple[int, str]]) -> None:
+        """List attempts, each with the key of a record, as late, so that what is made of the record is made again."""
+        with self._writing():
+            self._connection.executemany("INSERT OR IGNORE INTO late_statement VALUES (?, ?, '')", statements)
+
+    def settled_records(self, last_attempt: int) -> Iterator[tuple[str, str]]:
+        """Yield (key, `aside` as JSON) of each current record from an attempt up to `last_attempt` that is not late."""
+        with self._guarded():
+            yield from self._connection.execute(_SETTLED_RECORDS, (last_attempt,))
 
     def refused_documents(self) -> list[RefusedDocument]:
         """Return the documents that were refused when they were last written."""

@@ -19,14 +19,17 @@ from tests.house.tree import ROOT
 from windrow.app.check import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
+from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.news.article import parse_date
 from windrow.collections.news.feed import RefusedResponse, parse_response
 from windrow.content.article import read_article
 from windrow.content.markdown import html_to_markdown
 from windrow.engine.check import Fault
+from windrow.engine.takedown import TakedownTarget
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
+from windrow.stores.records import RecordStore
 
 SCHEMA = "src/windrow/collections/news/article.schema.json"
 
@@ -376,8 +379,44 @@ def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that
         run(workspace)
         assert article() == "What the paper corrected."
         assert [address for address in articles(tmp_path) if address.endswith("/story-1/")] == [url]
+        if first == "its own site":
+            _check_that_nothing_of_the_owner_is_lost(workspace, url, second_press)
     finally:
         second_press.close()
+
+
+def _check_that_nothing_of_the_owner_is_lost(workspace, url, second_press):
+    """Check the records of an article and of one that another site listed at its address; forget the other site."""
+    claim = f"{url}#wordpress:{second_press.url.partition('://')[2]}/1"
+    with closing(RecordStore(workspace.root / "news.db")) as store:
+        history = store.history(url)
+        assert {version.source for version in history} == {"owner"}
+        changes = [version.change for version in history if version.change != "same"]
+        assert changes == ["new", "changed"]
+        claims = store.history(claim)
+        assert [version.change for version in claims if version.change != "same"] == ["new", "changed", "gone"]
+    assert articles(workspace.root)[claim]["article_text"] == "Something else again."
+
+    def forget(attempts):
+        target = TakedownTarget("the requests of a source", host=1, collection="news")
+        ADAPTER.remove_taken_down(workspace, target, attempts)
+
+    def check():
+        with closing(Ledger(workspace.ledger)) as ledger:
+            return [fault.location for fault in ADAPTER.check(workspace, ledger)]
+
+    assert check() == []
+    forget([version.attempt for version in claims])
+    assert articles(workspace.root).keys() & {url, claim} == {url}
+    latest = [version.attempt for version in history if version.change == "changed"]
+    forget([*latest, *(version.attempt for version in history if version.attempt > latest[0])])
+    assert url not in articles(workspace.root), "the file had a version that was forgotten"
+    assert check() == []
+    ADAPTER.harvest(workspace).derivations["publish"](lambda: True)
+    assert articles(workspace.root)[url]["article_text"] == "What the paper wrote."
+    with closing(TreeIndex(workspace.root / "news.db")) as index, index.writing_run():
+        index.remove(index.find(url, ()).id)
+    assert check() == [url], "a record has no file"
 
 
 def test_a_subdomain_that_anybody_may_have_cannot_name_an_article_of_its_parent():

@@ -28,6 +28,7 @@ from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.record_versions import RecordVersion
 from windrow.stores.sqlite import store_errors
 
 _PAGE_SIZE = 500  # attempts that are read from the ledger at a time
@@ -59,6 +60,7 @@ class NewsAdapter(RecordAdapter):
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
             return
+        yield from self._check_unwritten(path)
         with closing(TreeIndex(path)) as index:
             for file in index.files():
                 if not (tree / file).is_file():
@@ -68,6 +70,15 @@ class NewsAdapter(RecordAdapter):
                 hint = "move the file away, then windrow replay; the next run then writes it"
                 faults = (fault for fault in _check_file(tree / file, file) if isinstance(fault, Fault))
                 yield from (fault._replace(hint=hint) for fault in faults)
+
+    def _check_unwritten(self, path: Path) -> Iterator[Fault]:
+        """Yield a fault for each current record whose article has no file, although its run was written."""
+        with closing(LateAttemptStore(path)) as store, closing(TreeIndex(path)) as index, store_errors(path):
+            for key, aside_json in store.settled_records(index.last_attempt()):
+                aside = json.loads(aside_json or "{}")
+                aliases = [*aside.get("aliases", ()), standard.alias(key)]
+                if index.find(key, aliases, aside.get("name", "")) is None:
+                    yield Fault(key, "has a record and no file", "windrow replay; the next run then writes it")
 
     TREE = "*/*.json"
 
@@ -165,14 +176,36 @@ class NewsAdapter(RecordAdapter):
             target_aliases = {standard.alias(url) for url in targets}
             urls = {url for url in urls | targets if standard.alias(url) in target_aliases}
         if urls:
-            self._remove_files(workspace, urls)
+            self._remove_files(workspace, urls, self._read_otherwise(workspace, urls, attempts) if target.host else {})
         return super().remove_taken_down(workspace, target, attempts)
 
-    def _remove_files(self, workspace: Workspace, urls: set[str]) -> None:
+    def _read_otherwise(
+        self, workspace: Workspace, urls: Iterable[str], attempts: Sequence[int]
+    ) -> dict[str, RecordVersion]:
+        """Return, by address, the latest version of each article that other attempts than `attempts` observed, too."""
+        removed = set(attempts)
+        with self._store(workspace) as store:
+            histories = ((url, store.history(url)) for url in urls if store)
+            observed = (
+                (url, [version for version in history if version.attempt not in removed]) for url, history in histories
+            )
+            return {url: versions[-1] for url, versions in observed if versions and versions[-1].value}
+
+    def _remove_files(self, workspace: Workspace, urls: set[str], remaining: Mapping[str, RecordVersion]) -> None:
+        """Remove articles from the tree and the raw responses.
+
+        Of an article in `remaining` another source has this version: its file stays if it has this content. Otherwise
+        the next run writes the file again.
+        """
         folders = self._folders(workspace)
+        with closing(LateAttemptStore(self._path(workspace))) as store:
+            store.add_late_attempts((version.attempt, url) for url, version in remaining.items())
         with closing(TreeIndex(self._path(workspace))) as index, index.writing_run():
             for url in sorted(urls):
                 written = index.find(url, [standard.alias(url)])
+                version = remaining.get(url)
+                if version and written and written.hash == standard.content_hash(version.value):
+                    continue
                 # After a replay the index is empty.
                 file = written.file if written else f"{standard.domain(url)}/{standard.file_name(url)}"
                 (folders.articles / file).unlink(missing_ok=True)
@@ -217,14 +250,32 @@ def _aliases(article: Mapping[str, Any]) -> set[str]:
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:
-    """Remove the articles at the given addresses, in any spelling, from the file of a raw response."""
+    """Remove the articles at the given addresses, in any spelling, from the file of a raw response.
+
+    If an address is followed by the name of an article (`standard.split_name`), only the site in the name listed it.
+    """
     response = json.loads(path.read_text(encoding="utf-8-sig"))
     list_key = "rows" if isinstance(response, dict) and "rows" in response else "body"  # the body of an envelope
     articles = response.get(list_key) if isinstance(response, dict) else response
     if not isinstance(articles, list):
         return
-    aliases = {standard.alias(url) for url in urls} - {""}
+    aliases = {
+        standard.alias(address) for address, name in map(standard.split_name, urls) if _is_file_of(path, name)
+    } - {""}
     kept = [article for article in articles if not (isinstance(article, dict) and _aliases(article) & aliases)]
     if len(kept) < len(articles):
         remaining = {**response, list_key: kept} if isinstance(response, dict) else kept
         publish_file(path, json.dumps(remaining, ensure_ascii=False))
+
+
+def _is_file_of(path: Path, name: str) -> bool:
+    """Return whether a file of raw responses is that of the site in an article's name; True if the name is empty.
+
+    >>> _is_file_of(Path("a_example_8080.json"), "wordpress:a.example:8080/blog/7")
+    True
+    >>> _is_file_of(Path("b_example.json"), "wordpress:a.example/7")
+    False
+    """
+    site = name.partition(":")[2].partition("/")[0].replace(".", "_").replace(":", "_")
+    rest = path.stem.removeprefix(site)
+    return not site or (rest != path.stem and not rest.strip("_0123456789"))
