@@ -9,7 +9,7 @@ import pytest
 from tests.collections.news.workspace import configured
 from windrow.caps import REMEMBERED_ARTICLES
 from windrow.collections.news.discover import follow
-from windrow.contract import Answer, Request
+from windrow.contract import Answer, LeftOutCount, Request
 from windrow.reasons import Reason
 
 SITE = "https://news.example"
@@ -79,3 +79,16 @@ def test_a_sitemap_that_breaks_off_removes_no_article_and_forgets_none(source):
         assert sum(request.when_named for request in result.requests) == when_named
         assert (Reason.TRUNCATED in {loss.reason for loss in result.left_out}) == (not text.endswith("</urlset>"))
         learned |= json.loads(json.dumps(result.learned))
+
+
+def test_entries_of_a_feed_with_the_address_of_another_entry_are_counted(source):
+    items = [("a", "#s1"), ("a", "#s2"), ("b", "#s2"), ("b", "#s2"), ("other", "?id=1")]
+    entries = "".join(f"<item><title>{title}</title><link>{SITE}/day{end}</link></item>" for title, end in items)
+    body = f"<rss version='2.0'><channel><title>News</title>{entries}</channel></rss>".encode()
+    request = Request(f"{SITE}/rss.xml", "feed.list", every=3600)
+    result = follow(source, {}, Answer(request, 200, {}, io.BytesIO(body), NOW))
+    assert [(followed.url, json.loads(followed.context)) for followed in result.requests] == [
+        (f"{SITE}/day", {"title": "a"}), (f"{SITE}/day?id=1", {"title": "other"}),
+    ]  # fmt: skip
+    rule = "an entry of a list has the address of another entry"
+    assert result.left_out == (LeftOutCount(Reason.LISTED_TWICE, rule, 2, f"{SITE}/day"),)

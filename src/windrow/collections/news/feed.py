@@ -170,10 +170,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         for address, time in times.items()
         if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
     }
-    details = _read_details(body, url, hints.kind)
+    details, repeated = _read_details(body, url, hints.kind)
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
     unwanted = [address for address in times if address not in wanted]
-    left_out = _count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted)
+    left_out = (
+        *_count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted),
+        *_count_left_out(Reason.LISTED_TWICE, "an entry of a list has the address of another entry", repeated),
+    )
     return replace(listing, left_out=(*left_out, *_list_losses(hints, url)))
 
 
@@ -341,8 +344,12 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
     return [address for address in known_addresses[first:last] if address not in listed]
 
 
-def _read_details(body: bytes, url: str, kind: HintKind) -> dict[str, dict[str, Any]]:
-    """Return by address what a feed or a sitemap of news gives for each of its articles."""
+def _read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return by address what a feed or a sitemap of news gives for each of its articles, by its first entry.
+
+    Also return the address of each further entry that differs from the earlier ones at its address in its title or in
+    the fragment of its link: it may be about another article, which cannot be requested.
+    """
     listed: Sequence[entries.FeedEntry] = ()
     try:
         if kind is HintKind.FEED:
@@ -351,16 +358,24 @@ def _read_details(body: bytes, url: str, kind: HintKind) -> dict[str, dict[str, 
         elif b"sitemap-news" in body:
             listed = entries.read_news_sitemap(body)
     except StepError:
-        return {}
-    details = {}
+        return {}, []
+    details: dict[str, dict[str, Any]] = {}
+    seen: set[tuple[str, ...]] = set()
+    repeated = []
     for entry in listed:
-        address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url
+        address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url if entry.url else ""
+        if not address:
+            continue
+        identity = (address, entry.url.partition("#")[2], " ".join(entry.title.split()))
+        if address in details and identity not in seen:
+            repeated.append(address)
+        seen.add(identity)
         entry_fields = {
             "title": entry.title, "published": entry.published[:64], "authors": entry.authors,
             "keywords": entry.categories,
         }  # fmt: skip
-        details[address] = {name: value for name, value in entry_fields.items() if value}
-    return details
+        details.setdefault(address, {name: value for name, value in entry_fields.items() if value})
+    return details, repeated
 
 
 def _is_html(body: bytes) -> bool:
