@@ -127,6 +127,19 @@ def test_a_page_named_canonical_takes_over(database: ChangingDatabase) -> None:
     assert database.groups() == {"http://a.example/print/p": {"https://a.example/p", "http://a.example/print/p"}}
 
 
+def test_a_copy_at_another_host_stands_for_the_first_page_only_if_that_page_names_it(
+    database: ChangingDatabase,
+) -> None:
+    first, canonical, copy = "https://v.example/the/story?from=feed", "https://x.example/c2", "https://x.example/c1"
+    database.put(Page(first, TEXT, first=1_000, last=LAST_SEEN))
+    database.put(
+        Page(copy, f"{TEXT} copied", canonical=canonical, first=1_001), Page(canonical, f"{TEXT} too", first=1_002)
+    )
+    assert set(database.groups()) == {first}
+    database.put(Page(first, f"{TEXT} by x", canonical=canonical, first=1_000, last=LAST_SEEN))
+    assert set(database.groups()) == {canonical}
+
+
 def test_canonical_pages_of_the_same_origin_join_and_others_do_not(database: ChangingDatabase) -> None:
     mixed = f"{prose(2, 60)} {prose(3, 60)}"
     database.put(

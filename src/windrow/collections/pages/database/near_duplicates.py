@@ -297,18 +297,21 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 def _choose_representative(group: list[GroupMember]) -> int:
     """Return the id of a group's representative.
 
-    That is, of the pages that others in the group name as canonical, or else of all, one at the host where the text was
-    first seen: no copy on another site stands for it. Of these, it is the page with the lowest `preference`. Only the
-    members decide, and not who was chosen before, so the result does not depend on the order and the number of pages
-    that are processed at a time.
+    A page that names another member as canonical stands for none, if there are others. Of the rest, the host is chosen
+    at which the text was first seen: no copy on another site, and no canonical address there, stands for it. Of the
+    pages at this host, it is the one with the lowest `preference` of those that others at the host name as canonical,
+    or else of all. Only the members decide, and not who was chosen before, so the result does not depend on the order
+    and the number of pages that are processed at a time.
     """
-    canonical_ids = {
-        member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
-    }
-    candidates = [member for member in group if member.url_id in canonical_ids] or group
-    first_seen = min(member.first_seen for member in candidates)
-    first_hosts = {member.host for member in candidates if member.first_seen == first_seen}
-    return min((member for member in candidates if member.host in first_hosts), key=GroupMember.preference).id
+    url_ids = {member.url_id for member in group}
+    named_ids = {member.id: {member.canonical_url_id} & (url_ids - {member.url_id}) for member in group}
+    remaining = [member for member in group if not named_ids[member.id]] or group
+    first_seen = min(member.first_seen for member in remaining)
+    first_hosts = {member.host for member in remaining if member.first_seen == first_seen}
+    own_pages = [member for member in remaining if member.host in first_hosts]
+    canonical_ids = {(member.host, url_id) for member in group for url_id in named_ids[member.id]}
+    candidates = [member for member in own_pages if (member.host, member.url_id) in canonical_ids] or own_pages
+    return min(candidates, key=GroupMember.preference).id
 
 
 class _Groups:
