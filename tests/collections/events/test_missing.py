@@ -269,3 +269,14 @@ def test_documents_of_events_whose_address_is_too_long_for_a_key_are_counted(tmp
         "more than 512 characters of an event's address",
         2,
     )
+
+
+@pytest.mark.parametrize("following", [{"href": "?page=2"}, "javascript:next()"])
+def test_a_next_page_whose_address_is_not_known_is_counted_and_no_end_of_the_list(tmp_path, following):
+    (source,) = configured(tmp_path, "http://a.example/1.json", **ROWS).sources
+    row = {"t": "Board", "s": "2026-10-05T18:00", "i": 1}
+    body = io.BytesIO(json.dumps({"rows": [row], "next": following}).encode())
+    answer = Answer(Request("http://a.example/1.json", "first"), 200, {"content-type": "application/json"}, body, now())
+    result = follow(source, {}, answer)
+    assert [(count.reason, count.addresses) for count in result.left_out] == [("truncated", 1)]
+    assert (result.end, result.ends_listing) == ("", False)

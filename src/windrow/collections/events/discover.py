@@ -94,6 +94,7 @@ _MEDIA_PARTS = {
 _ADDRESS_RULE = "documents of events that a list names without a valid address"
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
+_NEXT_PAGE_RULE = "further pages of a list, whose address is not known"
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
 """The key of the value in `learned` that says whether the current listing is incomplete.
@@ -154,6 +155,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
     left_out = _count_unaddressed(reader, document)
+    left_out += tuple(LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url) for _ in faults)
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
@@ -164,7 +166,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         requests += details
     elif not offers:
         findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
-    end = "" if requests else "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
+    end = "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
+    end = "" if requests or faults else end
     remembered: dict[str, Any] = {}
     if answer.request.name in {"", _FIRST_PAGE}:
         remembered, drifts = _compare_with_habits(source, learned, answer, parts)
