@@ -5,13 +5,14 @@ from time import sleep
 
 import pytest
 
+from tests.clock import pass_time
 from tests.requests.workshop import Workshop, collection
 from tests.requests.workshop import follow as follow_documents
 from tests.sessions import session_settings
 from windrow.app.run import phase_span, preview
 from windrow.contract import FollowResult, Observation, Request, Requests, Skip
 from windrow.digest import hash64
-from windrow.engine.frontier import FetchBounds
+from windrow.engine.frontier import RETRY, FetchBounds, frontier_of
 from windrow.engine.session import Session
 from windrow.ledger import Ledger
 from windrow.model import Reading
@@ -98,12 +99,28 @@ def test_a_source_without_a_usable_answer_has_failed_until_it_is_repaired(shop, 
     assert len(comments) == 1
     assert message in comments[0]
     requests = len(made.api.paths())
+    refused = {"another origin": ["redirected"], "not valid": ["not_valid"]}.get(name, [])
+    assert unused(made) == (refused, refused)
     assert run(made)[0] == 3, "nothing is due, and nothing is repaired"
     assert len(made.api.paths()) == requests
     made.api.answer = lambda asked: (200, b"page", {})
-    make_due(made)
+    if refused:
+        pass_time(61)  # it is requested again by itself
+    else:
+        make_due(made)
     assert run(made) == (0, [])
+    assert unused(made) == ([], [])
     assert run(made) == (0, [])
+
+
+def unused(shop):
+    """Return the reasons of unused answers in status, and those for which `retry --reason` finds an address."""
+    ledger = shop.ledger()
+    frontier = frontier_of(ledger, shop.made)
+    reasons = [count.reason for count in frontier.left_out("texts", ()) if "not used" in count.rule]
+    chosen = [reason for reason in ("redirected", "not_valid") if frontier.find_undone(RETRY, "texts", reason)]
+    ledger.close()
+    return reasons, chosen
 
 
 def begin_seven(source, learned):

@@ -20,7 +20,8 @@ class Request(NamedTuple):
     `only_if_new`, it is sent, the first time or again, only when the answer that leads to it offers something new. If
     `when_named`, it is sent once in each run in which an answer leads to it; this is meant for the further pages of a
     list that is read completely. `service` names a declared service; it is empty for a request to the source. `url` may
-    be relative to the URL of the answer, or of the source.
+    be relative to the URL of the answer, or of the source. If `is_guess`, nothing named the address, so nothing is lost
+    if its answer is not used, and the request is not repeated for that.
     """
 
     url: str
@@ -34,6 +35,7 @@ class Request(NamedTuple):
     only_if_new: bool = False
     when_named: bool = False
     service: str = ""
+    is_guess: bool = False
 
 
 class Answer(NamedTuple):
@@ -94,7 +96,7 @@ class FollowResult:
     requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing` for
     its last one (both for a single answer). Things that were offered before, but not by this sequence, are given to
     `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses and entries of the answer
-    that are not used. The summary of the run and `windrow status` show these counts.
+    that are not used. The summary of the run and `windrow status` show these counts, and the answers that are skipped.
     """
 
     requests: tuple[Request, ...] = ()

@@ -33,6 +33,10 @@ NOT_REQUESTED = frozenset(
 GONE = frozenset({404, 410})
 """HTTP statuses that mean that an address has no content any more."""
 
+REFUSED_RULE = "answers that are not used; they are requested again"
+UNUSED_RULE = "answers that are not used"
+"""The rules under which answers are counted that a discovery skipped. It replaced the second ones by other requests."""
+
 
 class FrontierCount(NamedTuple):
     """Counts of the files or addresses of a source that are known now.
@@ -177,7 +181,8 @@ def count_left_out_now(
 
     What a cap left out of a document that was read in part counts until the whole document is read. What a rule left
     out of answers does not count any more once later answers were followed. `of_captures` has the totals of captures.
-    `by_request` is whether the collection finds documents by requests, whose answers are followed in phase 1.
+    `by_request` is whether the collection finds documents by requests, whose answers are followed in phase 1. An
+    answer that is not used counts until a later answer of its address is used.
     """
     totals = {count[1:3] for count in of_captures}
     capped_in = ledger.unread.capped_in(collection, source)
@@ -185,6 +190,8 @@ def count_left_out_now(
     caps: dict[str, RuleCount] = {}
     others: list[tuple[SourceTask, RuleCount]] = []
     for task, count in ledger.sessions.rule_counts(source):
+        if count.rule == REFUSED_RULE:
+            continue  # the addresses themselves are counted
         if count.reason != Reason.CAPPED or (task.phase == 1 and not by_request):
             others.append((task, count))
         elif (task.phase, task.session) in capped_in:
@@ -195,6 +202,10 @@ def count_left_out_now(
         for task, count in others
         # The totals of captures replace what the first phase of the session counted of them.
         if task.session == others[-1][0].session and (task.phase > 1 or count[1:3] not in totals)
-        if task.phase > 1 or count.reason not in BY_RULE or task.seq > followed_to
+        if task.phase > 1 or (count.reason not in BY_RULE and count.rule != UNUSED_RULE) or task.seq > followed_to
     ]
-    return [*caps.values(), *in_last, *of_captures]
+    refused = [
+        RuleCount(source, row.reason, REFUSED_RULE, row.number, row.example)
+        for row in ledger.requests.refused(collection, source)
+    ]
+    return [*caps.values(), *in_last, *refused, *of_captures]

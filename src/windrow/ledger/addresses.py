@@ -158,6 +158,15 @@ class AddressWriter:
         if self._batch.database.execute("request_every", *values):
             self._batch.database.execute("address_due_sooner", *values)
 
+    def mark_refused(self, recorded: RecordedAttempt, failures: int, due: int) -> None:
+        """Record that the answer of an attempt was not used, as the latest of `failures` in a row.
+
+        The address of the attempt is due at the UNIX time `due`, unless it is due before that. An address that has a
+        later attempt is not changed.
+        """
+        self._batch.flush()
+        self._batch.database.execute("address_refused", failures, due, recorded.seq)
+
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
         """Make the address of an attempt due at the UNIX time `until`, unless it is due before that.
 

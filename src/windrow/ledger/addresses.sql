@@ -168,7 +168,8 @@ AND a.digest IN (SELECT value FROM json_each(:digests));
 (SELECT coalesce(v.reason, CASE
         WHEN v.status >= 500 THEN 'server_error' WHEN v.status = 404 THEN 'not_found' WHEN v.status = 410 THEN 'gone'
         WHEN v.status IN (401, 403) THEN 'permission_denied' WHEN v.status = 429 THEN 'rate_limited'
-        WHEN v.status >= 400 THEN 'protocol_error' WHEN v.message <> '' THEN 'truncated' END) FROM attempt v
+        WHEN v.status >= 400 THEN 'protocol_error' WHEN v.message <> '' THEN 'truncated' END,
+        (SELECT f.reason FROM followed f WHERE f.attempt = v.seq)) FROM attempt v
     WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1)
 
 -- def count_partial() -> dict[str, int]
@@ -180,7 +181,7 @@ WHERE a.failures > 0 AND a.due IS NOT NULL AND (SELECT v.reason IS NULL AND v.me
 -- def failing(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 -- An attempt that received only a part of the body counts as failed, with the reason `truncated`. An attempt without a
--- reason has that of its status (`reason_of_status`).
+-- reason has that of its status (`reason_of_status`), or the reason why its answer was not used.
 -- Addresses of the sources `excluded`, and those that are never due, are left out.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
@@ -228,6 +229,13 @@ AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (vi
 UPDATE address SET due = ?1 + ?2, interval = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + interval - 1
+AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
+
+-- name: address_refused
+-- Set the failures in a row of the address of an attempt whose answer was not used, and make it due at a time at the
+-- latest. An address with a later attempt is not changed.
+UPDATE address SET failures = ?1, due = min(coalesce(due, ?2), ?2)
+WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: request_every

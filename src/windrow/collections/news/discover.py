@@ -148,7 +148,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 
 
 def _guess_request(source: Source, name: str, path: str) -> Request:
-    return Request(f"{source.site.address('').rstrip('/')}/{path}", name, priority=2, when_named=True)
+    return Request(f"{source.site.address('').rstrip('/')}/{path}", name, priority=2, when_named=True, is_guess=True)
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:

@@ -102,12 +102,14 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
 
 
 def context_text(request: Request, hops: int = 0) -> str:
-    """Return a request's name, context and `every`, and the number of redirects before it, as JSON for the ledger.
+    """Return what the ledger stores of a request besides what is sent, as JSON: with the number of redirects before it.
 
     Due times are whole seconds, so a request that is made in each run is due again after a second.
     """
     every = None if request.every is None else max(1, request.every)
-    context = {"name": request.name, "context": request.context, "every": every, "hops": hops}
+    context = {
+        "name": request.name, "context": request.context, "every": every, "hops": hops, "is_guess": request.is_guess,
+    }  # fmt: skip
     return json.dumps({name: field for name, field in context.items() if field})
 
 
@@ -122,7 +124,7 @@ def request_of(url: str, stored: HttpRequest | None) -> Request:
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
-        every=context.get("every"),
+        every=context.get("every"), is_guess=context.get("is_guess", False),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import NamedTuple
 
 from windrow.caps import ANSWER_FINDINGS
@@ -29,7 +30,8 @@ from windrow.engine.requests.answers import (
 )
 from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts
+from windrow.engine.source_counts import REFUSED_RULE, UNUSED_RULE
+from windrow.engine.steps.unread import FOLLOWING_PHASE, LONGEST_PAUSE, UnreadAttempts
 from windrow.formats.text import counted
 from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
@@ -46,6 +48,11 @@ MAX_FRUITLESS = 50
 
 MAX_OFFERS_REMEMBERED = 1_000_000
 """The number of a source's offers that a run remembers. All later offers count as new."""
+
+FIRST_ERROR_STATUS = 400
+
+FIRST_REFUSAL_PAUSE = timedelta(minutes=1)
+"""The pause before a request is repeated whose answer was not used. It doubles with each further such answer."""
 
 PAGE_SIZE = 64
 """The maximum number of responses of a source that are read from the ledger at a time."""
@@ -234,6 +241,7 @@ class AnswerFollower:
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
             findings = followed.findings if followed else ()
+            refused = self._count_refused(writer, recorded, FollowResult(skip=reason))
             followed_row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
             writer.requests.record_followed(name, recorded.source, followed_row)
             if reason in OWN_FAULTS:
@@ -242,12 +250,15 @@ class AnswerFollower:
                 self._unread.record_read(writer, [recorded.seq])
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
-            return FollowOutcome(recorded.source, recorded.attempt.url, 0, reason, _first_message(findings))
+            return FollowOutcome(
+                source.name, recorded.attempt.url, 0, reason, _first_message(findings), left_out=refused
+            )
         followed = self._note_fall(recorded, self._stop_endless(recorded, followed))
         offers = len(followed.result.offers)
         followed = self._compare_with_listing(recorded, followed)
         result = followed.result
         writer.flush()
+        refused = () if followed.found else self._count_refused(writer, recorded, result)
         keys = [offer.key for offer in result.offers]
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if new_keys else ()))
@@ -278,10 +289,34 @@ class AnswerFollower:
             self._unread.record_unread(writer, {recorded.seq: Reason.CAPPED})
         is_usable = result.skip is None and not followed.is_redirect
         message = _first_message(result.findings) if result.skip else ""
+        drift = next((finding.message for finding in result.findings if finding.kind == DRIFT), "")
         return FollowOutcome(
             recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable,
-            result.left_out, next((finding.message for finding in result.findings if finding.kind == DRIFT), ""),
+            (*result.left_out, *refused), drift,
         )  # fmt: skip
+
+    def _count_refused(
+        self, writer: LedgerWriter, recorded: RecordedAttempt, result: FollowResult
+    ) -> tuple[LeftOutCount, ...]:
+        """Count a response that is not used. Unless the discovery learned from it, it is requested again after a pause.
+
+        A status from 400 is not counted, since the attempt has failed. Neither is a response that is unread, and will
+        be followed again, nor one that ends an endless list, since its source has failed.
+        """
+        attempt, reason = recorded.attempt, result.skip
+        if reason is None or reason in OWN_FAULTS or reason is Reason.CRAWLER_TRAP:
+            return ()
+        if (attempt.status or 0) >= FIRST_ERROR_STATUS or attempt.reason is not None:
+            return ()
+        if context_of(self._run.ledger.requests.of_attempt(recorded.seq)).get("is_guess"):
+            return ()
+        # A discovery that learned from the response makes another request in its place.
+        if result.learned or attempt.kind == CAPTURED:
+            return (LeftOutCount(reason, UNUSED_RULE, 1, attempt.url),)
+        failures = self._run.ledger.requests.refusals(recorded.seq) + 1
+        pause = min(FIRST_REFUSAL_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
+        writer.addresses.mark_refused(recorded, failures, int((attempt.started + pause).timestamp()))
+        return (LeftOutCount(reason, REFUSED_RULE, 1, attempt.url),)
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed`; if MAX_FRUITLESS answers in a row offered nothing new, skip it, without its requests."""

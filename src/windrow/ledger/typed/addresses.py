@@ -271,8 +271,8 @@ class TypedAddresses(LedgerQueries):
         """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 
         An attempt that received only a part of the body counts as failed, with the reason `truncated`. An attempt
-        without a reason has that of its status (`reason_of_status`). Addresses of the sources `excluded`, and those
-        that are never due, are left out.
+        without a reason has that of its status (`reason_of_status`), or the reason why its answer was not used.
+        Addresses of the sources `excluded`, and those that are never due, are left out.
         """
         return self._database.rows(
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason

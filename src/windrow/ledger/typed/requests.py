@@ -15,6 +15,14 @@ from windrow.model import RecordedAttempt
 from windrow.reasons import Reason
 
 
+class RefusedAnswers(NamedTuple):
+    """The number of a source's addresses whose last answer was not used for a reason, and one of them."""
+
+    reason: str
+    number: int
+    example: str
+
+
 class DailyYield(NamedTuple):
     """A day (YYYY-MM-DD), and the fewest things that an answer or a session gave on this day.
 
@@ -81,6 +89,18 @@ class TypedRequests(LedgerQueries):
     def latest(self, collection: str, source: str, limit: int) -> list[Followed]:
         """Return the results of following the last answers of a source, the latest first."""
         return self._database.rows(_make_followed, "requests.latest", collection, source, limit)
+
+    def refusals(self, attempt: int) -> int:
+        """Count the answers in a row, before an attempt at the same address, that were followed and not used."""
+        value: int = self._database.value("requests.refusals", attempt)
+        return value
+
+    def refused(self, collection: str, source: str) -> list[RefusedAnswers]:
+        """Count the addresses of a source whose last answer has a status below 400 and was not used, by reason.
+
+        Addresses that are never due are left out.
+        """
+        return self._database.rows(RefusedAnswers._make, "requests.refused", collection, source)
 
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
