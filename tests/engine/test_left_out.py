@@ -2,12 +2,18 @@
 
 from contextlib import closing
 
+from windrow.clock import now
 from windrow.collections.news.collection import COLLECTION as NEWS
+from windrow.collections.pages.collection import COLLECTION as PAGES
+from windrow.collections.pages.site_rules import SITEMAP
 from windrow.engine.crawl.left_out import MAX_RULES, LeftOutCounter
+from windrow.engine.crawl.source_tally import SourceTally
+from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
 from windrow.ledger.requests import Followed
 from windrow.ledger.sessions import OTHER_RULES
+from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Site, Source
 from windrow.reasons import Reason
 
 
@@ -36,3 +42,30 @@ def test_what_a_rule_left_out_of_a_list_counts_until_a_later_list_was_followed(t
                     counter.record(writer, session, "news", "g", 1)
             counts.append({count.reason for count in frontier_of(ledger, NEWS).left_out("g", ())})
     assert counts == [{"not_wanted", "bad_address"}, {"bad_address"}]
+
+
+def test_a_sitemap_of_the_settings_without_a_document_is_counted_once_in_a_run():
+    kept = KeptResponse("d", 5, ArchivePlace("a.warc.gz", 0, 9))
+    moved = FoundUrl(9, "https://a.example", "https://a.example/moved.xml", 0, SITEMAP)
+    attempts = [
+        (1, 404, kept, ""), (1, 404, kept, ""), (2, 203, kept, ""), (3, 200, kept._replace(size=0), ""), (4, 200, kept, ""),
+        (5, 304, None, ""), (6, 301, kept, moved.url), (9, 500, kept, ""), (7, 404, kept, ""),
+    ]  # fmt: skip
+    tally = SourceTally(Source("a", "pages", Site("https", "a.example")), 1, sitemaps=set(range(1, 7)))
+    for target, status, body, location in attempts:
+        attempt = Attempt(
+            target,
+            f"https://a.example/{target}",
+            SITEMAP,
+            allowed=True,
+            started=now(),
+            seconds=0.1,
+            status=status,
+            kept=body,
+        )
+        tally.count_attempt(
+            PAGES.crawl, AttemptEnded(1, attempt._replace(location=location), (moved,) * bool(location))
+        )
+    assert {(reason, count) for (reason, rule), (count, _) in tally.left_out._counts.items()} == {
+        (Reason.NOT_FOUND, 1), (Reason.NOT_A_FEED, 2), (Reason.SERVER_ERROR, 1)
+    }  # fmt: skip

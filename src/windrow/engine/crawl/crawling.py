@@ -180,7 +180,8 @@ class CrawlDispatcher:
                     tally.fail(str(error), error.reason)
                     continue
                 tally.seed_origins.update(seed.origin for seed in seeds)
-                tally.seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
+                for seed in seeds:
+                    (tally.seeds if seed.kind == self._crawl.page else tally.sitemaps).add(seed.digest)
                 forgotten = {seed.digest: seed.url for seed in seeds if taken_down and taken_down.contains(seed.url)}
                 tally.forgotten_seeds = forgotten
                 if forgotten:

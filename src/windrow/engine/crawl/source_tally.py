@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from windrow.clock import now
-from windrow.contract import NOT_MODIFIED, Crawl
+from windrow.contract import NOT_MODIFIED, OK, Crawl
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
@@ -15,7 +15,7 @@ from windrow.engine.requests.list_yield import COMPARED_TIME, MAX_SHARE_OF_USUAL
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import join_counts
 from windrow.model import Attempt, Source
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 
 MAX_FAULTS_NAMED = 5
 """The maximum number of failed requests and unusable responses that the comment of a source's task names."""
@@ -24,6 +24,9 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 """The name of the rule under which addresses of an endless origin are counted as left out; `{}` becomes the origin."""
 
 FIRST_REDIRECT_STATUS = 300
+
+SITEMAP_RULE = "sitemaps of the settings that are not read"
+"""The rule under which sitemaps are counted whose response is a failure, or has no document."""
 
 MIN_RESPONSES = 20
 """The minimum number of responses from a source for a run to be compared with earlier runs."""
@@ -44,6 +47,7 @@ class SourceTally:
     discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     forgotten_seeds: dict[int, str] = field(default_factory=dict)  # URLs of seeds that were taken down, by digest
+    sitemaps: set[int] = field(default_factory=set)  # its seeds that are not pages, and the targets of their redirects
     responses: int = 0  # to requests for pages, including those of another collection
     usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
@@ -67,6 +71,20 @@ class SourceTally:
             self.left_out.add(left_out.reason, left_out.rule, left_out.number, left_out.url)
         if attempt.kind == crawl.page and attempt.target:
             self._check_usable(crawl, event)
+        elif attempt.target in self.sitemaps:
+            self._check_sitemap(event)
+
+    def _check_sitemap(self, event: AttemptEnded) -> None:
+        """Count a sitemap of the settings as left out if it could not be fetched, or is empty."""
+        attempt = event.attempt
+        if attempt.location:
+            self.sitemaps.update(url.digest for url in event.found)
+            return
+        has_document = attempt.status == NOT_MODIFIED or (attempt.status == OK and attempt.kept and attempt.kept.size)
+        if attempt.reason or not has_document:
+            reason = attempt.reason or reason_of_status(attempt.status or 0, Reason.NOT_A_FEED)
+            self.left_out.add(reason, SITEMAP_RULE, 1, attempt.url)
+            self.sitemaps.discard(attempt.target)  # it is counted once in a run
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
         """Count a response and, in a crawl by links, whether it is usable. Note why a required response is not usable.
