@@ -12,10 +12,14 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.app.summary import summarise
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
+from windrow.collections.news.collection import COLLECTION
 from windrow.collections.news.wordpress import PostList, begin, follow
 from windrow.contract import Answer
+from windrow.engine.frontier import frontier_of
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -68,6 +72,31 @@ def test_every_post_of_every_page_becomes_a_file_that_is_exactly_valid_by_the_st
     )
     assert article["metadata"]["wp_post_id"] == 7
     assert "M\u00fcller" in next((tmp_path / "normalized_news").glob("*/*.json")).read_text()
+
+
+@pytest.mark.parametrize("status", [203, 302])
+def test_a_page_of_a_list_whose_answer_is_not_used_is_told_and_requested_again(tmp_path, press, status):
+    def refuse_page_2(path):
+        if "&page=2&" in path:
+            press.put(path, "[]", "-> http://wall.example/" if status == 302 else "application/json", status)
+
+    press.before = refuse_page_2
+    workspace = wordpress(tmp_path, press)
+    reasons = []
+    for _ in range(2):
+        run(workspace)
+        with closing(Ledger(workspace.ledger)) as ledger:
+            left_out = summarise(ledger, ledger.sessions.latest(), {}).left_out
+            reasons.append([{count.reason for count in counts} for counts in (left_out, status_of(ledger))])
+        press.before = lambda path: press.pages.clear()
+        pass_time(61)
+    reason = "redirected" if status == 302 else "protocol_error"
+    assert reasons == [[{reason}, {reason}], [set(), set()]]
+    assert len(articles(tmp_path)) == 23
+
+
+def status_of(ledger):
+    return frontier_of(ledger, COLLECTION).left_out("press", ())
 
 
 def test_a_run_leaves_its_raw_replies_and_both_summaries_in_a_directory_of_its_own(tmp_path, press):
@@ -202,6 +231,20 @@ def test_an_empty_page_in_the_middle_of_a_list_is_no_end_of_it(tmp_path, press, 
     is_broken[0] = False
     assert run(workspace).failed == 0
     assert len(articles(tmp_path)) == 23
+
+
+@pytest.mark.parametrize(("status", "page", "reason"), [
+    (203, 1, Reason.PROTOCOL_ERROR), (200, 2, Reason.CRAWLER_TRAP), (200, 3, None),
+])  # fmt: skip
+def test_a_page_that_lacks_the_posts_that_its_header_states_or_is_not_read_ends_no_list(
+    tmp_path, press, status, page, reason
+):
+    (source,) = wordpress(tmp_path, press).of("news")
+    fields = {"x-wp-totalpages": "2", "x-wp-total": "4"}
+    answer = Answer(PostList("all", page=page).request(press.url), status, fields, io.BytesIO(b"[]"), datetime.now(UTC))
+    followed = follow(source, {}, answer)
+    assert (followed.skip, "top" in followed.learned) == (reason, status == 200)
+    assert ("upto.date" in followed.learned) == (reason is None)
 
 
 def test_a_list_that_loses_posts_at_every_reading_is_counted_with_the_cap(tmp_path, press):

@@ -72,7 +72,7 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     is_envelope = isinstance(decoded, dict) and {"body", "status", "headers"} <= decoded.keys()
     if is_envelope and isinstance(decoded["status"], int):
         status, decoded = decoded["status"], decoded["body"]
-    if status >= 400:
+    if status != 200:
         code = str(decoded.get("code", ""))[:100] if isinstance(decoded, dict) else ""
         reason = reason_of_status(status)
         return RefusedResponse(reason, f"the status is {status}: {code}".rstrip(": "), code)

@@ -147,7 +147,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if isinstance(content, RefusedResponse) and content.code == _INVALID_PAGE_CODE and listing.page > 1:
         return _finish_list(source, listing, answer, (), "the previous page was the last")
     if isinstance(content, RefusedResponse) or not isinstance(content, list):
-        return _try_elsewhere(source, learned, api, content if isinstance(content, RefusedResponse) else _NOT_A_LIST)
+        refused = content if isinstance(content, RefusedResponse) else _NOT_A_LIST
+        if listing.page > 1:  # the address of the API is good; another `tries` begins the list again
+            return _refuse(refused, {"tries": learned.get("tries", 0) + 1})
+        return _try_elsewhere(source, learned, api, refused)
     posts = [post for post in content if isinstance(post, dict)]
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     learned_now = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
@@ -160,7 +163,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     )  # fmt: skip
     is_repeated = bool(posts) and _numbers_text(posts) == listing.last
     # Without the header an empty or refused page follows the last one.
-    is_last = 0 <= pages <= listing.page and not is_repeated
+    is_last = 0 <= pages <= listing.page and not is_repeated and not (not posts and 0 < pages == listing.page)
     why_ended = (
         "the last page" if is_last else "an empty page" if not posts and pages < 0
         else "the later pages are older or known" if not is_repeated and _reaches_window_end(posts, listing) else ""
@@ -227,7 +230,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
         refused = content if isinstance(content, RefusedResponse) else _NOT_A_LIST
-        return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
+        return _refuse(refused)
     posts = [post for post in content if isinstance(post, dict)]
     missing = wordpress_gone.missing_numbers(answer.request, answer.fields, posts)
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
@@ -280,20 +283,19 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
     If the second is refused, too, for a reason that may last, later runs read the feed of the site. For another reason,
     or if all posts were read before, nothing else is requested, and later runs try the same address again.
     """
-    finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
-        requests = begin(source, {**learned, **other_form})
-        return FollowResult(requests, skip=refused.reason, findings=(finding,), learned=other_form)
+        return replace(_refuse(refused, other_form), requests=begin(source, {**learned, **other_form}))
     refusals = learned.get("tries", 0) + 1
     if "upto.date" not in learned and refused.reason in {Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.BOT_WALL}:
-        return FollowResult(
-            skip=refused.reason,
-            findings=(finding,),
-            learned={"kind": "feed", "closed": True, "tries": refusals},
-            end="the API of the site is not available; from the next run on, its feed is read",
-        )
-    return FollowResult(skip=refused.reason, findings=(finding,), learned={"tries": refusals})
+        end = "the API of the site is not available; from the next run on, its feed is read"
+        return replace(_refuse(refused, {"kind": "feed", "closed": True, "tries": refusals}), end=end)
+    return _refuse(refused, {"tries": refusals})
+
+
+def _refuse(refused: RefusedResponse, learned: Mapping[str, Any] | None = None) -> FollowResult:
+    finding = Finding("Refused", refused.message, Level.WARN)
+    return FollowResult(skip=refused.reason, findings=(finding,), learned=learned or {})
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
