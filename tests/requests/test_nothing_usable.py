@@ -77,6 +77,7 @@ FAULTS = {
         "",
         "to http://elsewhere.example/",
     ),
+    "itself": (lambda asked: (302, b"", {"Location": asked.path}), (), "", "which was requested"),
     "too large": (
         lambda asked: (200, b"page" * 1000, {}),
         (),
@@ -99,7 +100,7 @@ def test_a_source_without_a_usable_answer_has_failed_until_it_is_repaired(shop, 
     assert len(comments) == 1
     assert message in comments[0]
     requests = len(made.api.paths())
-    refused = {"another origin": ["redirected"], "not valid": ["not_valid"]}.get(name, [])
+    refused = {"another origin": ["redirected"], "itself": ["redirected"], "not valid": ["not_valid"]}.get(name, [])
     assert unused(made) == (refused, refused)
     assert run(made)[0] == 3, "nothing is due, and nothing is repaired"
     assert len(made.api.paths()) == requests

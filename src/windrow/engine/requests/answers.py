@@ -358,10 +358,10 @@ _OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting `origins
 def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
     """Return the request that a redirect leads to, or a skip with REDIRECTED.
 
-    `hops` is the number of redirects before this one. The result is a skip if the target is not valid, or not at an
-    allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a front page, unless the
-    redirecting address is a front page or the source's own address: many servers redirect to their front page if they
-    do not have a document any more.
+    `hops` is the number of redirects before this one. The result is a skip if the target is not valid, is the same
+    request again, or is not at an allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a
+    front page, unless the redirecting address is a front page or the source's own address: many servers redirect to
+    their front page if they do not have a document any more.
     """
     request = answer.request
     if answer.status not in {307, 308}:
@@ -370,8 +370,9 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
         target = found_url(without_secrets(request._replace(url=answer.location), source), answer.url, hops=hops + 1)
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
-    if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
-        why = "which is not at an origin of the source"
+    is_same = target.url == answer.url and request.method == answer.request.method
+    if is_same or target.origin not in allowed_origins(collection, source) or hops >= HOPS:
+        why = "which was requested" if is_same else "which is not at an origin of the source"
         if hops >= HOPS:
             why = f"but {hops} redirects were followed already, and more are not allowed"
         finding = Finding("Redirected", f"it redirects to {target.url}, {why}")

@@ -241,7 +241,7 @@ class AnswerFollower:
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
             findings = followed.findings if followed else ()
-            refused = self._count_refused(writer, recorded, FollowResult(skip=reason))
+            refused = self._count_refused(writer, recorded, FollowResult(skip=reason)) if reason else ()
             followed_row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
             writer.requests.record_followed(name, recorded.source, followed_row)
             if reason in OWN_FAULTS:
@@ -258,7 +258,7 @@ class AnswerFollower:
         followed = self._compare_with_listing(recorded, followed)
         result = followed.result
         writer.flush()
-        refused = () if followed.found else self._count_refused(writer, recorded, result)
+        refused = self._count_refused(writer, recorded, result) if result.skip and not followed.found else ()
         keys = [offer.key for offer in result.offers]
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if new_keys else ()))
