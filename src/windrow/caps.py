@@ -164,6 +164,10 @@ COMPARED_PAGES = _cap(
     "COMPARED_PAGES", 100, "captured pages remembered for a source of events", "memory: they are sent with each answer",
     "the page seen longest ago is forgotten: its next capture is not compared with its earlier ones",
 )  # fmt: skip
+EVENT_IDS = _cap(
+    "EVENT_IDS", 100_000, "ids remembered for a source of events", "memory: they are sent with each answer",
+    "those listed longest ago are forgotten: of several events with such an id, the first one listed has its `uid`",
+)  # fmt: skip
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )

@@ -12,7 +12,8 @@ from windrow.collections.events.discover import select
 from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import LISTED_TWICE, MAX_UID_CHARACTERS, lists_all_events, source_document
+from windrow.collections.events.reading import LISTED_TWICE, lists_all_events, source_document
+from windrow.collections.events.uids import MAX_UID_CHARACTERS
 from windrow.errors import StepError
 from windrow.model import CdxLine
 from windrow.reasons import Reason

@@ -24,7 +24,9 @@ from windrow.collections.events.reading import (
     parser_of,
     read_document,
     source_document,
+    uid_prefix,
 )
+from windrow.collections.events.uids import EventUids
 from windrow.contract import DRIFT, Answer, FollowResult, LeftOutCount, Offering, Request, Skip, count_excess
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
@@ -102,6 +104,9 @@ _INCOMPLETE_KEY = "listed in part"
 It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
 """
 
+_KNOWN_STARTS = "starts of events"
+"""The key in `learned` for the starts that were listed with each id (`EventUids`)."""
+
 EMPTIED, CUT_SERIES = "became empty", "cut series"
 """Keys in `learned` for a list whose latest response has no events or only a part of the repetitions of some.
 
@@ -142,7 +147,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     document = source_document(parser, answer.view.read(), answer.request.url, answer.at, media)
     reader = READERS[document.rules.reader]
     try:
-        parts = _read_parts(document, is_first=answer.request.name in {"", _FIRST_PAGE})
+        uids = EventUids(uid_prefix(parser), learned.get(_KNOWN_STARTS, {}))
+        parts = _read_parts(document, uids, is_first=answer.request.name in {"", _FIRST_PAGE})
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
@@ -168,9 +174,11 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
     end = "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
     end = "" if requests or faults else end
-    remembered: dict[str, Any] = {}
+    starts = uids.remember(answer.at)
+    remembered: dict[str, Any] = {} if starts == learned.get(_KNOWN_STARTS, {}) else {_KNOWN_STARTS: starts}
     if answer.request.name in {"", _FIRST_PAGE}:
-        remembered, drifts = _compare_with_habits(source, learned, answer, parts)
+        habits, drifts = _compare_with_habits(source, learned, answer, parts)
+        remembered |= habits
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drifts), *findings]
     if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
@@ -187,8 +195,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     )  # fmt: skip
 
 
-def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
-    parts = list(read_document(document.parser, document))
+def _read_parts(
+    document: SourceDocument, uids: EventUids, *, is_first: bool
+) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
+    parts = list(read_document(document.parser, document, uids))
     if is_first:
         READERS[document.rules.reader].check(document)
     if document.parser.may_be_empty and not any(isinstance(part, ReadEvent) for part in parts):

@@ -22,6 +22,7 @@ from windrow.collections.events.parser import (
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.status_words import find_status, note_text
 from windrow.collections.events.times import EventTime, format_utc, zone_of
+from windrow.collections.events.uids import EventUids, date_uid
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
 from windrow.errors import StepError
@@ -32,12 +33,10 @@ from windrow.reasons import Reason
 MAX_LINE_CHARACTERS = EVENT_TITLE.number
 """The maximum length of a title, of an id in a `unique_key`, or of a source's name for a branch or an entity."""
 
-MAX_UID_CHARACTERS = 480
-"""The maximum number of characters of a uid; a longer uid is cut, and a part of its hash is appended."""
-
 LISTED_TWICE = "the document lists the event twice"
 """The message for an event that a document repeats with the same content; if it is skipped, nothing is lost."""
 
+_NO_TITLE = "(without a title)"
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
 """If the status field of a source has one of these statuses, title and description are not searched for a status."""
 
@@ -70,34 +69,52 @@ class WithdrawnEvent(NamedTuple):
     uid: str
 
 
-def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield each event of a document once, each withdrawn event, and SkippedParts for what is not used."""
+def read_document(
+    parser: EventParser, document: SourceDocument, uids: EventUids | None = None
+) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
+    """Yield each event of a document once, each withdrawn event, and SkippedParts for what is not used.
+
+    `uids` chooses the uids; without it, nothing is known about the source.
+    """
+    uids = uids or EventUids(uid_prefix(parser), {})
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
-    skipped_events = (part for part in skipped if part.reason is not Reason.NOT_WANTED)
-    ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped_events)])
+    part_ids = [event.id.strip() for event in events]
+    part_ids += [part.key.strip() for part in skipped if part.reason is not Reason.NOT_WANTED]
+    ids = uids.find_usable_ids(part_ids, events, _hash_event)
     for part in skipped:
-        yield part._replace(key=_uid(parser, part.key.strip()) if part.key.strip() in ids else "")
+        key = part.key.strip()
+        # If several events share the id, it is not known which of them the part is.
+        yield part._replace(key=uids.plain_uid(key) if key in ids and not uids.is_shared(key) else "")
+    built_events: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+    for event in events:
+        source_id = event.id.strip() if event.id.strip() in ids else ""
+        if not event.title.strip() and not event.id:
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"the event has neither title nor id: {event.text[:100]!r}")
+        elif event.start is not None:
+            identity = source_id or _hash_event(event)
+            built_events.append((identity, *_build_event(document, event, event.start, source_id)))
+        elif source_id:
+            yield WithdrawnEvent(uids.plain_uid(source_id))
+        else:
+            message = f"a withdrawn event cannot be identified: its id {event.id[:100]!r} is empty or not unique"
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
+    chosen_uids = uids.choose([(identity, value["datetime"]) for identity, value, _ in built_events])
+    yield from _list_once(
+        ReadEvent(uid, value, aside) for uid, (_, value, aside) in zip(chosen_uids, built_events, strict=True)
+    )
+
+
+def _list_once(events: Iterable[ReadEvent]) -> Iterator[ReadEvent | SkippedPart]:
+    """Yield events with distinct uids and `unique_key`s, and a SkippedPart for each that is listed again."""
     values_by_uid: dict[str, dict[str, Any]] = {}  # as they were read, before a `unique_key` is numbered
     key_counts: Counter[str] = Counter()
     for event in events:
-        if not event.title.strip() and not event.id:
-            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"the event has neither title nor id: {event.text[:100]!r}")
-            continue
-        source_id = event.id.strip() if event.id.strip() in ids else ""
-        if event.start is None:
-            if source_id:
-                yield WithdrawnEvent(_uid(parser, source_id))
-            else:
-                message = f"a withdrawn event cannot be identified: its id {event.id[:100]!r} is empty or not unique"
-                yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
-            continue
-        read_event = _build_event(document, event, event.start, source_id)
-        uid, value = read_event.uid, read_event.value
+        uid, value = event.uid, event.value
         if uid in values_by_uid and values_by_uid[uid] != value:
-            # The same id with other content: if the start differs, it is another event.
-            uid = _shorten_uid(f"{uid} {value['datetime']}")
+            # The same id and start with other content: it is another event.
+            uid = date_uid(uid, value["datetime"])
         if uid in values_by_uid:
             message = LISTED_TWICE if values_by_uid[uid] == value else f"{LISTED_TWICE}, with different content"
             yield SkippedPart(Reason.DUPLICATE_RECORD, message, uid)
@@ -107,7 +124,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
         key_counts[time_and_key] += 1
         if key_counts[time_and_key] > 1:
             value = {**value, "unique_key": f"{value['unique_key']} - {key_counts[time_and_key]}"}
-        yield read_event._replace(uid=uid, value=value)
+        yield event._replace(uid=uid, value=value)
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
@@ -158,31 +175,28 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
 
 
-def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events.
+def _hash_event(raw: RawEvent) -> str:
+    """Return a hash of title, day and place, by which an event without an id is recognised."""
+    assert raw.start is not None
+    title = _one_line(raw.title) or _NO_TITLE
+    # An event is recognised by the title without a status, also when it is cancelled.
+    written_status = find_status(title) if raw.status not in _CLEAR_STATUSES else None
+    title = written_status.title if written_status else title
+    signature = " ".join((title.casefold(), format_utc(raw.start.utc)[:10], _one_line(raw.location or "").casefold()))
+    return digest(signature.encode("utf-8", "replace")).partition(":")[2][:24]
 
-    If there are more than two parts, an id is left out if at least half of the parts, and at least two, have it.
-    """
-    counts = Counter(id_.strip() for id_ in ids if id_.strip())
-    too_many = max(2, (len(ids) + 1) // 2)
-    return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
-
-def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event from what a reader returned. `source_id` is the source's id for the event, or empty.
+def _build_event(
+    document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return value and aside of the event that a reader returned. `source_id` is the source's id for it, or empty.
 
     Keys that depend on attempts, such as `access_datetime` and `revision`, are added by `event_document`.
     """
     parser = document.parser
-    title = _one_line(raw.title) or "(without a title)"
+    title = _one_line(raw.title) or _NO_TITLE
     # A source without a field for the status writes it into the title or text.
     written_status = find_status(title, raw.description or "") if raw.status not in _CLEAR_STATUSES else None
-    # An event without an id is recognised by this title also when it is cancelled.
-    title_proper = written_status.title if written_status else title
-    signature = " ".join(
-        (title_proper.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold())
-    )
-    identity = source_id or digest(signature.encode("utf-8", "replace")).partition(":")[2][:24]
     end = raw.end
     event: dict[str, Any] = {
         "datetime": format_utc(start.utc),
@@ -214,17 +228,12 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
     event |= {name: extra for name, extra in raw.extra.items() if name not in event and not name.startswith("_")}
     text = replace_lone_surrogates(raw.text)  # CouchDB refuses half of a surrogate pair
     aside = {"source_url": document.url, "source_text": text, "parser_version": document.rules.version}
-    return ReadEvent(_uid(parser, identity), event, aside)
+    return event, aside
 
 
-def _uid(parser: EventParser, identity: str) -> str:
-    return _shorten_uid(f"{parser.source or parser.name}/{identity}")
-
-
-def _shorten_uid(uid: str) -> str:
-    if len(uid) <= MAX_UID_CHARACTERS:
-        return uid
-    return f"{uid[: MAX_UID_CHARACTERS - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
+def uid_prefix(parser: EventParser) -> str:
+    """Return the name that begins the uids of a parser's events."""
+    return parser.source or parser.name
 
 
 def _describe_title(title: str) -> str:
@@ -281,7 +290,8 @@ def read_events(task: Task) -> list[Observation | Skip]:
     document = source_document(parser, task.view.read(), task.item.key, task.visited, media)
     observations: list[Observation | Skip] = []
     skipped = 0
-    for part in read_document(parser, document):
+    uids = EventUids(uid_prefix(parser), {}, [offer.key for offer in task.offers])
+    for part in read_document(parser, document, uids):
         if isinstance(part, ReadEvent):
             observations.append(Observation(part.uid, part.value, text_of_event(part.value), aside=part.aside))
         elif isinstance(part, WithdrawnEvent):
