@@ -333,3 +333,13 @@ def test_a_missing_or_long_title_and_a_line_that_cannot_be_read_are_noted():
     ]  # fmt: skip
     notes = [read_event.value.get("text_note", "") for read_event in read_events]
     assert ("1 line cannot be read" in notes[0], "and the public" in notes[0], notes[1:]) == (True, True, [""] * 3)
+
+
+@pytest.mark.parametrize(("end", "day", "note"), [
+    (":20261203T150000Z", "2026-12-03", "the source writes: 20261203T150000Z"),
+    (":20261203T050000Z", "2026-12-02", "the source writes: 20261203T050000Z"),
+    (";VALUE=DATE:20261203", "2026-12-02", None),
+])  # fmt: skip
+def test_a_day_with_an_end_at_a_time_lasts_until_the_day_of_that_time(end, day, note):
+    (read_event,), _ = read(calendar(event("a", ";VALUE=DATE:20261201", dtend=end)), "icalendar")
+    assert (read_event.value["end_datetime"], read_event.value.get("end_note")) == (f"{day}T00:00:00Z", note)

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -122,10 +122,8 @@ def build_event(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
     is_whole_day = (field("all_day") or "").lower() in _YES_WORDS
-    start = _whole_day(start) if is_whole_day else start
+    start = _whole_day(document, start, field("start") or "") if is_whole_day else start
     end, end_note = read_end(document, field("end"), span._replace(start=start))
-    if is_whole_day and isinstance(end, EventTime):
-        end = _whole_day(end)
     url = field("url")
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
     extra = {name: content for name, content in extra.items() if content != ""}
@@ -152,7 +150,8 @@ def read_end(
     """Return the end of an event, and a note if the end's own field cannot be read or is before the start.
 
     The end is read from its own field, in which the day may be missing, or else from a start that is a range. Without a
-    zone of its own it has that of the start. A day is no end of a start with a time of day. If neither gives an end, it
+    zone of its own it has that of the start. A day is no end of a start with a time of day. An event that begins with a
+    day ends with a day; if the end has a time of day, the note has its text. If neither gives an end, it
     is None if the rules have no field for the end, and otherwise an empty text.
     """
     start, range_end = start_span
@@ -160,9 +159,11 @@ def read_end(
     if end_text and span is None:
         span = span_of(document, f"{_own_local_time(start)[:10]} {end_text}")
     end = _in_zone_of(start, span.end or span.start, document) if span else None
+    if start.all_day:
+        range_end, end = (_whole_day(document, time, end_text or "") if time else None for time in (range_end, end))
     if end_text and (end is None or not _may_end(start, end)):
         return range_end or "", note_text(end_text)
-    return end or range_end or (None if end_text is None else ""), ""
+    return end or range_end or (None if end_text is None else ""), end.note if end and end.all_day else ""
 
 
 def _own_local_time(start: EventTime) -> str:
@@ -183,8 +184,22 @@ def _may_end(start: EventTime, end: EventTime) -> bool:
     return not end.all_day and end.utc >= start.utc
 
 
-def _whole_day(time: EventTime) -> EventTime:
-    return time if time.all_day else from_day(date.fromisoformat(time.local[:10]))._replace(zone=time.zone)
+def _whole_day(document: SourceDocument, time: EventTime, text: str) -> EventTime:
+    """Return the day that a source writes as a time: its first or last minute, in the zone of `text` or of the source.
+
+    If it is neither, the result is the day in the zone of the source, and the note has the text.
+    """
+    if time.all_day:
+        return time
+    is_in_utc = document.rules.naive_timezone == "UTC" or text.strip().isdecimal()
+    own = time.utc.astimezone(time.own_zone or UTC).replace(tzinfo=None) if time.own_zone or is_in_utc else None
+    local = datetime.fromisoformat(time.local)
+    edge = next((moment for moment in (own, local) if moment and (moment.hour, moment.minute) in _DAY_EDGES), None)
+    day = from_day((edge or local).date())
+    return day._replace(zone=time.zone, note="" if edge else note_text(text))
+
+
+_DAY_EDGES = {(0, 0), (23, 59)}
 
 
 def remove_day(url: str) -> str:

@@ -260,7 +260,9 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
     extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
     duration = _duration(calendar_event, start) if start else None
-    if duration is None and (ends := as_list(event.get("DTEND") or event.get("DURATION"))):
+    end_moment = _date_or_duration(event.get("DTEND"))
+    is_unread = duration is None or (start is not None and start.all_day and isinstance(end_moment, datetime))
+    if is_unread and (ends := as_list(event.get("DTEND") or event.get("DURATION"))):
         extra["end_note"] = note_text(ends[0].to_ical().decode("utf-8", "replace"))
     # The library names no property for a line that it cannot parse, such as the second line of an unfolded text.
     if unread := [str(message) for name, message in event.errors if not name]:
@@ -423,7 +425,10 @@ def _duration(calendar_event: _CalendarEvent, start: EventTime) -> _Duration | N
     if duration is None or duration < timedelta(0) or (end and end.all_day and not start.all_day):
         return None
     if start.all_day:
-        return _Duration(max(timedelta(0), timedelta(days=duration.days) - timedelta(days=1)))
+        if end and not end.all_day:  # the event lasts until this time of its last day
+            duration = datetime.fromisoformat(end.local) - datetime.fromisoformat(start.local)
+        full_days = -(-duration // timedelta(days=1))
+        return _Duration(timedelta(days=max(0, full_days - 1)))
     if end:
         return _Duration(duration)
     written = _DURATION_DAYS.search(_ALARM.split(LINE_FOLD.sub("", event_text), 1)[0])
