@@ -494,26 +494,3 @@ def test_a_list_that_moved_in_xml_is_an_error_although_the_root_is_there():
     assert read("<calendar/>", "xml", **rules) == ([], [])
     with pytest.raises(StepError, match="elements of that name elsewhere: 1"):
         read("<calendar><day><event><name>x</name></event></day></calendar>", "xml", **rules)
-
-
-DAY_FIELDS = {"title": "t", "start": "s", "end": "e", "all_day": "a"}
-
-
-@pytest.mark.parametrize(("zone", "start", "end", "days", "notes"), [
-    ("America/New_York", "2026-12-01T00:00:00Z", "2026-12-01T23:59:59Z", ("2026-12-01", "2026-12-01"), {}),
-    ("America/New_York", "2026-12-01T00:00:00Z", "2026-12-02T00:00:00Z", ("2026-12-01", "2026-12-02"), {}),
-    ("America/New_York", "2026-12-01T05:00:00Z", "", ("2026-12-01", ""), {}),
-    ("Asia/Tokyo", "2026-12-01T00:00:00Z", "", ("2026-12-01", ""), {}),
-    ("Asia/Tokyo", "2026-11-30T15:00:00Z", "", ("2026-12-01", ""), {}),
-    ("America/New_York", "1796083200", "", ("2026-12-01", ""), {}),
-    ("America/New_York", "2026-12-01 09:00", "", ("2026-12-01", ""), {"time_note": "the source writes: 2026-12-01 09:00"}),
-    ("America/New_York", "2026-12-01", "2026-12-02 22:00", ("2026-12-01", "2026-12-02"),
-     {"end_note": "the source writes: 2026-12-02 22:00"}),
-])  # fmt: skip
-def test_an_event_of_whole_days_has_the_days_that_its_source_writes(zone, start, end, days, notes):
-    row = {"t": "A", "s": start, "e": end, "a": "" if len(start) == len("2026-12-01") and "-" in start else "true"}
-    (read_event,), _ = read(json.dumps([row]), "json", zone=zone, fields=DAY_FIELDS)
-    value = read_event.value
-    assert (value["datetime"][:10], (value["end_datetime"] or "")[:10]) == days
-    assert (value["all_day"], value["local_datetime"]) == (True, days[0])
-    assert {name: value[name] for name in ("time_note", "end_note") if name in value} == notes

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -120,7 +121,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     nodes = _select_all(page.root, rules.items)
     if not nodes and not rules.root:
         raise StepError(f"the setting `items`, {rules.items!r}, {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
-    headings_of_tables: dict[int, list[str]] = {}
+    tables: dict[int, _Table] = {}
     html_size = 0
     for number, node in enumerate(nodes):
         text = node.html or ""
@@ -129,7 +130,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
             message = f"the HTML of the events has more than {_MAX_HTML_SIZE} characters"
             yield SkippedPart(Reason.TOO_LARGE, f"{message}; {len(nodes) - number} of {len(nodes)} are not read")
             return
-        yield build_event(document, lambda path, node=node: _node_text(node, path, headings_of_tables), text)  # type: ignore[misc]
+        yield build_event(document, lambda path, node=node: _node_text(node, path, tables), text)  # type: ignore[misc]
 
 
 def next_html_page(document: SourceDocument) -> str:
@@ -185,10 +186,10 @@ def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
     return nodes[0] if nodes else None
 
 
-def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, list[str]]) -> str | None:
+def _node_text(event_node: LexborNode, path: str, tables: dict[int, _Table]) -> str | None:
     """Return the text, attribute or table cell at a path in an event's node; None if the path selects nothing."""
     if path.startswith(_COLUMN_PREFIX):
-        return _cell_text(event_node, path.removeprefix(_COLUMN_PREFIX), headings_of_tables)
+        return _cell_text(event_node, path.removeprefix(_COLUMN_PREFIX), tables)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
     node = _select_first(event_node, selector) if selector else event_node
     if node is None:
@@ -206,24 +207,76 @@ def _visible_text(node: LexborNode) -> str:
     return content.text(separator=" ")
 
 
-def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text of a row's cell below a heading; None if the row has no such cell.
+class _Table(NamedTuple):
+    """A table with headings: the heading of each column, and the cells of each row, by `mem_id` of the row.
 
-    `headings_of_tables` caches the headings of each table by its `mem_id`.
+    `cells` are (column, cell). A cell that spans several columns is in the first of them, and one that spans several
+    rows is in each of them.
     """
-    table = row.parent
-    while table is not None and table.tag != "table":
-        table = table.parent
-    if table is None:
+
+    headings: list[str]
+    cells: dict[int, list[tuple[int, LexborNode]]]
+
+
+def _cell_text(row: LexborNode, heading: str, tables: dict[int, _Table]) -> str | None:
+    """Return the texts of a row's cells below a heading, which may span several; None if the row has no such cell.
+
+    `tables` caches each table by its `mem_id`.
+    """
+    node = row.parent
+    while node is not None and node.tag != "table":
+        node = node.parent
+    if node is None:
         return None
-    if table.mem_id not in headings_of_tables:
-        head = _select_first(table, "tr:has(th)")
-        cells = _select_all(head, "th, td") if head is not None else []
-        headings_of_tables[table.mem_id] = [" ".join(cell.text(separator=" ").split()).casefold() for cell in cells]
-    headings = headings_of_tables[table.mem_id]
-    cells = [cell for cell in row.iter() if cell.tag in {"td", "th"}]
-    column = headings.index(heading.casefold()) if heading.casefold() in headings else len(cells)
-    return replace_controls(" ".join(cells[column].text(separator=" ").split())) if column < len(cells) else None
+    if node.mem_id not in tables:
+        tables[node.mem_id] = _read_table(node)
+    table, heading = tables[node.mem_id], heading.casefold()
+    if heading not in table.headings:
+        return None
+    first = table.headings.index(heading)
+    last = next((column for column in range(first, len(table.headings)) if table.headings[column] != heading), None)
+    columns = range(first, len(table.headings) if last is None else last)
+    cells = [cell for column, cell in table.cells.get(row.mem_id, ()) if column in columns]
+    return replace_controls(" ".join(" ".join(map(_visible_text, cells)).split())) if cells else None
+
+
+def _read_table(table: LexborNode) -> _Table:
+    rows = [row for part in table.iter() for row in ([part] if part.tag == "tr" else part.iter()) if row.tag == "tr"]
+    cells_by_row: dict[int, list[tuple[int, LexborNode]]] = {}
+    headings: list[str] = []
+    spanning: dict[int, tuple[LexborNode, int, int]] = {}  # by column: cell, columns, rows that it still spans
+    section = None
+    for row in rows:
+        if row.parent is not None and row.parent.mem_id != section:  # a cell does not span rows of the next section
+            spanning, section = {}, row.parent.mem_id
+        own_cells = [cell for cell in row.iter() if cell.tag in {"td", "th"}]
+        placed, column = dict(spanning), 0
+        for cell in own_cells:
+            while column in placed:
+                column += placed[column][1]
+            width = _read_span(cell, "colspan")
+            placed[column] = cell, width, _read_span(cell, "rowspan")
+            column += width
+        spanning = {column: (cell, width, height - 1) for column, (cell, width, height) in placed.items() if height > 1}
+        cells_by_row[row.mem_id] = [(column, placed[column][0]) for column in sorted(placed)]
+        if not headings and any(cell.tag == "th" for cell in own_cells):
+            for column in sorted(placed):
+                cell, width, _ = placed[column]
+                headings += [" ".join(_visible_text(cell).split()).casefold()] * width
+    return _Table(headings, cells_by_row)
+
+
+def _read_span(cell: LexborNode, name: str) -> int:
+    """Return how many columns or rows a cell spans; a `rowspan` of 0 spans all rows of its section, as in browsers."""
+    digits = (cell.attributes.get(name) or "").strip()
+    number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 1
+    if name == "rowspan":
+        return min(number, _MAX_ROWSPAN) or _MAX_ROWSPAN
+    return min(number, _MAX_COLSPAN) or 1
+
+
+_MAX_ROWSPAN, _MAX_COLSPAN = 65_534, 1_000
+"""The bounds of the HTML standard; browsers use them in place of larger numbers."""
 
 
 _FEED_LIMITS = Limits(member_size=64 << 20, elements=1_000_000)
