@@ -66,6 +66,19 @@ def test_a_description_gives_a_status_at_its_beginning_or_in_a_sentence_about_th
     assert (mark.status if mark else None) == status
 
 
+@pytest.mark.parametrize(("sentence", "status"), [
+    ("Approval of minutes, as the October meeting was cancelled", None),
+    ("The previous meeting was postponed. Please join us.", None),
+    ("The December 1 meeting is cancelled", None), ("The regular Monday meeting has been cancelled", None),
+    ("The November 3rd meeting is cancelled", "cancelled"), ("The regular Tuesday meeting is cancelled", "cancelled"),
+    ("The October meeting was cancelled; this meeting has been postponed", "postponed"),
+])  # fmt: skip
+def test_a_sentence_about_the_meeting_of_another_day_is_no_status(sentence, status):
+    lines = event("a@x", ":20261103T150000Z", "Board", description=sentence.replace(",", "\\,").replace(";", "\\;"))
+    (read_event,), _ = read(calendar(lines), "icalendar")
+    assert read_event.value["status"] == (status or "scheduled")
+
+
 def test_an_event_gets_the_status_of_its_title_with_a_note_unless_its_source_states_one():
     """A source without a field for the status writes it into the title; many calendars say CONFIRMED all the same."""
     read_events, _ = read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from windrow.caps import EVENT_TEXTS, EVENT_TITLE
@@ -196,7 +196,8 @@ def _build_event(
     parser = document.parser
     title = _one_line(raw.title) or _NO_TITLE
     # A source without a field for the status writes it into the title or text.
-    written_status = find_status(title, raw.description or "") if raw.status not in _CLEAR_STATUSES else None
+    day = date.fromisoformat(start.local[:10]) if start.local else start.utc.date()
+    written_status = find_status(title, raw.description or "", day) if raw.status not in _CLEAR_STATUSES else None
     end = raw.end
     event: dict[str, Any] = {
         "datetime": format_utc(start.utc),

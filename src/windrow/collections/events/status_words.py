@@ -8,7 +8,8 @@ cancelled.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import NamedTuple
 
 # In English, Spanish and Portuguese, French, German, Italian and Dutch.
@@ -40,9 +41,38 @@ _AFTER = re.compile(
 )
 _ANYWHERE = re.compile(rf"(?:^|(?<=\s)){_WORD}(?=[\s:]|$)[\s:]*", re.IGNORECASE)
 _SENTENCE = re.compile(
-    r"\b(?:this|the|today's|tonight's)\s+(?:[\w'-]+\s+){0,4}?"
+    r"\b(?:this|the|today's|tonight's)\s+((?:[\w'-]+\s+){0,4}?)"
     rf"(?:{'|'.join(_NOUNS)})\s+(?:has been|have been|is|was)\s+(?:hereby\s+)?{_WORD}",
     re.IGNORECASE,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH = re.compile(
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)(?:'s)?",
+    re.IGNORECASE,
+)
+_WEEKDAY = re.compile(r"(mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?(?:'s)?", re.IGNORECASE)
+_DAY_OR_YEAR = re.compile(r"(\d+)(?:st|nd|rd|th)?(?:'s)?", re.IGNORECASE | re.ASCII)
+_OTHER_EVENTS = frozenset(
+    {
+        "last",
+        "previous",
+        "prior",
+        "earlier",
+        "preceding",
+        "past",
+        "next",
+        "following",
+        "upcoming",
+        "later",
+        "other",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+    }
 )
 _IN_FIELD = re.compile(_WORD, re.IGNORECASE)
 _SEARCHED_CHARACTERS = 1000  # at the start of a description
@@ -68,8 +98,11 @@ class WrittenStatus(NamedTuple):
     title: str
 
 
-def find_status(title: str, description: str = "") -> WrittenStatus | None:
+def find_status(title: str, description: str = "", day: date | None = None) -> WrittenStatus | None:
     """Return the status that the title or the beginning of the description gives an event; None if neither does.
+
+    A sentence of the description that names a month, a weekday or a date is used only if these are those of `day`, the
+    day of the event.
 
     >>> find_status("CANCELLED - Board of Ethics")
     WrittenStatus(status='cancelled', words='CANCELLED', title='Board of Ethics')
@@ -82,9 +115,35 @@ def find_status(title: str, description: str = "") -> WrittenStatus | None:
     if match:
         return WrittenStatus(_status_of(match[1]), match[1], _remove_match(title, match))
     beginning = description[:_SEARCHED_CHARACTERS]
-    if match := _BEFORE.search(beginning) or _SENTENCE.search(beginning):
-        return WrittenStatus(_status_of(match[1]), " ".join(match[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
+    sentences = (match for match in _SENTENCE.finditer(beginning) if _may_mean(match[1].split(), day))
+    if match := _BEFORE.search(beginning) or next(sentences, None):
+        word = match[match.lastindex or 0]
+        return WrittenStatus(_status_of(word), " ".join(match[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
     return None
+
+
+def _may_mean(words: Sequence[str], day: date | None) -> bool:
+    """Return whether the words before the noun of a sentence may mean the event of a `day`, and no other event.
+
+    >>> day = date(2026, 11, 3)
+    >>> [_may_mean(words.split(), day) for words in ("regular", "November 3rd", "October", "Tuesday", "2nd", "next")]
+    [True, True, False, True, False, False]
+    """
+    for word in words:
+        if word.lower() in _OTHER_EVENTS:
+            return False
+        month, weekday, number = (pattern.fullmatch(word) for pattern in (_MONTH, _WEEKDAY, _DAY_OR_YEAR))
+        if not (month or weekday or number):
+            continue
+        if day is None:
+            return False
+        if month and _MONTHS.index(month[1][:3].lower()) != day.month - 1:
+            return False
+        if weekday and _WEEKDAYS.index(weekday[1][:3].lower()) != day.weekday():
+            return False
+        if number and int(number[1][:9]) not in {day.day, day.year}:
+            return False
+    return True
 
 
 def read_status(text: str, meanings: Mapping[str, str]) -> FieldStatus:
