@@ -34,3 +34,13 @@ def test_documents_of_events_without_an_address_are_counted_and_relative_address
     result = follow(source, {}, Answer(Request("https://a.example/x", "first"), 200, {}, view, VISITED))
     assert [request.url for request in result.requests] == ["https://a.example/e.json"]
     assert [(count.reason, count.addresses) for count in result.left_out] == [(Reason.BAD_ADDRESS, 2)]
+
+
+def test_tasks_and_journal_entries_of_a_calendar_are_counted(tmp_path):
+    (source,) = configured(tmp_path, "https://a.example/x").sources
+    others = "".join(f"BEGIN:{kind}\r\nUID:{kind}\r\nEND:{kind}\r\n" for kind in ("VTODO", "VJOURNAL", "VALARM"))
+    view = io.BytesIO(f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{others}END:VCALENDAR\r\n".encode())
+    result = follow(source, {}, Answer(Request("https://a.example/x", "first"), 200, {}, view, VISITED))
+    assert [(count.reason, count.rule, count.addresses) for count in result.left_out] == [
+        (Reason.NOT_WANTED, "tasks and journal entries of a calendar", 2)
+    ]

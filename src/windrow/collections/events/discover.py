@@ -94,6 +94,7 @@ _MEDIA_PARTS = {
 """A dict from the name of a reader to a text that the media types of its documents contain."""
 
 _ADDRESS_RULE = "documents of events that a list names without a valid address"
+_OTHER_COMPONENTS_RULE = "tasks and journal entries of a calendar"
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _NEXT_PAGE_RULE = "further pages of a list, whose address is not known"
@@ -160,7 +161,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
-    left_out = _count_unaddressed(reader, document)
+    left_out = _count_left_out(reader, document)
     left_out += tuple(LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url) for _ in faults)
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
@@ -206,9 +207,12 @@ def _read_parts(
     return parts
 
 
-def _count_unaddressed(reader: EventReader, document: SourceDocument) -> tuple[LeftOutCount, ...]:
-    count = reader.count_unaddressed(document)
-    return (LeftOutCount(Reason.BAD_ADDRESS, _ADDRESS_RULE, count, document.url),) if count else ()
+def _count_left_out(reader: EventReader, document: SourceDocument) -> tuple[LeftOutCount, ...]:
+    counts = (
+        LeftOutCount(Reason.BAD_ADDRESS, _ADDRESS_RULE, reader.count_unaddressed(document), document.url),
+        LeftOutCount(Reason.NOT_WANTED, _OTHER_COMPONENTS_RULE, reader.count_others(document), document.url),
+    )
+    return tuple(count for count in counts if count.addresses)
 
 
 def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from windrow.caps import CALENDAR_ZONES
+from windrow.collections.events.parser import SourceDocument
 from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
 
@@ -33,6 +34,14 @@ LINE_FOLD = re.compile(r"\r?\n[ \t]")
 _CALENDAR_LINE = re.compile(r"^BEGIN:VCALENDAR[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+
+
+_OTHER_COMPONENT = re.compile(rb"^BEGIN:V(?:TODO|JOURNAL)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+
+
+def count_other_components(document: SourceDocument) -> int:
+    """Return how many tasks and journal entries a calendar has; they are not read."""
+    return len(_OTHER_COMPONENT.findall(document.content))
 
 
 class CalendarHead(NamedTuple):

@@ -13,7 +13,8 @@ class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
     `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
-    single events, and `count_unaddressed` the number of those that a list names without a valid address. `check` raises
+    single events, and `count_unaddressed` the number of those that a list names without a valid address. `count_others`
+    returns how many components of the document are of another kind, such as the tasks of a calendar. `check` raises
     StepError for a first page that states a number of events but has none. `complete` means that the pages of a list
     usually have all future events. `is_growing` means that new events are in new documents at the end of a chain, so
     that each run requests the whole chain.
@@ -24,6 +25,7 @@ class EventReader(NamedTuple):
     next_page: Callable[[SourceDocument], str] = lambda _: ""
     details: Callable[[SourceDocument], tuple[Request, ...]] = lambda _: ()
     count_unaddressed: Callable[[SourceDocument], int] = lambda _: 0
+    count_others: Callable[[SourceDocument], int] = lambda _: 0
     is_growing: bool = False
     check: Callable[[SourceDocument], None] = lambda _: None
 
@@ -31,7 +33,11 @@ class EventReader(NamedTuple):
 _PACKAGE = "windrow.collections.events.readers"
 
 READERS = {
-    "icalendar": EventReader(later(f"{_PACKAGE}.icalendar:read_icalendar"), complete=True),
+    "icalendar": EventReader(
+        later(f"{_PACKAGE}.icalendar:read_icalendar"),
+        complete=True,
+        count_others=later(f"{_PACKAGE}.calendar_heads:count_other_components"),
+    ),
     "feed": EventReader(later(f"{_PACKAGE}.by_path:read_feed"), complete=False),
     "json": EventReader(
         later(f"{_PACKAGE}.by_fields:read_json"),
