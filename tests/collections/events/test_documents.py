@@ -85,3 +85,10 @@ def test_an_event_that_its_source_takes_back_is_withdrawn_with_what_it_last_said
     document = fold([version(1, value()), version(2, None), version(3, None)])
     assert (document["status"], document["title"], document["revision"]) == ("withdrawn", "Board", 1)
     assert event_document("p/7", [version(1, None)]) is None
+
+
+def test_a_history_shows_late_differences_of_long_texts_and_counts_the_changes_that_it_leaves_out():
+    texts = [f"{'a' * 600} {number}" for number in range(104)]
+    document = fold([version(day, value(description=text)) for day, text in enumerate(texts)])
+    assert (len(document["history"]), document["history_left_out"], document["revision"]) == (100, 3, 103)
+    assert document["history"][-1]["fields"]["description"] == [f"\u2026{'a' * 17} 10{last}" for last in (2, 3)]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 from windrow.collections.events.readers.by_fields import json_to_text
 from windrow.collections.events.times import day_after, format_utc, parse_utc, zone_of
 from windrow.digest import digest
+from windrow.formats.text import cut_around_difference
 from windrow.formats.url import has_web_scheme
 
 STANDARD_KEYS = (
@@ -121,6 +122,8 @@ def _build_document(
         document["previous_ids"] = list(previous_ids)
     if history:
         document["history"] = history[-_MAX_HISTORY:]
+    if len(history) > _MAX_HISTORY:
+        document["history_left_out"] = len(history) - _MAX_HISTORY
     if sightings.lost_status:
         document["status"] = sightings.lost_status
         document["last_seen"] = format_utc(sightings.last_listed.fetched_at)
@@ -203,7 +206,7 @@ def distinct_id(plain_id: str, uid: str) -> str:
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
-    return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
+    return {name: _cut_texts(old.get(name), new.get(name)) for name in names}
 
 
 def _are_equal(old: Any, new: Any) -> bool:
@@ -213,8 +216,11 @@ def _are_equal(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
-def _cut_text(content: Any) -> Any:
-    return content[:_MAX_CHANGED_CHARACTERS] if isinstance(content, str) else content
+def _cut_texts(old: Any, new: Any) -> list[Any]:
+    """Return two values, with texts cut to their first characters, or to those around a later first difference."""
+    cut = [value[:_MAX_CHANGED_CHARACTERS] if isinstance(value, str) else value for value in (old, new)]
+    is_shown = not isinstance(old, str) or not isinstance(new, str) or cut[0] != cut[1]
+    return cut if is_shown else list(cut_around_difference(old, new))
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:

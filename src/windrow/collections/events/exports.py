@@ -251,7 +251,8 @@ def _ocd_media(event: Mapping[str, Any]) -> list[dict[str, Any]]:
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
     date_part = slice(0, 10) if event["all_day"] else slice(None)
-    keys_not_in_extras = {*CSV_COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
+    keys_not_in_extras = {*CSV_COLUMNS, "source_text", "access_datetime", "unique_key", "source", "_rev"}
+    keys_not_in_extras |= {"history", "history_left_out"}
     return {
         "_type": "event",
         "name": event["title"],
