@@ -155,11 +155,12 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
     run(workspace)
     before = events(workspace)
-    site.put("/a.ics", "<html>Sorry, an error</html>", "text/html")
+    page = "<html><meta charset=shift_jis>\u4f1a\u8b70</html>"
+    site.put("/a.ics", page.encode("shift_jis"), "text/html")
     run_later(workspace)
     assert events(workspace) == before
     assert [log["result"] for log in logs(workspace)] == ["success", "WrongRoot"]
-    assert logs(workspace)[1]["source_text"] == "<html>Sorry, an error</html>"
+    assert logs(workspace)[1]["source_text"] == page  # in the encoding that it declares itself
 
 
 def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):

@@ -13,6 +13,7 @@ from windrow.collections.events.collection import ADDRESS, COLLECTION
 from windrow.collections.events.documents import MISSING, ParserRun, RequestedAddress, is_stored, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
+from windrow.content.charset import decode
 from windrow.contract import CAPTURED, DRIFT, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
@@ -292,7 +293,13 @@ class RunLogs:
         except (ArchiveError, StepError):
             self.unreadable += 1
             return ""
-        return decode_text(content, answer.fields.get("content-type", ""))
+        return _decode(content, answer.fields.get("content-type", ""))
+
+
+def _decode(content: bytes, media: str) -> str:
+    """Decode a response as the reader of its source does; markup may declare its encoding itself."""
+    is_markup = content[:200].lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"<")
+    return decode(content, media).text if is_markup else decode_text(content, media)
 
 
 def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
