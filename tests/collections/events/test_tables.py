@@ -1,5 +1,7 @@
 """Events in rows of HTML tables: each cell belongs to its heading, whatever other cells span."""
 
+import json
+
 import pytest
 
 from tests.collections.events.reader import read
@@ -48,3 +50,16 @@ def test_a_row_without_a_cell_below_the_heading_of_the_title_is_rejected():
 def test_spans_beyond_the_bounds_of_html_are_read():
     rows = "<tr><td rowspan=99999 colspan=99999>Dec 1, 2026</tr>" + "<tr></tr>" * 500
     assert [part.reason for part in read_rows(rows)[1]] == [Reason.INCOMPLETE_RECORD]
+
+
+@pytest.mark.parametrize(("item", "title"), [
+    ("<li>Zon<b>ing</b> Bo<wbr>ard</li>", "Zoning Board"), ("<li><b>Board</b><span>Hall</span></li>", "Board Hall"),
+    ("<li>Board<script>x()</script><i hidden>old</i></li>", "Board"), ("<li><b>When:</b>Noon</li>", "When: Noon"),
+    ("<table><tr class=li><td><b>B</b>oard<td>Hall<td hidden>old</tr></table>", "Board Hall"),
+])  # fmt: skip
+def test_texts_have_no_hidden_words_and_no_spaces_in_words(item, title):
+    fields = {"title": "", "start": "=2026-12-01"}
+    (read_event,), _ = read(item, "html", items="li, .li", fields=fields)
+    assert read_event.value["title"] == title
+    (read_event,), _ = read(json.dumps([{"t": item}]), "json", fields={**fields, "title": "t"}, html_fields=("title",))
+    assert read_event.value["title"] == title

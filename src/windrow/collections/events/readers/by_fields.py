@@ -21,6 +21,7 @@ from urllib.parse import quote, urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.readers.html_text import visible_text
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
 from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned, read_span
 from windrow.contract import Request
@@ -76,7 +77,7 @@ def remove_markup(text: str) -> str:
     for node in page.css(_ELEMENTS_WITHOUT_CONTENT):
         if node.tag != "head":
             node.decompose()
-    return " ".join(page.text(separator=" ").split())
+    return visible_text(page.body) if page.body else ""
 
 
 _DAY_SUFFIX = re.compile(r"&day=\d{8}$")

@@ -28,6 +28,7 @@ from windrow.collections.events.readers.by_fields import (
     next_address,
     read_json,
 )
+from windrow.collections.events.readers.html_text import visible_text
 from windrow.content.xhtml import PageText, decode_page
 from windrow.errors import StepError
 from windrow.formats import xml
@@ -104,7 +105,6 @@ def element_text(element: etree._Element, path: str) -> str | None:
 
 _MAX_HTML_SIZE = EVENT_PAGE_BYTES.number  # bytes of a page, and characters of all its events
 _COLUMN_PREFIX = "column:"
-_HIDDEN = "[style*='display:none'], [style*='display: none']"
 
 
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -194,17 +194,8 @@ def _node_text(event_node: LexborNode, path: str, tables: dict[int, _Table]) -> 
     node = _select_first(event_node, selector) if selector else event_node
     if node is None:
         return None
-    text = (node.attributes.get(attribute) or "") if attribute else _visible_text(node)
+    text = (node.attributes.get(attribute) or "") if attribute else visible_text(node)
     return replace_controls(" ".join(text.split()))
-
-
-def _visible_text(node: LexborNode) -> str:
-    if not node.css_matches(_HIDDEN):
-        return node.text(separator=" ")
-    content = LexborHTMLParser(node.inner_html or "")
-    for hidden in content.css(_HIDDEN):
-        hidden.decompose()
-    return content.text(separator=" ")
 
 
 class _Table(NamedTuple):
@@ -237,7 +228,7 @@ def _cell_text(row: LexborNode, heading: str, tables: dict[int, _Table]) -> str 
     last = next((column for column in range(first, len(table.headings)) if table.headings[column] != heading), None)
     columns = range(first, len(table.headings) if last is None else last)
     cells = [cell for column, cell in table.cells.get(row.mem_id, ()) if column in columns]
-    return replace_controls(" ".join(" ".join(map(_visible_text, cells)).split())) if cells else None
+    return replace_controls(" ".join(map(visible_text, cells))) if cells else None
 
 
 def _read_table(table: LexborNode) -> _Table:
@@ -262,7 +253,7 @@ def _read_table(table: LexborNode) -> _Table:
         if not headings and any(cell.tag == "th" for cell in own_cells):
             for column in sorted(placed):
                 cell, width, _ = placed[column]
-                headings += [" ".join(_visible_text(cell).split()).casefold()] * width
+                headings += [visible_text(cell).casefold()] * width
     return _Table(headings, cells_by_row)
 
 

@@ -1,0 +1,36 @@
+"""Return the text of HTML on one line, as readers of a page see it."""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_HIDDEN = "[style*='display:none'], [style*='display: none'], [hidden], script, style, template"
+_TAGS = r"</?(?:b|i|u|s|em|strong|mark|small|big|font|abbr|sub|sup|wbr)(?:\s(?:\"[^\"]*\"|[^\">])*)?>"
+_TAGS_IN_WORD = re.compile(rf"(?<=[^\W\d_])(?:{_TAGS})+(?=([^\W\d_])|[,.;:!?)])|(?<=\d)<sup>(?=[a-z])")
+_FORMATTING = "b, i, u, s, em, strong, mark, small, big, font, abbr, sub, sup, wbr"
+_PARENTS = {"tr": "<table><tr>", "tbody": "<table>", "thead": "<table>", "tfoot": "<table>", "table": "<table>"}
+"""The tags without which the parser would drop those in a part of a table."""
+
+
+def visible_text(node: LexborNode) -> str:
+    """Return the text of a node without hidden elements and scripts.
+
+    There are spaces at the tags in it, except at those that format a part of a word.
+
+    >>> visible_text(LexborHTMLParser("<p>Zon<b>ing</b> Bo<wbr>ard<i>, Hall</i><br>4<sup>th</sup> <b>Mon</b>May").body)
+    'Zoning Board, Hall 4th Mon May'
+    """
+    if node.css_matches(f"{_HIDDEN}, {_FORMATTING}"):
+        begin = _PARENTS.get(node.tag or "", "")
+        page = LexborHTMLParser(f"{begin}{node.inner_html or ''}")
+        for hidden in page.css(_HIDDEN):
+            hidden.decompose()
+        node = LexborHTMLParser(_TAGS_IN_WORD.sub(_join_word, page.html or "")).root or node
+    return " ".join(node.text(separator=" ").split())
+
+
+def _join_word(tags: re.Match[str]) -> str:
+    """Return nothing in place of tags within a word; a capital letter after a tag begins the next one."""
+    return tags[0] if tags[1] and not tags[1].islower() else ""
