@@ -51,7 +51,7 @@ NO_CAPS = {
         "*INCREMENT", "*KEY_SIZE", "*KEY_LENGTH", "*_REPLY", "*ftp_session:_MAX_LINE", "*ARC_LINE*", "*import_file:*",
         "*WASTE*", "*INFLATED", "*INFLATION", "*GZIP_MEMBERS", "*ESCAPES", "*REDIRECTS", "*remote_records:MAX_HEADER*",
         "*archiving_client:MAX_ROBOTS*", "*query/parse:*", "*query/columns:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
-        "*ROUNDS", "*SAME_SLUG", "*ROBOTS_ANSWERS", "*LISTINGS",
+        "*ROUNDS", "*by_path:_MAX_*SPAN", "*SAME_SLUG", "*ROBOTS_ANSWERS", "*LISTINGS",
     ),
     "rules and estimates that look at the shape of a page, and cut no text": (
         "content/*", "*pages/policy:*", "*BIG_LEVEL", "*TAG_BYTES", "*formats/moment:*", "*formats/pdf:_MAX_PIECES",

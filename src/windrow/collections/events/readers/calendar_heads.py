@@ -36,7 +36,7 @@ _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.I
 _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 
 
-_OTHER_COMPONENT = re.compile(rb"^BEGIN:V(?:TODO|JOURNAL)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_OTHER_COMPONENT = re.compile(rb"^BEGIN:(?:VTODO|VJOURNAL)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
 
 def count_other_components(document: SourceDocument) -> int:
