@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.app.summary import describe_end
 from windrow.cli.changes import change_lines
 from windrow.cli.command import Console, command, shorten_lines
 from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
@@ -64,6 +63,8 @@ def summary_lines(summary: SessionSummary) -> list[str]:
 
 
 def _summary_head(summary: SessionSummary) -> str:
+    from windrow.app.summary import describe_end  # noqa: PLC0415 `windrow --help` imports this module
+
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     duration = spell_duration((summary.ended - summary.began).total_seconds())
@@ -107,6 +108,8 @@ def status_command(console: Console) -> int:
 
 
 def _status_head(state: WorkspaceState) -> str:
+    from windrow.app.summary import describe_end  # noqa: PLC0415 as above
+
     text = f"workspace {state.workspace} in {state.folder}"
     session = state.last
     if state.holder:
