@@ -230,6 +230,20 @@ def test_things_with_other_names_and_other_texts_are_records_of_their_own_even_a
     store.close()
 
 
+def test_a_record_of_two_sources_remains_if_one_of_them_gets_a_record_of_its_own_at_its_address(tmp_path):
+    def claim(attempt, key):
+        return observe(attempt, Observation(key, {"n": attempt}, names=("list/1",)), source="list")
+
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        owner = [observe(2, Observation("k", {"n": 2}), source="owner")]
+        for own_observations in (owner, []):
+            store.settle([claim(1, "k"), *own_observations, claim(3, "k#list/1")], 3)
+            store.settle([observe(4, Observation("list/1", None, names=("list/1",)), source="list")], 4)
+            assert store.history("k#list/1")[-1].change == "gone"
+            assert store.history("k")[-1].change == ("changed" if own_observations else "gone")
+            store.forget([1, 2, 3, 4])
+
+
 def test_searches_find_other_forms_after_the_word_as_typed_and_count_by_facet(tmp_path):
     def article(key, title, language):
         return Observation(key, {"title": title, "language": language}, title)

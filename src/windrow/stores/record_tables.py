@@ -86,7 +86,8 @@ def set_names(
 
     If the latest observation of the record is from the source of `entry` and has a value, a name that another record
     has belongs to two things: it remains with the other record, which is not gone, and no id is returned. The same
-    holds if a later attempt observed a value of the other record.
+    holds if a later attempt observed a value of the other record. A record with the key KEY which another source
+    observed last loses its name to the record `KEY#NAME`, but is not gone: the source of `entry` listed its address.
     """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
@@ -103,7 +104,14 @@ def set_names(
     connection.executemany(
         f"INSERT INTO other_name VALUES (?,?) ON CONFLICT DO {change}", [(name, record) for name in names]
     )
-    return set() if is_shared else earlier_records
+    if is_shared or not earlier_records:
+        return set()
+    query = f"""
+        SELECT r.id FROM record r JOIN record own ON own.id = ? WHERE r.id IN ({",".join(map(str, earlier_records))})
+        AND substr(own.key, 1, length(r.key) + 1) = r.key || '#' AND ? <> (
+            SELECT o.source FROM observation o WHERE o.record = r.id ORDER BY o.at DESC, o.attempt DESC LIMIT 1)
+    """
+    return earlier_records - {int(other) for (other,) in connection.execute(query, (record, entry.source))}
 
 
 def ensure_record(connection: sqlite3.Connection, observation: Observation) -> tuple[int, str]:
