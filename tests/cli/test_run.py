@@ -64,6 +64,12 @@ def test_again_fetches_once_more(harvested, windrow) -> None:
     (summary,) = output.of("summary")
     assert summary["sources"][0]["same"] == 3
     assert windrow("run", "--again", "--from", "xsd").code == 2
+    partner = harvested.parent / "partner"
+    min(partner.rglob("*.zip")).unlink()
+    windrow("run", "--again")
+    assert count(harvested, "attempt") == 8
+    (status,) = windrow("status", "--json").of("status")
+    assert "pending" not in {state["status"] for state in status["states"]}, "a zip that is gone waits for ever"
 
 
 def test_json_streams_lines_that_are_documented(workspace, windrow) -> None:

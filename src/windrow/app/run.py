@@ -232,7 +232,7 @@ def _run_session(
 
 def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: RunArguments) -> None:
     if arguments.again:
-        frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
+        harvest = replace(harvest, again=True)
     session.run_harvest(harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch, since=arguments.since)
 
 

@@ -211,6 +211,7 @@ class Harvest:
     download_deadline: float = 0.0  # seconds after which unfinished transfers are left to the next run; 0: never
     limits: Limits | None = None  # limits that replace the workspace's limits
     reread: bool = False  # true in a replay: due times of addresses and records of unread attempts are not changed
+    again: bool = False  # whether what was fetched before, and is still offered, is fetched again
     unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
     unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # returns why services are not asked, by key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -40,6 +41,7 @@ from windrow.engine.archive_losses import find_losses
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
+from windrow.engine.frontier import frontier_of
 from windrow.engine.older_ledger import has_session_mark, mark_session, refuse_older_ledger
 from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
@@ -85,10 +87,17 @@ def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
     from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads only what it needs
 
     failed_sources = listing.list_all(run)
+    if run.harvest.again:  # only now is it known which files the sources still have
+        _fetch_again(run, failed_sources)
     if not run.stopping():
         fetching.Fetching(run, failed_sources).run()
     if not run.stopping():
         comparing.compare_mirrors(run, failed_sources)
+
+
+def _fetch_again(run: HarvestRun, excluded: AbstractSet[str] = frozenset()) -> None:
+    sources = [source for source in run.harvest.sources if source.name not in excluded]
+    frontier_of(run.ledger, run.collection).fetch_again(run.session, sources)
 
 
 def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
@@ -247,6 +256,8 @@ class Session:
         return digest(first_session.encode()) if first_session else ""
 
     def _fetch(self, run: HarvestRun) -> None:
+        if run.harvest.again and not isinstance(run.collection.discovery, Listing):
+            _fetch_again(run)
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
