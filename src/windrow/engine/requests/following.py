@@ -241,7 +241,7 @@ class AnswerFollower:
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
             findings = followed.findings if followed else ()
-            refused = self._count_refused(writer, recorded, FollowResult(skip=reason)) if reason else ()
+            unused = self._count_refused(writer, recorded, FollowResult(skip=reason)) if reason else ()
             followed_row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
             writer.requests.record_followed(name, recorded.source, followed_row)
             if reason in OWN_FAULTS:
@@ -250,15 +250,14 @@ class AnswerFollower:
                 self._unread.record_read(writer, [recorded.seq])
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
-            return FollowOutcome(
-                source.name, recorded.attempt.url, 0, reason, _first_message(findings), left_out=refused
-            )
+            message = _first_message(findings)
+            return FollowOutcome(recorded.source, recorded.attempt.url, 0, reason, message, left_out=unused)
         followed = self._note_fall(recorded, self._stop_endless(recorded, followed))
         offers = len(followed.result.offers)
         followed = self._compare_with_listing(recorded, followed)
         result = followed.result
         writer.flush()
-        refused = self._count_refused(writer, recorded, result) if result.skip and not followed.found else ()
+        unused = self._count_refused(writer, recorded, result) if result.skip and not followed.found else ()
         keys = [offer.key for offer in result.offers]
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if new_keys else ()))
@@ -292,7 +291,7 @@ class AnswerFollower:
         drift = next((finding.message for finding in result.findings if finding.kind == DRIFT), "")
         return FollowOutcome(
             recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable,
-            (*result.left_out, *refused), drift,
+            (*result.left_out, *unused), drift,
         )  # fmt: skip
 
     def _count_refused(
