@@ -23,6 +23,8 @@ def test_a_checksum_that_does_not_match(make_workspace, ending, right):
     put(folder, NAME, CONTENT)
     wrong = "0" * len(right)
     put(folder, f"{NAME}.{ending}", f"{wrong}  {NAME}\n".encode())
+    if ending == "md5":
+        put(folder, f"{NAME}.sha256", b"no checksum here, so that the other one is used")
     assert workspace.run().code == 3
     assert workspace.item_state(KEY) == ("zip_md5", "failed", "digest_mismatch")
     assert workspace.action_state(NAME) == ("zip_md5", "failed")

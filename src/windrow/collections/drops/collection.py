@@ -19,7 +19,7 @@ from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
 ZIP_SUFFIX = ".zip"
-SIDECAR_SUFFIXES = (".sha256", ".md5")  # if both exist, the stronger one is used
+SIDECAR_SUFFIXES = (".sha256", ".md5")  # if both exist, the stronger one with a checksum is used
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:

@@ -209,7 +209,7 @@ async def fetch(
         sink.check()
         checksum = message = ""
         if file.sidecar:
-            checksum, message = await _fetch_checksum(file.sidecar, connection, batch.site)
+            checksum, message = await _find_checksum(file.sidecar, connection, batch.site)
         if checksum:
             sink.verify(checksum)
         if later_jobs and _is_small(later_jobs[0].file):
@@ -354,6 +354,14 @@ class _ChecksumSink:
 
 _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
 """The maximum number of bytes of a checksum file."""
+
+
+async def _find_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
+    """Return what `_fetch_checksum` does. If a SHA-256 file has no checksum, an MD5 file beside it is asked for too."""
+    checksum, message = await _fetch_checksum(path, connection, site)
+    if not checksum and path.endswith(".sha256"):
+        checksum, _ = await _fetch_checksum(f"{path.removesuffix('.sha256')}.md5", connection, site)
+    return checksum, "" if checksum else message
 
 
 async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
