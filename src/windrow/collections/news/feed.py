@@ -142,13 +142,16 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
     A list leads to requests for its new, changed and removed articles, and an index to requests for its sitemaps. The
     page of an article is offered; if it only redirects, its target is requested, unless that is a front page. Any other
-    document or status is refused, with a finding. An empty list that had articles before gives a finding of drift.
+    document or status is refused, with a finding. A list that had articles before, and is empty or refused now, gives a
+    finding of drift.
     """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
+    earlier_count = max(len(learned.get(_list_key(url), ())), learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0))
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
-        return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
+        drift = find_drift(earlier_count, "article")
+        return FollowResult(skip=reason_of_status(answer.status), findings=(finding, *drift))
     if document_type == ARTICLE:
         body = answer.view.read(article.MAX_STUB_SIZE + 1)
         target = article.find_refresh(body, url, answer.fields.get("content-type", ""))
@@ -159,9 +162,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if hints.kind is HintKind.INDEX:
         return _sitemap_requests(kind, learned, answer.request, hints)
     if hints.kind is HintKind.NONE:
-        return _follow_section(source, learned, answer, body, hints)
+        section = _follow_section(source, learned, answer, body, hints)
+        drift = find_drift(earlier_count, "article") if section.skip else ()
+        return replace(section, findings=(*section.findings, *drift))
     times = _times_newest_first(hints)
-    earlier_count = max(len(learned.get(_list_key(url), ())), learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0))
     if not times and (drift := find_drift(earlier_count, "article")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
     since, until = source.options["since"], source.options["until"]
