@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clock import pass_time
+from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.collections.events.place import calendar, configured, event, events, run, serving
 from tests.collections.papers.library import Library, Shelf, pdf
 from tests.crash.workspace import finish_run, make_workspace

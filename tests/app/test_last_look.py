@@ -10,7 +10,7 @@ import pytest
 
 from tests.app.test_changes_of_cut_runs import configure, site, write  # noqa: F401
 from tests.cli.conftest import CommandOutput, windrow  # noqa: F401
-from tests.clock import pass_time
+from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.collections.events.place import Site
 from windrow.app import Windrow
 from windrow.cli.options import LAST_LOOK, Since

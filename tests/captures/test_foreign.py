@@ -9,7 +9,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archive.foreign_records import pack_records, response_record, revisit_record, sha1, warcinfo_record
 from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
-from tests.clock import pass_time
+from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
