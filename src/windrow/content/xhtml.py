@@ -83,6 +83,15 @@ def decode_page(raw: bytes, content_type: str = "") -> PageText:
     return PageText(decoded.text, decoded.encoding, is_as_sent, fault)
 
 
+def describe_fault(fault: str) -> str:
+    """Return the message for a page that was read as HTML because of a fault in its XML (`PageText.fault`).
+
+    >>> describe_fault("line 3: mismatched tag")
+    'it should be XML, but is not well-formed (line 3: mismatched tag), and was read as HTML'
+    """
+    return f"it should be XML, but is not well-formed ({fault}), and was read as HTML"
+
+
 def _is_xhtml(raw: bytes, content_type: str) -> bool:
     essence = content_type.partition(";")[0].strip().lower()
     if essence in _PAGE_TYPES:

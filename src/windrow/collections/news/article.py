@@ -18,7 +18,7 @@ from windrow.content.head import first_date, read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.content.tree import parse, remove_silent_elements
-from windrow.content.xhtml import decode_page
+from windrow.content.xhtml import decode_page, describe_fault
 from windrow.contract import Observation, Skip, Task, skip_excess
 from windrow.digest import hash64
 from windrow.errors import StepError
@@ -323,8 +323,7 @@ def _find_losses(page: Article) -> Iterator[Skip]:
     """Yield a skip for each cap that leaves out something of a page, and for XML and JSON-LD that cannot be read."""
     yield from map(skip_excess, page.left_out)
     if page.fault:
-        message = f"it should be XML, but is not well-formed ({page.fault}), and was read as HTML"
-        yield Skip(Reason.NOT_WELL_FORMED, "XHTML", message)
+        yield Skip(Reason.NOT_WELL_FORMED, "XHTML", describe_fault(page.fault))
     if page.unread_scripts:
         message = "a part of its JSON-LD is not valid JSON, or is nested too deeply"
         yield Skip(Reason.NOT_WELL_FORMED, "JSON-LD", message, page.unread_scripts)

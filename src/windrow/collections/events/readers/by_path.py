@@ -29,7 +29,7 @@ from windrow.collections.events.readers.by_fields import (
     read_json,
 )
 from windrow.collections.events.readers.html_text import visible_text
-from windrow.content.xhtml import PageText, decode_page
+from windrow.content.xhtml import PageText, decode_page, describe_fault
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.feed import build_feed_tree, count_hidden_entries
@@ -170,8 +170,7 @@ def count_faults(document: SourceDocument, decoded: PageText) -> Iterator[Skippe
     """Yield a SkippedPart for bytes of a page that are not valid, and one for XML that is not well-formed."""
     yield from count_invalid_bytes(document.content, decoded.html)
     if decoded.fault:
-        message = f"it should be XML, but is not well-formed ({decoded.fault}), and was read as HTML"
-        yield SkippedPart(Reason.NOT_WELL_FORMED, message)
+        yield SkippedPart(Reason.NOT_WELL_FORMED, describe_fault(decoded.fault))
 
 
 def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:

@@ -24,6 +24,7 @@ from windrow.content.outline import Outline, PageLocation, find_table_row
 from windrow.content.page import Page, main_content, read_page
 from windrow.content.tail import headline_level
 from windrow.content.tree import find_unseen_blocks
+from windrow.content.xhtml import describe_fault
 from windrow.formats.moment import read_page_time
 from windrow.formats.sniff import normalise_tag
 from windrow.formats.text import counted
@@ -297,8 +298,7 @@ def read_html_page(
 
 def _find_faults(page: Page) -> Iterator[Finding]:
     if page.fault:
-        message = f"it should be XML, but is not well-formed ({page.fault}), and was read as HTML"
-        yield Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE)
+        yield Finding(Reason.NOT_WELL_FORMED.value, describe_fault(page.fault), Level.NOTE)
     if unread_scripts := page.head.linked.unread_scripts:
         message = f"of its JSON-LD, {counted(unread_scripts, 'script')} cannot be read"
         yield Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE)
