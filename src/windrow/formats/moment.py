@@ -17,7 +17,8 @@ _ISO_DAY = re.compile(
     r"(?<![\w/.-])(\d{4})([-/.])(\d\d)\2(\d\d)(?!\d)|^(\d{4})()(\d\d)(\d\d)(?!\d)", re.ASCII
 )  # fmt: skip
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+"""The first three letters of the English names of months, in order."""
 _MONTH_NAME = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _ENGLISH_DATES = (
     re.compile(rf"\b{_MONTH_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b",
@@ -147,14 +148,14 @@ def _find_day(text: str) -> tuple[datetime, int, int] | None:
         first_number, separator, second_number, year = numeric.groups()
         day, month = int(first_number), int(second_number)
         if separator == "/":
-            if day <= len(_MONTHS) and month <= len(_MONTHS) and day != month:
+            if day <= len(MONTHS) and month <= len(MONTHS) and day != month:
                 return None
-            if day <= len(_MONTHS):
+            if day <= len(MONTHS):
                 day, month = month, day
         return datetime(int(year), month, day), numeric.start(), numeric.end()  # noqa: DTZ001 - it has no zone
     for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
-            month = _MONTHS.index(match["month"][:3].lower()) + 1
+            month = MONTHS.index(match["month"][:3].lower()) + 1
             day = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
             return day, match.start(), match.end()
     return None

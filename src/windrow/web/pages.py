@@ -222,8 +222,8 @@ def records(workspace: Windrow, query: PageQuery) -> RecordsPage:
     listing = tuple(name for name in capable(ListsRecords, harvested, skip_broken=True))
     collection = query.text("collection") or next(iter(listing), "")
     before = query.number("before", 0, 10**15)
-    found = workspace.records(collection, before=before, limit=_PAGE_RECORDS) if collection else RecordList()
-    return RecordsPage(collection, listing, *found)
+    page = workspace.records(collection, before=before, limit=_PAGE_RECORDS) if collection else RecordList()
+    return RecordsPage(collection, listing, *page)
 
 
 def search(workspace: Windrow, query: PageQuery) -> SearchPage:

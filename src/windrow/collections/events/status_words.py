@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from windrow.formats.moment import MONTHS
+
 # In English, Spanish and Portuguese, French, German, Italian and Dutch.
 _WORDS = {
     "cancelled": (
@@ -45,7 +47,6 @@ _SENTENCE = re.compile(
     rf"(?:{'|'.join(_NOUNS)})\s+(?:has been|have been|is|was)\s+(?:hereby\s+)?{_WORD}",
     re.IGNORECASE,
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTH = re.compile(
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -137,7 +138,7 @@ def _may_mean(words: Sequence[str], day: date | None) -> bool:
             continue
         if day is None:
             return False
-        if month and _MONTHS.index(month[1][:3].lower()) != day.month - 1:
+        if month and MONTHS.index(month[1][:3].lower()) != day.month - 1:
             return False
         if weekday and _WEEKDAYS.index(weekday[1][:3].lower()) != day.weekday():
             return False
