@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.caps import PAGE_LINKS, PDF_CHARACTERS, PDF_PAGES
+from windrow.host_part import ALL_HOSTS, HostPart
 from windrow.reasons import Reason
 
 
@@ -148,6 +149,7 @@ class Source:
     most: int = 0  # maximum number of addresses requested in one run; 0: all that are due
     unusable: str = ""  # why the source cannot be used; empty: it can
     credentials: tuple[Credential, ...] = ()  # sent only to the source's own origin, and not archived
+    part: HostPart = ALL_HOSTS  # the hosts that this workspace requests
 
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
@@ -191,8 +193,7 @@ class Offer(NamedTuple):
 class OfferingSource(NamedTuple):
     """A source that lists a file, with counts of the earlier attempts at all files of the source.
 
-    `owner` is the centre that runs the source; `attempts` includes the `failures`. `speed` is in bytes per second, or
-    None if it is unknown.
+    `owner` is the centre that runs it; `attempts` includes `failures`; `speed` is in bytes per second (None: unknown).
     """
 
     source: str
@@ -412,8 +413,7 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A look-up that a step leaves to the store, which answers whether it has `key`.
 
-    `question` tells the store among which of its keys to look. If the store does not have `key`, `finding` is added to
-    the findings of the reading.
+    `question` says among which of its keys the store looks. If it does not have `key`, the reading gets the `finding`.
     """
 
     question: str

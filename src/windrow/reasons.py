@@ -79,6 +79,7 @@ class Reason(StrEnum):
     ADDRESS_TOO_LONG = "address_too_long", "the address is longer than 2,048 characters"
     PRIVATE_ADDRESS = "private_address", "the host is in a private network, and its source does not allow that"
     OUT_OF_SCOPE = "out_of_scope", "the address is outside the hosts and paths of the sites of this workspace"
+    OTHER_PART = "other_part", "the host belongs to another part of the crawl (setting `part`), which requests it"
     QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"
     CRAWLER_TRAP = "crawler_trap", "the address looks like one of endlessly many generated pages"
     ROBOTS_UNREACHABLE = "robots_unreachable", "robots.txt could not be fetched, so the host gets no other requests"
@@ -185,9 +186,10 @@ TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_
 """Reasons that mean that a response is too large. If it were requested again, it would be too large again."""
 
 BY_RULE = frozenset({
-    Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,
-    Reason.EXPIRED, Reason.ALREADY_EXTRACTED, Reason.LISTED_TWICE, Reason.DUPLICATE_RECORD, Reason.PLACEHOLDER,
-    Reason.ALREADY_LOADED, Reason.SUPERSEDED, Reason.CANCELLED, Reason.RETRIED, Reason.FORGOTTEN, Reason.STOPPED,
+    Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.OTHER_PART, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW,
+    Reason.NOARCHIVE, Reason.EXPIRED, Reason.ALREADY_EXTRACTED, Reason.LISTED_TWICE, Reason.DUPLICATE_RECORD,
+    Reason.PLACEHOLDER, Reason.ALREADY_LOADED, Reason.SUPERSEDED, Reason.CANCELLED, Reason.RETRIED, Reason.FORGOTTEN,
+    Reason.STOPPED,
 })  # fmt: skip
 """Reasons that are not failures: a rule, a person or the document itself leaves something out."""
 

@@ -61,6 +61,7 @@ def another_value(setting: Setting) -> tuple[str, str]:
         "true or false": ("false", "no"),
         "size": ('"5 MB"', "5 MB"),
         "duration": ('"5 min"', "5min"),
+        "part": ('"2/8"', "2/8"),
         "place of a secret": ('"env:PLACE"', "env:PLACE"),
         "address without a password": ('"http://proxy:8080"', "http://proxy:8080"),
         "path or database address": ('"mysql+pymysql://u@h/d"', "mysql+pymysql://u@h/d"),

@@ -39,7 +39,8 @@ def source(seeds: Iterable[str], timeout: float = 60.0, **options: Any) -> Sourc
 
 def crawl_sites(root: Path, *sources: Source, limits: Limits = LIMITS, stops: bool = False) -> int:
     """Crawl sources in a workspace, and return the exit code."""
-    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits), "test")
+    settings = SessionSettings(root / "ledger.sqlite", root / "archive", limits, part_folder=root.parent / "parts")
+    session = Session(settings, "test")
     harvest = Harvest(CRAWL_ONLY, sources, options={"patience": 2.0})
     if stops:
         with session.polite_stop():

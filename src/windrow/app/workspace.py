@@ -132,6 +132,7 @@ class Windrow:
             self.config.user_agent,
             run.sandbox,
             run.group_reads,
+            self.config.part_folder,
         )
 
     def ledger(self) -> Ledger:

@@ -114,7 +114,9 @@ def build_source(
     source = collections[name].configuration.build(table, values, context)
     if collections[name].takes_answers:  # others, such as pages, set what their sources allow in `build`
         source = replace(source, site=replace(source.site, allowed=_allowed_addresses(source, table.file)))
-    return source, tuple(values.values())
+    part = context.values["part"].value
+    is_own = collections[name].is_crawl_by_links or part.has_origin(source.site.origin)
+    return replace(source, part=part, active=source.active and is_own), tuple(values.values())
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
@@ -246,6 +248,7 @@ def load(
         archive=filled(Archive, values, "archive"),
         limits=filled(Limits, values, "limits"),
         run=filled(RunSettings, values, "run"),
+        part_folder=values["part_folder"].value,
         sections=sections,
         sources=check_inputs(usable, sources, needed),
         values=(*values.values(), *row_values, *source_values),

@@ -61,6 +61,7 @@ class Workspace:
     archive: Archive
     limits: Limits
     run: RunSettings
+    part_folder: Path
     sections: Mapping[str, Any]
     sources: tuple[Source, ...]
     values: tuple[Value, ...]

@@ -97,6 +97,11 @@ class Collection:
         return any(isinstance(step, Settle) and step.takes_answers for step in self.steps)
 
     @property
+    def is_crawl_by_links(self) -> bool:
+        """Whether the documents are found by links, on any host of a site. Machines may then share a source."""
+        return isinstance(self.discovery, Crawl) and not self.discovery.by_request
+
+    @property
     def discoveries(self) -> tuple[Discovery, ...]:
         """The discoveries in the order of a run: captures of others come before requests."""
         if isinstance(self.discovery, tuple):

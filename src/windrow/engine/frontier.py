@@ -100,7 +100,9 @@ class Preview:
 
 def why_not_requested(source: Source) -> str:
     """Return why a run does not request a source, or "" if it is active."""
-    state = "" if source.active else source.options.get("state", "inactive")
+    if source.active or not source.part.has_origin(source.site.origin):
+        return "" if source.active else source.part.describe(source.site.origin)
+    state = source.options.get("state", "inactive")
     return "its owner is not active" if state == "available" else str(state)
 
 
@@ -109,9 +111,6 @@ RETRY, CANCEL = "retry", "cancel"
 
 MAX_PREVIEWED = 50
 """The maximum number of addresses that a preview names one by one."""
-
-ROBOTS = ("robots.txt",)
-"""The value of `PlannedSource.folders` if addresses are requested: the name of the file that is requested first."""
 
 FAR_FUTURE = 2**62
 """A UNIX time that is later than the due time of every address."""
@@ -363,7 +362,7 @@ class AddressFrontier:
             count = min(limit for limit in limits if limit is not None)
             delay = float(source.options.get("delay", 0))
             times = (number * max(delay, pace.get(origin, 0.0)) for origin, number in origin_counts.items())
-            requested_first = ROBOTS if source.site.scheme else ()  # a source without a scheme makes no requests
+            requested_first = ("robots.txt",) if source.site.scheme else ()  # without a scheme, nothing is requested
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), requested_first,
@@ -420,7 +419,7 @@ class AddressFrontier:
     def _seeds(self, source: Source) -> tuple[Sequence[FoundUrl], str]:
         """Return the seeds or first requests of a source, and why there are none, or an empty text."""
         if not self._crawl.by_request:
-            return self._crawl.seeds(source, {}), ""
+            return [seed for seed in self._crawl.seeds(source, {}) if source.part.has_origin(seed.origin)], ""
         from windrow.engine.requests.answers import first_requests  # noqa: PLC0415 `status` does not need it
 
         learned = self._ledger.requests.learned(self._collection.name, source.name)

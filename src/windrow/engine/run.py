@@ -251,6 +251,7 @@ class HarvestRun:
     clock: Callable[[], datetime] = now  # returns when records become current; in a replay, when their session began
     archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
+    part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
     _last_tick: float = 0.0  # by time.monotonic, like the next one

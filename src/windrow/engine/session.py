@@ -139,6 +139,7 @@ class SessionSettings:
     agent: str = "windrow"  # the User-Agent of requests
     sandbox: bool = True  # whether workers can only read captures, and fetchers only write the archive
     group_reads: bool = False  # whether the group may read what is written
+    part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
 
 
 class Session:
@@ -227,7 +228,7 @@ class Session:
                 harvest, ledger=self.ledger, lease=self.lease, fetchers=fetchers, pool=pool, session=self.number,
                 archive=settings.archive, limits=settings.limits, progress=self.progress,
                 stopping=lambda: self.stops, limit=limit, since=since, archive_settings=archive_settings,
-                session_requests=self._requested_before,
+                session_requests=self._requested_before, part_folder=settings.part_folder,
             )  # fmt: skip
             try:
                 self._run_phases(run, phases, fetch=fetch)

@@ -23,7 +23,8 @@ from windrow.reasons import BY_RULE, Reason
 
 NOT_REQUESTED = frozenset(
     (
-        Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE, Reason.POLICY_DENIED, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED,
+        Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE, Reason.POLICY_DENIED, Reason.OUT_OF_SCOPE, Reason.OTHER_PART,
+        Reason.QUERY_DENIED,
         Reason.CRAWLER_TRAP, Reason.SITE_GIVEN_UP, Reason.NOT_DUE, Reason.UNSUPPORTED, Reason.PRIVATE_ADDRESS,
         Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
     )

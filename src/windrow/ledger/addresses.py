@@ -100,6 +100,11 @@ class AddressWriter:
         """Record an address known only from captures of others, which is never due. A known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
+    def release_host(self, host: int, beside: int | None) -> None:
+        """Mark the addresses of a host as known only, as if never requested here, except those of the kind `beside`."""
+        self._batch.flush()
+        self._batch.database.execute("host_released", host, beside)
+
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
         """Make addresses due earlier if their hints are later than their last attempts.
 

@@ -94,6 +94,17 @@ FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.
 -- Count the addresses of a host that were never requested, and return one of them as an example.
 SELECT count(*) AS "number: int", coalesce(min(url), '') AS "example: str" FROM address WHERE host = :host AND due = 0;
 
+-- row: KnownPage
+-- An address that is known and not requested here, with its kind and order number.
+
+-- def known_only(host: int) -> list[KnownPage]
+-- Return the addresses of a host that are known, but never requested by this workspace.
+SELECT url, kind, place FROM address WHERE host = :host AND interval = -1 ORDER BY place, url;
+
+-- name: host_released
+-- Mark the addresses of a host as known only, so that they are never due, except those of a kind that stays.
+UPDATE address SET due = NULL, interval = -1 WHERE host = ? AND due IS NOT NULL AND kind IS NOT ?;
+
 -- row: DueCount
 -- The number of a host's addresses that are due.
 

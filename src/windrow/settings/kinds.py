@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from windrow.errors import ConfigError
+from windrow.host_part import ALL_HOSTS, HostPart
 from windrow.model import Secret
 
 _UNIT_BYTES = {"": 1, "b": 1}
@@ -270,7 +271,20 @@ def _read_optional_duration(value: Any, _root: Path) -> float | None:
     return None if value == "" else read_duration(value)
 
 
+_PART = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
+
+
+def _read_part(value: Any, _root: Path) -> HostPart:
+    """Convert `2/8` to a part of all hosts, and an empty text to the only part; raise ConfigError for another value."""
+    match = _PART.fullmatch(value) if isinstance(value, str) else None
+    part = HostPart(*map(int, match.groups())) if match else ALL_HOSTS
+    if (value != "" and match is None) or part.number > part.total:
+        raise ConfigError('expected the number of a part and the number of all parts, like "2/8"')
+    return part
+
+
 TEXT = ValueKind("text", _read_text)
+PART = ValueKind("part", _read_part, show=lambda part: f"{part.number}/{part.total}" if part.total > 1 else "")
 PATH = ValueKind("path", _read_path)
 OPTIONAL_PATH = ValueKind("path or nothing", _read_optional_path, show=lambda value: str(value) if value else "")
 SWITCH = ValueKind("true or false", _read_switch, _spell_switch, lambda value: str(value).lower())

@@ -183,6 +183,7 @@ def describe_verdict(verdict: PolicyVerdict) -> str:
         Reason.CRAWLER_TRAP: f"it looks like a crawler trap: {verdict.rule}",
         Reason.OUT_OF_SCOPE: "it matches none of the source's paths" if verdict.rule else "",
         Reason.PRIVATE_ADDRESS: describe_refusal(verdict.rule, Reason.PRIVATE_ADDRESS),
+        Reason.OTHER_PART: verdict.rule,
         Reason.UNSUPPORTED: f"files whose names end in .{verdict.rule} are not read",
     }
     return (descriptions.get(verdict.reason) or verdict.reason.meaning) if verdict.reason else ""

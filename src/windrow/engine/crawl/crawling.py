@@ -14,6 +14,7 @@ from windrow.contract import Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.archiving_client import RedirectChains
+from windrow.engine.crawl.part_exchange import PartExchange
 from windrow.engine.crawl.source_tally import SourceTally, close_tallies
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
@@ -93,6 +94,8 @@ class CrawlDispatcher:
         self._short_hosts = set(self._hosts)  # numbers of hosts that may need more addresses
         followed = [source for source in self._sources.values() if SERVICE not in source.options]
         self._follower = AnswerFollower(run, followed) if crawl.by_request else None
+        is_divided = not crawl.by_request and any(source.part.total > 1 for source in self._sources.values())
+        self._part_exchange = PartExchange(run, crawl, self._sources) if is_divided else None
         self._began = int(now().timestamp())
         self._in_hand = 0  # addresses that fetchers have now, of all hosts
         self._handed_out = 0  # addresses sent to fetchers so far
@@ -172,6 +175,10 @@ class CrawlDispatcher:
             self._hosts[number].is_given_up = True
         taken_down = self._taken_down
         with run.ledger.writing() as writer:
+            if self._part_exchange is not None:
+                self._part_exchange.release_hosts(writer)
+                for source_name, page in self._part_exchange.handed_pages(self._tallies):
+                    self._add_urls(writer, self._sources[source_name], 0, [page])
             for source in self._sources.values():
                 tally = self._tallies[source.name]
                 try:
@@ -197,6 +204,8 @@ class CrawlDispatcher:
         return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
+        if self._part_exchange is not None and error is None:
+            self._part_exchange.hand_over(self._tallies)
         endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
         close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
@@ -337,7 +346,10 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source, except those taken down, with their new hosts, and apply their hints."""
+        """Store addresses of a source, except those taken down, with their new hosts, and apply their hints.
+
+        Pages of hosts that another part of the crawl requests are stored as known, and are never due.
+        """
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             if self._taken_down is not None and self._taken_down.has_found(url):
@@ -351,6 +363,8 @@ class CrawlDispatcher:
                 self._set_share()
             by_host.setdefault(host_number, []).append(url)
         for host_number, host_urls in by_host.items():
+            if self._part_exchange is not None:
+                host_urls = self._part_exchange.keep_own(writer, host_number, host_urls)  # noqa: PLW2901 fewer
             writer.addresses.add(host_number, via, host_urls, page=self._crawl.page, beside=self._crawl.beside)
             if any(map(attrgetter("hinted"), host_urls)):
                 writer.addresses.apply_hints(host_number, host_urls, self._crawl.rest)

@@ -68,6 +68,14 @@ class NeverRequested(NamedTuple):
     example: str
 
 
+class KnownPage(NamedTuple):
+    """An address that is known and not requested here, with its kind and order number."""
+
+    url: str
+    kind: int
+    place: int
+
+
 class DueCount(NamedTuple):
     """The number of a host's addresses that are due."""
 
@@ -224,6 +232,10 @@ class TypedAddresses(LedgerQueries):
         """Count the addresses of a host that were never requested, and return one of them as an example."""
         (row,) = self._database.rows(NeverRequested._make, "addresses.never_requested", host)
         return row
+
+    def known_only(self, host: int) -> list[KnownPage]:
+        """Return the addresses of a host that are known, but never requested by this workspace."""
+        return self._database.rows(KnownPage._make, "addresses.known_only", host)
 
     def due_by_host(self, collection: str, until: int) -> list[DueCount]:
         """Count the addresses of each host of a collection that are due at the time `until` or before."""

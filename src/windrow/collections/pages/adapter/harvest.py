@@ -217,6 +217,8 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, kinds: Mapping
             continue
         elif verdict.allowed:
             verdict = private_host or judge_by_robots(url, robots)
+        if verdict.allowed and not source.part.has_origin(address.origin):
+            verdict = PolicyVerdict(Reason.OTHER_PART, source.part.describe(address.origin))
         judgement = Judgement(source.name, verdict.reason, describe_verdict(verdict))
         if verdict.allowed:
             return judgement
