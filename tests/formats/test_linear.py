@@ -68,8 +68,8 @@ def text_of(kind):
 
 
 def feed_links(*paths):
-    answer = SimpleNamespace(fields={})
-    return section._article_links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, HERE)
+    answer = SimpleNamespace(fields={}, request=SimpleNamespace(url=HERE))
+    return section._article_links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, {})
 
 
 def parse_words(text):

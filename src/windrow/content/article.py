@@ -306,7 +306,7 @@ def read_article_and_choice(
     topics = _find_topics(tree, text.html)
     likely_authors = () if authors else find_byline_authors(tree, text.html, is_likely=True)
     for selector in drop:
-        _remove_elements(tree, selector)
+        remove_elements(tree, selector)
     remove_silent_elements(tree)
     markup_pieces = split_markup(serialise_body(tree))
     outline = build_outline_from_pieces(markup_pieces)
@@ -368,7 +368,8 @@ def _find_topics(tree: LexborHTMLParser, markup: str) -> list[str]:
     return [topic for topic, is_shown in topics if not is_shown or len(topic) <= _MAX_TOPIC_CHARACTERS]
 
 
-def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
+def remove_elements(tree: LexborHTMLParser, selector: str) -> None:
+    """Remove the elements that a CSS selector selects; an invalid selector is ignored."""
     try:
         nodes = tree.css(selector)
     except (SelectolaxError, ValueError):

@@ -27,8 +27,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from windrow.caps import ROBOTS_BYTES, ROBOTS_SITEMAPS
+from windrow.errors import ConfigError
 from windrow.formats.moment import read_utc_time
-from windrow.formats.url import normalise
+from windrow.formats.url import Parts, normalise
 from windrow.reasons import Reason
 
 _NOT_CANONICAL = re.compile(rb"%(?:[0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!&()+,;=:@?*$-]")
@@ -76,6 +77,19 @@ def read_pattern(text: str) -> Pattern:
     spelling = spell_canonically(text)
     first, *further_pieces = spelling.removesuffix("$").split("*")
     return Pattern(spelling, (first, *filter(None, further_pieces[:-1]), *further_pieces[-1:]), spelling.endswith("$"))
+
+
+def parse_path_pattern(text: str, setting: str) -> Pattern:
+    """Parse the pattern of a path; raise ConfigError, which names `setting`, if it does not begin with `/` or `*`."""
+    if not text.startswith(("/", "*")):
+        raise ConfigError(f"{setting}: {text[:200]!r} is not a path: a path begins with / or *")
+    return read_pattern(text)
+
+
+def spell_path(address: Parts) -> str:
+    """Return the path and query of an address in the spelling that patterns match."""
+    query = f"?{address.query}" if address.query is not None else ""
+    return spell_canonically(address.path + query, is_literal=True)
 
 
 def spell_canonically(text: str, *, is_literal: bool = False) -> str:

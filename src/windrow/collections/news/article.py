@@ -11,11 +11,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
-from windrow.collections.news import standard
+from windrow.collections.news import standard, wanted_paths
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
 from windrow.content.head import first_date, read_refresh
 from windrow.content.markdown import html_to_markdown
+from windrow.content.selected_parts import PART_NAMES, PartSelectors, select_parts
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.content.tree import parse, remove_silent_elements
 from windrow.content.xhtml import decode_page, describe_fault
@@ -256,23 +257,29 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     body = task.view.read()
     agent = task.source.site.agent if task.source else ""
     directives = robots.read_header_directives(task.fields.get("x-robots-tag", "").split("\n"), agent)
-    if skip := _check_response(url, body, task.fields):
+    options = task.source.options if task.source else {}
+    if skip := _check_response(url, body, task.fields, options):
         yield skip
         return
     if target := find_refresh(body, url, task.fields.get("content-type", "")):
         if is_front_page(target):
             yield Skip(Reason.REDIRECTED, url, f"it redirects to {target}")
         return
-    options = task.source.options if task.source else {}
+    content_type, excluded = task.fields.get("content-type", ""), options.get("exclude_selectors", ())
     try:
-        page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
+        page = read_article(body, content_type, url, excluded)
+        selectors = PartSelectors(
+            **{name: options.get(f"{name}_selectors", ()) for name in PART_NAMES}, exclude=excluded
+        )
+        page, missing = select_parts(page, body, content_type, selectors)
     except StepError as error:
         yield Skip(error.reason or Reason.STEP_FAILED, url, str(error))
         return
     if directives.join(robots.read_meta_directives(page.robots_metas, agent)).noindex:
         yield Skip(Reason.NOINDEX, url)
         return
-    if substitute := _find_substitute(page, url, body, task.fields, feed_entry):
+    is_article = wanted_paths.is_article(url, options)
+    if substitute := _find_substitute(page, url, body, task.fields, feed_entry, is_article=is_article):
         yield substitute
         return
     base_url = normalise(page.base, url).url if page.base else url
@@ -302,6 +309,9 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         return
     yield article_observation(article, str(options.get("timezone", "")), task.visited)
     yield from _find_losses(page)
+    for name in missing:
+        message = f"`{name}_selectors` select nothing that can be read; what was found without them is used"
+        yield Skip(Reason.INCOMPLETE_RECORD, f"{name}_selectors", message)
 
 
 def _choose_text(page: Article) -> tuple[str, str]:
@@ -329,7 +339,9 @@ def _find_losses(page: Article) -> Iterator[Skip]:
         yield Skip(Reason.NOT_WELL_FORMED, "JSON-LD", message, page.unread_scripts)
 
 
-def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | None:
+def _check_response(url: str, body: bytes, fields: Mapping[str, str], options: Mapping[str, Any]) -> Skip | None:
+    if rule := wanted_paths.find_refusal(url, options):
+        return Skip(Reason.NOT_WANTED, url, rule)
     if read_media_type(fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")
     if not body.strip():
@@ -349,12 +361,12 @@ def _is_outside(date: str, since: str, until: str) -> bool:
 
 
 def _find_substitute(
-    page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, Any]
+    page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, Any], *, is_article: bool
 ) -> Skip | None:
-    """Return a skip if a page is not an article, otherwise None.
+    """Return a skip if a page is not an article, otherwise None. `is_article` is whether its address says that it is.
 
-    A page with neither a date nor metadata of an article is an article only if a feed names it, and if the page has at
-    least half of the long words of its title in the feed.
+    Any other page with neither a date nor metadata of an article is an article only if a feed names it, and if the page
+    has at least half of the long words of its title in the feed.
     """
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
@@ -367,7 +379,11 @@ def _find_substitute(
     if page.published or page.kind.lower().startswith("article") or _ARTICLE_MARK.search(body):
         return None
     if not feed_entry:
-        return Skip(Reason.NOT_WANTED, url, "the page has neither a date of publication nor metadata of an article")
+        return (
+            None
+            if is_article
+            else Skip(Reason.NOT_WANTED, url, "the page has neither a date of publication nor metadata of an article")
+        )
     listed_title = feed_entry.get("title", "")
     if _has_words_of(listed_title, unescape(decode(body, fields.get("content-type", "")).text)):
         return None

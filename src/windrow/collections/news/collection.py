@@ -62,6 +62,15 @@ def _read_seeds(setting: Any, root: Path) -> tuple[str, ...]:
     return seeds
 
 
+def _read_path_patterns(setting: Any, root: Path) -> tuple[str, ...]:
+    patterns: tuple[str, ...] = TEXTS.read(setting, root)
+    for pattern in patterns:
+        if not pattern.startswith(("/", "*")):
+            raise ConfigError(f"{pattern[:200]!r} is not a path: a path begins with / or *")
+    return patterns
+
+
+PATH_PATTERNS = ValueKind("list of paths", _read_path_patterns, TEXTS.spell, TEXTS.show)
 ADDRESSES = ValueKind("list of addresses", _read_addresses, TEXTS.spell, TEXTS.show)
 SEEDS = ValueKind("list of addresses", _read_seeds, TEXTS.spell, TEXTS.show)
 DAY = ValueKind("day", _read_day)
@@ -84,6 +93,12 @@ SOURCE = (
     Setting(
         "max_links", count(1, 10**5), SECTION_LINKS.number, "most articles that are requested from one page of links"
     ),
+    Setting("article", PATH_PATTERNS, [], "the only paths of articles, written as in robots.txt; empty: detected"),
+    Setting("not_article", PATH_PATTERNS, [], "paths that are not those of articles, such as /*/video/"),
+    Setting("title_selectors", SELECTORS, [], "CSS selectors of an article's title; the first that selects something"),
+    Setting("author_selectors", SELECTORS, [], "CSS selectors of an article's authors"),
+    Setting("date_selectors", SELECTORS, [], "CSS selectors of an article's date of publication"),
+    Setting("text_selectors", SELECTORS, [], "CSS selectors of an article's text"),
     Setting("exclude_selectors", SELECTORS, [], "CSS selectors of elements that are not part of an article"),
 )
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from windrow.caps import NEWS_JSON_BYTES, REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
 from windrow.collections.news import article
+from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE, find_refusal
 from windrow.content.page import read_page
 from windrow.contract import (
     DRIFT,
@@ -168,16 +169,19 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     times = _times_newest_first(hints)
     if not times and (drift := find_drift(earlier_count, "article")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
+    refusals = {address: find_refusal(address, source.options) for address in times}
     since, until = source.options["since"], source.options["until"]
+    articles = {address: time for address, time in times.items() if not refusals[address]}
     wanted = {
         address: time
-        for address, time in times.items()
+        for address, time in articles.items()
         if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
     }
     details, repeated = _read_details(body, url, hints.kind)
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
-    unwanted = [address for address in times if address not in wanted]
+    unwanted = [address for address in articles if address not in wanted]
     left_out = (
+        *_count_refusals(refusals),
         *_count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted),
         *_count_left_out(Reason.LISTED_TWICE, "an entry of a list has the address of another entry", repeated),
     )
@@ -190,7 +194,7 @@ def _follow_section(
     """Request at most `max_links` articles to which a section page links; refuse a document without such links."""
     url = answer.request.url
     is_html = _is_html(body)
-    links = _article_links(body, answer, url) if is_html else ()
+    links = _article_links(body, answer, source.options) if is_html else ()
     if not links:
         message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
         no_links = Finding("NoArticles", "the page has no link to an article", Level.WARN)
@@ -230,6 +234,13 @@ def _times_newest_first(hints: UrlHints) -> dict[str, str]:
 
 def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tuple[LeftOutCount, ...]:
     return (LeftOutCount(reason, rule, len(addresses), addresses[0]),) if addresses else ()
+
+
+def _count_refusals(refusals: Mapping[str, str]) -> Iterator[LeftOutCount]:
+    """Yield, for each rule of the settings, how many addresses it excludes; `refusals` has the rule by address."""
+    for rule in (NO_ARTICLE_RULE, NOT_ARTICLE_RULE):
+        excluded = [address for address, refusal in refusals.items() if refusal == rule]
+        yield from _count_left_out(Reason.NOT_WANTED, rule, excluded)
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
@@ -388,8 +399,12 @@ def _is_html(body: bytes) -> bool:
     return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
 
 
-def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
-    """Return the links of a section page that lead to its own site and have a path like an article's, in order."""
+def _article_links(body: bytes, answer: Answer, options: Mapping[str, Any]) -> Sequence[str]:
+    """Return the links of a section page that lead to articles of its own site, in order.
+
+    The paths of articles are those that the settings name or, if they name none, those that look like an article's.
+    """
+    url = answer.request.url
     page = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(page.head.base, url).url if page.head.base else url
     own_host_name = urlsplit(url).hostname or ""
@@ -399,8 +414,9 @@ def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
         split_url = urlsplit(address)
         is_same_site = (split_url.hostname or "").removeprefix("www.") == own_host_name.removeprefix("www.")
         path = split_url.path
-        is_article = _PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path)
-        if is_same_site and is_article and not _PATH_OF_OTHERS.search(path):
+        looks_like_article = bool(_PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path))
+        is_article = bool(options.get("article")) or (looks_like_article and not _PATH_OF_OTHERS.search(path))
+        if is_same_site and is_article and not find_refusal(address, options):
             addresses[address] = None
     return list(addresses)
 

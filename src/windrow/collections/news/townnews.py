@@ -12,6 +12,7 @@ from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation, separate_claim
 from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
+from windrow.collections.news.wanted_paths import find_refusal
 from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
@@ -146,6 +147,8 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             yield Skip(Reason.LISTED_TWICE, name[:500], url)
         elif row_type != "article":
             yield Skip(Reason.NOT_WANTED, url or name[:500], f"its type is {row_type[:40]}, not article")
+        elif rule := find_refusal(url, task.source.options if task.source else {}):
+            yield Skip(Reason.NOT_WANTED, url, rule)
         else:
             article = _build_article(row, url, standard.domain(base_url))
             # Rows with one uuid and different addresses are different articles: the uuid does not name the second one.

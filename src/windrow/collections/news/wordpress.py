@@ -25,6 +25,7 @@ from windrow.caps import LIST_ROUNDS, POST_PAGES, Excess
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation, separate_claim
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
+from windrow.collections.news.wanted_paths import find_refusal
 from windrow.content.head import unique_keywords
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
 from windrow.formats.text import counted
@@ -342,6 +343,8 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"its type is {post_type[:40]}, not post")
         elif status != "publish":
             yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"its status is {status[:40]}, not publish")
+        elif rule := find_refusal(url, task.source.options if task.source else {}):
+            yield Skip(Reason.NOT_WANTED, url, rule)
         elif _field_part(post, "content", "protected") is True:
             yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {number}")
         else:

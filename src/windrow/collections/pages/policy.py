@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import ASSET, CrawlType, may_be_readable
-from windrow.collections.pages.scope import AllowedParameters, Scope, parse_path_pattern, spell_path
+from windrow.collections.pages.scope import AllowedParameters, Scope
 from windrow.fetch.politeness.guard import describe_refusal, host_matches, host_pattern
-from windrow.formats.robots import Pattern, Robots
+from windrow.formats.robots import Pattern, Robots, parse_path_pattern, spell_path
 from windrow.formats.url import Parts, parts
 from windrow.reasons import Reason
 

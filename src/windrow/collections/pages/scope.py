@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_matches, host_pattern
-from windrow.formats.robots import Pattern, read_pattern, spell_canonically
+from windrow.formats.robots import Pattern, parse_path_pattern, spell_path
 from windrow.formats.url import Parts, describe_bad_address, normalise, parts
 
 _SCHEMES = ("http", "https")
@@ -127,19 +127,6 @@ def _list_alternative_names(host_name: str) -> tuple[str, ...]:
         apex = host_name.removeprefix("www.")
         return (apex,) if "." in apex else ()
     return (f"www.{host_name}",)
-
-
-def parse_path_pattern(text: str, setting: str) -> Pattern:
-    """Parse the pattern of a path; raise ConfigError, which names `setting`, if it does not begin with `/` or `*`."""
-    if not text.startswith(("/", "*")):
-        raise ConfigError(f"{setting}: {text[:200]!r} is not a path: a path begins with / or *")
-    return read_pattern(text)
-
-
-def spell_path(address: Parts) -> str:
-    """Return the path and query of an address in the spelling that patterns match."""
-    query = f"?{address.query}" if address.query is not None else ""
-    return spell_canonically(address.path + query, is_literal=True)
 
 
 def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:

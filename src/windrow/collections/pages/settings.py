@@ -10,9 +10,10 @@ from typing import Any
 
 from windrow.caps import ASSETS_OF_ORIGIN, SITEMAPS_OF_ORIGIN
 from windrow.collections.pages.policy import make_policy
-from windrow.collections.pages.scope import Scope, make_scope, parse_host, parse_parameter_rule, parse_path_pattern
+from windrow.collections.pages.scope import Scope, make_scope, parse_host, parse_parameter_rule
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
+from windrow.formats.robots import parse_path_pattern
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled

@@ -1,0 +1,42 @@
+"""Choose articles by their addresses: the settings `article` and `not_article` of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from windrow.formats.robots import Pattern, parse_path_pattern, spell_path
+from windrow.formats.url import normalise, parts
+
+NO_ARTICLE_RULE = "its path matches none of `article`"
+NOT_ARTICLE_RULE = "its path matches one of `not_article`"
+"""The rules under which addresses are counted that are not requested or read."""
+
+
+def is_article(url: str, options: Mapping[str, Any]) -> bool:
+    """Return whether a source's settings say that an address is that of an article; if so, no other sign is needed."""
+    return bool(options.get("article")) and not find_refusal(url, options)
+
+
+def find_refusal(url: str, options: Mapping[str, Any]) -> str:
+    """Return the rule by which a source's settings exclude an address, or "" if they do not.
+
+    >>> find_refusal("https://a.example/2026/quay", {"article": ("/2026/",), "not_article": ("/*/video/",)})
+    ''
+    >>> find_refusal("https://a.example/2026/video/1", {"article": ("/2026/",), "not_article": ("/*/video/",)})
+    'its path matches one of `not_article`'
+    """
+    wanted, unwanted = options.get("article", ()), options.get("not_article", ())
+    if not wanted and not unwanted:
+        return ""
+    address = normalise(url).url
+    path = spell_path(parts(address)) if address else ""
+    if wanted and not any(pattern.matches(path) for pattern in _read_patterns(tuple(wanted))):
+        return NO_ARTICLE_RULE
+    return NOT_ARTICLE_RULE if any(pattern.matches(path) for pattern in _read_patterns(tuple(unwanted))) else ""
+
+
+@lru_cache(maxsize=64)
+def _read_patterns(texts: Sequence[str]) -> tuple[Pattern, ...]:
+    return tuple(parse_path_pattern(text, "article") for text in texts)
