@@ -8,6 +8,7 @@ such process: the first of them starts it, and `ADDRESS` in the environment name
 from __future__ import annotations
 
 import atexit
+import gc
 import io
 import os
 import runpy
@@ -369,6 +370,7 @@ def main() -> None:
     preload_all()
     for name in LOADED:
         import_module(name)
+    gc.freeze()  # a collection in a forked program would copy all of this memory
     with socket.socket(fileno=int(sys.argv[1])) as listener:
         _serve(listener)
 
