@@ -29,6 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
+from tests.statements import share_compiled_statements
 from windrow.contract.registry import installed
 from windrow.engine import plain_values, runtime
 from windrow.fetch.transports import TRANSPORTS
@@ -184,6 +185,7 @@ def _end_server(process: subprocess.Popen[bytes], address: Path) -> None:
 def server() -> Server:
     """Return the connection of this process, and use the fork server of the other one for processes of windrow."""
     connection = Server()
+    share_compiled_statements()
     state = connection.ask({"fork server": True})
     # A fork server runs as long as its clients have a descriptor open. This one runs as long as the other process.
     vars(forkserver._forkserver).update(state, _forkserver_alive_fd=os.open(os.devnull, os.O_RDONLY))
@@ -370,6 +372,7 @@ def main() -> None:
     preload_all()
     for name in LOADED:
         import_module(name)
+    share_compiled_statements()
     gc.freeze()  # a collection in a forked program would copy all of this memory
     with socket.socket(fileno=int(sys.argv[1])) as listener:
         _serve(listener)
