@@ -30,6 +30,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from tests.statements import share_compiled_statements
+from tests.warm_up import run_once
 from windrow.contract.registry import installed
 from windrow.engine import plain_values, runtime
 from windrow.fetch.transports import TRANSPORTS
@@ -368,11 +369,12 @@ def _serve(listener: socket.socket) -> None:
 
 
 def main() -> None:
-    """Load what programs need, and serve them."""
+    """Load what programs need, harvest once, and serve programs."""
     preload_all()
     for name in LOADED:
         import_module(name)
     share_compiled_statements()
+    run_once()
     gc.freeze()  # a collection in a forked program would copy all of this memory
     with socket.socket(fileno=int(sys.argv[1])) as listener:
         _serve(listener)
