@@ -65,7 +65,7 @@ def mariadb_url(mariadb_server: int) -> Iterator[str]:
     name = f"t_{uuid.uuid4().hex[:12]}"
     with connect(mariadb_server) as link, link.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
-        yield f"mariadb+pymysql://root@127.0.0.1:{mariadb_server}/{name}?charset=utf8mb4"
+        yield f"mariadb+pymysql://root@127.0.0.1:{mariadb_server}/{name}?charset=utf8mb4&ssl_disabled=true"
         cursor.execute("SHOW DATABASES")
         for (left,) in cursor.fetchall():
             if left not in SYSTEM:
