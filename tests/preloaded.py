@@ -2,7 +2,8 @@
 
 The model of languages takes half a second, the models of main content and the library of calendars a tenth of one each,
 the registry of languages a hundredth.
-Functions of a test's collection are found by importing its module, which imports pytest and windrow's other rooms.
+Functions of a test's collection are found by importing its module, which imports pytest and windrow's other rooms: each
+process would spend most of its time on that.
 """
 
 import errno
@@ -16,6 +17,10 @@ import pytest  # noqa: F401
 import windrow.adapters.records
 import windrow.app.workspace  # noqa: F401
 from tests import clock, sessions  # noqa: F401
+from tests.captures import titles  # noqa: F401
+from tests.collections.events import place  # noqa: F401
+from tests.engine import folder_crawl, recorded_attempts, site_crawl, summary_crawl, toy_steps  # noqa: F401
+from tests.requests import workshop  # noqa: F401
 from windrow.content import extract
 from windrow.formats.sniff import detect_language, normalise_tag
 
