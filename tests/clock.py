@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from windrow.engine.fetchers import fetcher_pool
 
 _fetch = fetcher_pool._run_fetcher
 _ahead = timedelta()
+_resets = 0  # the number of fixtures that will reset the clock
 
 
 class Clock:
@@ -31,7 +33,11 @@ class Clock:
 
 
 def pass_time(seconds: float) -> None:
-    """Advance the engine's clock in this process and in fetchers that it starts from now on."""
+    """Advance the engine's clock in this process and in fetchers that it starts from now on.
+
+    Only a test with `real_clock` may do so: otherwise the tests after it in this process would run in the future.
+    """
+    assert _resets, "import `real_clock` from tests.clock into this file or its conftest"
     _set(_ahead + timedelta(seconds=seconds))
 
 
@@ -53,8 +59,26 @@ def _fetch_ahead(ahead: timedelta, *words: Any) -> None:
     _fetch(*words)
 
 
+@contextmanager
+def _resetting() -> Iterator[None]:
+    global _resets  # noqa: PLW0603
+    _resets += 1
+    try:
+        yield
+    finally:
+        _resets -= 1
+        _set(timedelta())
+
+
 @pytest.fixture(autouse=True)
 def real_clock() -> Iterator[None]:
     """Reset the clock after each test."""
-    yield
-    _set(timedelta())
+    with _resetting():
+        yield
+
+
+@pytest.fixture(scope="module")
+def real_clock_after_module() -> Iterator[None]:
+    """Reset the clock after a module: for its own fixtures, which are set up before `real_clock`."""
+    with _resetting():
+        yield

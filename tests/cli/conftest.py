@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests import programs
-from tests.clock import real_clock  # noqa: F401
+from tests.clock import real_clock, real_clock_after_module  # noqa: F401
 from tests.servers.village import Village
 from windrow.app import Windrow as App
 from windrow.app.begin import NewSource, add_source, prepare

@@ -22,7 +22,7 @@ def page(title: str, text: str, *links: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, str]:
+def crawled(tmp_path_factory: pytest.TempPathFactory, village, real_clock_after_module) -> tuple[Path, str]:
     """Crawl two sites twice; return the workspace and a moment between."""
     village.clear()
     root = tmp_path_factory.mktemp("copies")

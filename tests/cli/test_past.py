@@ -35,7 +35,7 @@ def lay(village, turn: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, list[str]]:
+def past(tmp_path_factory: pytest.TempPathFactory, village, real_clock_after_module) -> tuple[Path, list[str]]:
     """Crawl the site three times; return the workspace, and a moment after each crawl as queries have it."""
     village.clear()
     village.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")

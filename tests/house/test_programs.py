@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from datetime import UTC, datetime, timedelta
 from multiprocessing import forkserver
 from pathlib import Path
 
+import pytest
+
 from tests import programs
+from tests.clock import pass_time, present
 from tests.house.tree import ROOT
 from tests.waiting import until
 from windrow.engine import runtime
@@ -38,3 +42,9 @@ def test_a_command_of_a_shell_has_its_streams_and_exit_code(tmp_path: Path) -> N
     assert version.startswith("WINDROW")
     assert code == "2"
     assert "there is no command 'nothing'" in (tmp_path / "out").read_text()
+
+
+def test_no_test_advances_the_clock_where_nothing_resets_it() -> None:
+    with pytest.raises(AssertionError, match="import `real_clock`"):
+        pass_time(60)
+    assert present() - datetime.now(UTC) < timedelta(seconds=1)
