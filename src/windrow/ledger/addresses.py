@@ -135,7 +135,7 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make the seeds of a source, and its addresses at origins other than `origins`, never due.
+        """Make the seeds of a source, the targets of their redirects, and addresses at other `origins`, never due.
 
         Only addresses of the kind `kind` are changed, and not those with `digests`.
         """
@@ -155,13 +155,27 @@ class AddressWriter:
     def set_every(self, collection: str, source: str, digest: int, every: int) -> None:
         """Set the seconds between two requests to an address of a source.
 
-        If they changed, the address is due at most `every` seconds after its last attempt, unless that failed. An
-        address that would never be due, as after a request that was made only once, is due next.
+        If they changed, or if only redirects led to the address so far, it is due at most `every` seconds after its
+        last attempt, unless that failed. An address that would never be due, as after a request that was made only
+        once, is due next.
         """
         self._batch.flush()
         values = (every, digest, collection, source)
         if self._batch.database.execute("request_every", *values):
             self._batch.database.execute("address_due_sooner", *values)
+
+    def set_redirected_every(self, collection: str, source: str, digest: int, every: int) -> None:
+        """Set what an address of a source, to which only redirects lead, tells of the repeated request before them."""
+        self._batch.flush()
+        self._batch.database.execute("redirected_every", every, digest, collection, source)
+
+    def abandon(self, collection: str, source: str, digests: Iterable[int]) -> None:
+        """Make addresses of a source never due to which no redirect leads any more.
+
+        An address that is also requested by itself is not changed.
+        """
+        self._batch.flush()
+        self._batch.database.execute_many("address_abandoned", [(digest, collection, source) for digest in digests])
 
     def mark_refused(self, recorded: RecordedAttempt, failures: int, due: int) -> None:
         """Record that the answer of an attempt was not used, as the latest of `failures` in a row.

@@ -36,7 +36,8 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response was
 -- a revisit, `at` is the date of the record with the bytes. If the kind of an address changed after that response, its
 -- validators and `last` are empty, and `at` is None.
-SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
+SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.failures,
+       coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
        CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM attempt k
@@ -228,9 +229,12 @@ UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WH
 
 -- name: begun_never_again
 -- Make some addresses of a source never due: its seeds, and its addresses at origins that it no longer has.
--- Only addresses of one kind are changed, and not those with some digests. The lists are JSON.
+-- So are the addresses to which its repeated requests were redirected. Only addresses of one kind are changed, and not
+-- those with some digests. The lists are JSON.
 UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
 AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0
+    OR EXISTS (SELECT 1 FROM request r WHERE r.digest = address.digest AND r.host = address.host
+        AND CASE WHEN json_valid(r.context) THEN json_extract(r.context, '$.hops') > 0 AND json_extract(r.context, '$.every') > 0 END)
     OR host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3
         AND origin NOT IN (SELECT value FROM json_each(?5))));
 
@@ -250,10 +254,24 @@ WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: request_every
--- Set the `every` of a stored request of a source. A request that was only made once so far has none.
+-- Set the `every` of a stored request of a source. A request that was only made once so far has none. If only a redirect
+-- led to the request so far, it is now one of its own, without the number of redirects before it.
+UPDATE request SET context = json_remove(json_set(context, '$.every', ?1), '$.hops')
+WHERE digest = ?2 AND host IN (SELECT seq FROM host WHERE collection = ?3 AND source = ?4)
+AND CASE WHEN json_valid(context) THEN json_extract(context, '$.every') IS NOT ?1 OR json_extract(context, '$.hops') IS NOT NULL END;
+
+-- name: redirected_every
+-- Set the `every` of a stored request of a source to which only redirects lead. It is not repeated by itself.
 UPDATE request SET context = json_set(context, '$.every', ?1)
 WHERE digest = ?2 AND host IN (SELECT seq FROM host WHERE collection = ?3 AND source = ?4)
-AND CASE WHEN json_valid(context) THEN json_extract(context, '$.every') IS NOT ?1 END;
+AND CASE WHEN json_valid(context) THEN json_extract(context, '$.every') IS NOT ?1 AND json_extract(context, '$.hops') > 0 END;
+
+-- name: address_abandoned
+-- Make an address of a source never due, unless it is requested by itself: only redirects led to it.
+UPDATE address SET due = NULL WHERE digest = ?1 AND due IS NOT NULL
+AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3)
+AND EXISTS (SELECT 1 FROM request r WHERE r.digest = address.digest AND r.host = address.host
+    AND CASE WHEN json_valid(r.context) THEN json_extract(r.context, '$.hops') > 0 END);
 
 -- name: address_due_sooner
 -- Make an address of a source due at most `every` seconds after its last attempt, unless it failed or is taken down. It

@@ -149,6 +149,15 @@ SELECT v.seq AS attempt, h.source, v.status, v.reason, v.warc <> '' AS "kept: bo
 FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = :collection
 WHERE v.address = :address ORDER BY v.seq DESC LIMIT :limit;
 
+-- row: EarlierAnswer
+-- The status of an answer, and where it redirects to, or empty.
+
+-- def answer_before(collection: str, source: str, address: int, attempt: int) -> EarlierAnswer | None
+-- Return the last answer of an address of a source before an attempt, without those that failed.
+SELECT v.status AS "status: int", v.location FROM attempt v
+JOIN host h ON h.seq = v.host AND h.collection = :collection AND h.source = :source
+WHERE v.address = :address AND v.seq < :attempt AND v.reason IS NULL AND v.status < 400 ORDER BY v.seq DESC LIMIT 1;
+
 -- part: stands
 -- The address is not taken down.
 NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = ?2 OR (t.host = 0 AND t.address = ?1))

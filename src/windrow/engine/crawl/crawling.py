@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import TracebackType
@@ -19,9 +19,10 @@ from windrow.engine.crawl.source_tally import SourceTally, close_tallies
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
 from windrow.engine.listed.rest import describe_pause
-from windrow.engine.requests.answers import context_of
+from windrow.engine.requests.answers import interval_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
+from windrow.engine.requests.redirects import is_former_target
 from windrow.engine.run import Close, HarvestRun, close_all
 from windrow.errors import StepError, Stopped
 from windrow.ledger import LedgerWriter
@@ -235,20 +236,34 @@ class CrawlDispatcher:
         due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit) if count > 0 else []
         addresses = [address for address in due if address.digest not in host.handed_out][:count]
         host.is_exhausted = len(addresses) < count
+        requests, held = self._requests_at(host, addresses) if addresses else {}, dict[int, HeldAnswer]()
+        addresses = self._leave_former_targets(host, addresses, requests)
         if not addresses or (not host.walk and not self._start_walk(host)):
             return
-        requests, held = self._requests_at(host, addresses), dict[int, HeldAnswer]()
         if not service_of(host.source):
             held = self._shared_answers.answers_for(host.source, host.origin, addresses, requests)
         for address in addresses:
             request = requests.get(address.digest)
-            interval = context_of(request).get("every") or 0 if request else address.interval
+            interval = interval_of(request) if request else address.interval
             host.handed_out[address.digest] = (interval, address.failures, address.kind)
         jobs = [_make_job(address, requests.get(address.digest), held.get(address.digest)) for address in addresses]
         run.fetchers.submit(host.walk, jobs)
         self._in_hand += len(addresses)
         self._handed_out += len(addresses)
         tally.handed_out += len(addresses)
+
+    def _leave_former_targets(
+        self, host: _Host, addresses: list[DueAddress], requests: Mapping[int, HttpRequest]
+    ) -> list[DueAddress]:
+        """Return `addresses` without targets of redirects that are due by themselves; make these never due."""
+        former = [address for address in addresses if is_former_target(address, requests.get(address.digest))]
+        if not former:
+            return addresses
+        with self._run.ledger.writing() as writer:
+            digests = [address.digest for address in former]
+            writer.addresses.abandon(self._run.collection.name, host.source.name, digests)
+        self._short_hosts.add(host.number)
+        return [address for address in addresses if address not in former]
 
     def _requests_at(self, host: _Host, addresses: Sequence[DueAddress]) -> dict[int, HttpRequest]:
         """Return a dict from an address's digest to its stored request, with the places of the documents it sends."""

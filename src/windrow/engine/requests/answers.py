@@ -28,14 +28,11 @@ from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
 from windrow.formats.text import replace_lone_surrogates
-from windrow.formats.url import describe_bad_address, is_front_page, normalise, parts, remove_parameters
+from windrow.formats.url import describe_bad_address, normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
 METHODS = frozenset({"GET", "POST"})
-HOPS = 5
-"""The maximum number of redirects that are followed for one request."""
-
 MAX_REQUESTS = ANSWER_REQUESTS.number
 """The maximum number of requests, and of offers, that a discovery may return for one response."""
 
@@ -126,6 +123,16 @@ def request_of(url: str, stored: HttpRequest | None) -> Request:
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
         every=context.get("every"), is_guess=context.get("is_guess", False),
     )  # fmt: skip
+
+
+def interval_of(stored: HttpRequest | None) -> int:
+    """Return the seconds after which a stored request is repeated by itself, 0 if it is not.
+
+    The target of a redirect is requested when the redirect leads to it, and not by itself: an address that the server
+    has left would otherwise be read for ever beside the new one.
+    """
+    context = context_of(stored)
+    return 0 if context.get("hops") else context.get("every") or 0
 
 
 def found_url(
@@ -353,36 +360,6 @@ def find_forged_request(collection: Collection, source: Source, followed: Follow
 
 _INVALID_RULE = "the answer at this address names a request that is not valid"
 _OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting `origins` can add others"
-
-
-def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Return the request that a redirect leads to, or a skip with REDIRECTED.
-
-    `hops` is the number of redirects before this one. The result is a skip if the target is not valid, is the same
-    request again, or is not at an allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a
-    front page, unless the redirecting address is a front page or the source's own address: many servers redirect to
-    their front page if they do not have a document any more.
-    """
-    request = answer.request
-    if answer.status not in {307, 308}:
-        request = request._replace(method="GET", body=b"")
-    try:
-        target = found_url(without_secrets(request._replace(url=answer.location), source), answer.url, hops=hops + 1)
-    except StepError as error:
-        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
-    is_same = target.url == answer.url and request.method == answer.request.method
-    if is_same or target.origin not in allowed_origins(collection, source) or hops >= HOPS:
-        why = "which was requested" if is_same else "which is not at an origin of the source"
-        if hops >= HOPS:
-            why = f"but {hops} redirects were followed already, and more are not allowed"
-        finding = Finding("Redirected", f"it redirects to {target.url}, {why}")
-        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
-    is_front = is_front_page(target.url) and not is_front_page(answer.url) and answer.url != source_address(source)
-    if is_front:
-        message = f"it redirects to the front page {target.url}, which is not the document"
-        finding = Finding("Redirected", message, Level.WARN)
-        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
-    return FollowedAnswer(FollowResult(), (target,), is_redirect=True)
 
 
 def requests_of(collection: Collection, source: Source) -> Requests | None:

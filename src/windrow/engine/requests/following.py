@@ -23,12 +23,12 @@ from windrow.engine.requests.answers import (
     context_of,
     find_forged_request,
     first_requests,
-    follow_redirect,
     request_of,
     requests_of,
     source_address,
 )
 from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
+from windrow.engine.requests.redirects import Redirects
 from windrow.engine.run import HarvestRun
 from windrow.engine.source_counts import REFUSED_RULE, UNUSED_RULE
 from windrow.engine.steps.unread import FOLLOWING_PHASE, LONGEST_PAUSE, UnreadAttempts
@@ -121,6 +121,8 @@ class AnswerFollower:
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # names of sources that may have new responses
         self._lists: set[int] = set()  # responses to repeated requests that are being followed
+        self._redirects = Redirects(run.ledger, run.collection)
+        self._former_targets: dict[int, list[FoundUrl]] = {}  # of repeated requests, by the response being followed
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
         self._busy_sources: set[str] = set()  # names of sources with a response that is being followed
         self._complete: list[_Follow] = []  # to be written
@@ -165,8 +167,10 @@ class AnswerFollower:
         """Store the time between two requests of each repeated request in `urls`, in place of an earlier one."""
         for url in urls:
             # Few requests are repeated, and the others need not be parsed.
-            if url.request and '"every"' in url.request.context and (every := context_of(url.request).get("every")):
-                writer.addresses.set_every(self._run.collection.name, source, url.digest, every)
+            if url.request and '"every"' in url.request.context:
+                context = context_of(url.request)
+                set_every = writer.addresses.set_redirected_every if context.get("hops") else writer.addresses.set_every
+                set_every(self._run.collection.name, source, url.digest, context["every"])
 
     def submit_next(self) -> None:
         """Begin to follow the next response of each source that has no response in progress."""
@@ -223,11 +227,14 @@ class AnswerFollower:
             self._complete.append(_Follow(recorded))
             return
         answer = kept_answer(self._run, recorded)
+        is_list = answer.request.every is not None and attempt.kind == REQUEST
+        if is_list:
+            self._former_targets[recorded.seq] = self._redirects.former_targets(source, recorded, answer)
         if 300 <= answer.status < 400 and answer.location and requests_of(self._run.collection, source):
             hops = context_of(self._run.ledger.requests.of_attempt(recorded.seq)).get("hops", 0)
-            self._complete.append(_Follow(recorded, follow_redirect(self._run.collection, source, answer, hops)))
+            self._complete.append(_Follow(recorded, self._redirects.follow(source, recorded, answer, hops)))
             return
-        if answer.request.every is not None and attempt.kind == REQUEST:
+        if is_list:
             self._lists.add(recorded.seq)
         job = FollowJob(source, self._learned[recorded.source], answer, attempt.kind == CAPTURED)
         self._in_pool[self._run.pool.submit(job)] = recorded
@@ -262,17 +269,7 @@ class AnswerFollower:
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if new_keys else ()))
         add_urls(writer, source, recorded.attempt.target, urls)
-        self._apply_every(writer, recorded.source, followed.found)
-        repeated_urls = (*followed.when_named, *(followed.if_new if new_keys else ()))
-        if repeated_urls:
-            writer.flush()
-        for url in repeated_urls:
-            host = run.ledger.addresses.host(url.origin, name, recorded.source)
-            if host is not None and url.digest != recorded.attempt.target:
-                if url in followed.when_named:
-                    writer.requests.ask_when_named(host, url.digest, run.session)
-                else:
-                    writer.requests.ask_again(host, [url.digest])
+        self._update_requests(writer, recorded, followed, followed.if_new if new_keys else ())
         writer.requests.offer(name, recorded.source, recorded.seq, result.offers)
         writer.requests.learn(name, recorded.source, result.learned, recorded.seq)
         self._learned[recorded.source] |= result.learned
@@ -293,6 +290,26 @@ class AnswerFollower:
             recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable,
             (*result.left_out, *unused), drift,
         )  # fmt: skip
+
+    def _update_requests(
+        self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowedAnswer, if_new: Sequence[FoundUrl]
+    ) -> None:
+        """Update when the addresses are due to which a response led, also if they were known before."""
+        run, name = self._run, self._run.collection.name
+        self._apply_every(writer, recorded.source, followed.found)
+        former_targets = self._former_targets.pop(recorded.seq, ())
+        if followed.result.skip is None:
+            self._redirects.abandon(writer, recorded.source, former_targets, followed.found)
+        repeated_urls = (*followed.when_named, *if_new)
+        if repeated_urls:
+            writer.flush()
+        for url in repeated_urls:
+            host = run.ledger.addresses.host(url.origin, name, recorded.source)
+            if host is not None and url.digest != recorded.attempt.target:
+                if url in followed.when_named:
+                    writer.requests.ask_when_named(host, url.digest, run.session)
+                else:
+                    writer.requests.ask_again(host, [url.digest])
 
     def _count_refused(
         self, writer: LedgerWriter, recorded: RecordedAttempt, result: FollowResult

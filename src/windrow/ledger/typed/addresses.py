@@ -30,6 +30,7 @@ class DueAddress(NamedTuple):
     url: str
     kind: int
     place: int
+    due: int
     interval: int
     failures: int
     etag: str
@@ -145,9 +146,9 @@ class InconsistentAddress(NamedTuple):
 
 
 def _make_due_address(row: tuple[Any, ...]) -> DueAddress:
-    digest, url, kind, place, interval, failures, etag, modified, last, at = row
+    digest, url, kind, place, due, interval, failures, etag, modified, last, at = row
     return DueAddress(
-        digest, url, kind, place, interval, failures, etag, modified, last, None if at is None else parse(at)
+        digest, url, kind, place, due, interval, failures, etag, modified, last, None if at is None else parse(at)
     )
 
 

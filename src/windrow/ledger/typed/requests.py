@@ -53,6 +53,13 @@ class RequestAttempt(NamedTuple):
     digest: str
 
 
+class EarlierAnswer(NamedTuple):
+    """The status of an answer, and where it redirects to, or empty."""
+
+    status: int
+    location: str
+
+
 class UnarchivedAnswer(NamedTuple):
     """An answer whose bytes are kept only as long as a step needs them, and the file with the bytes."""
 
@@ -199,6 +206,10 @@ class TypedRequests(LedgerQueries):
     def attempts(self, collection: str, address: int, limit: int) -> list[RequestAttempt]:
         """Return the last attempts at a request, the latest first, with the source or service that was requested."""
         return self._database.rows(_make_request_attempt, "requests.attempts", collection, address, limit)
+
+    def answer_before(self, collection: str, source: str, address: int, attempt: int) -> EarlierAnswer | None:
+        """Return the last answer of an address of a source before an attempt, without those that failed."""
+        return self._database.first(EarlierAnswer._make, "requests.answer_before", collection, source, address, attempt)
 
     def unarchived(self, collection: str) -> list[UnarchivedAnswer]:
         """Return a collection's answers that are not archived and whose bytes still exist.
