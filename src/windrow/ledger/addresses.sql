@@ -181,7 +181,9 @@ AND a.digest IN (SELECT value FROM json_each(:digests));
         WHEN v.status >= 500 THEN 'server_error' WHEN v.status = 404 THEN 'not_found' WHEN v.status = 410 THEN 'gone'
         WHEN v.status IN (401, 403) THEN 'permission_denied' WHEN v.status = 429 THEN 'rate_limited'
         WHEN v.status >= 400 THEN 'protocol_error' WHEN v.message <> '' THEN 'truncated' END,
-        (SELECT f.reason FROM followed f WHERE f.attempt = v.seq)) FROM attempt v
+        (SELECT f.reason FROM followed f WHERE f.attempt = v.seq),
+        (SELECT u.reason FROM unread u WHERE u.attempt = v.seq AND u.reason IN ('soft_404', 'consent_page', 'bot_wall')))
+    FROM attempt v
     WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1)
 
 -- def count_partial() -> dict[str, int]

@@ -10,7 +10,6 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import NamedTuple
 
 from windrow.caps import ANSWER_FINDINGS
@@ -31,7 +30,7 @@ from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
 from windrow.engine.requests.redirects import Redirects
 from windrow.engine.run import HarvestRun
 from windrow.engine.source_counts import REFUSED_RULE, UNUSED_RULE
-from windrow.engine.steps.unread import FOLLOWING_PHASE, LONGEST_PAUSE, UnreadAttempts
+from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts, pause_after_refusal
 from windrow.formats.text import counted
 from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
@@ -50,9 +49,6 @@ MAX_OFFERS_REMEMBERED = 1_000_000
 """The number of a source's offers that a run remembers. All later offers count as new."""
 
 FIRST_ERROR_STATUS = 400
-
-FIRST_REFUSAL_PAUSE = timedelta(minutes=1)
-"""The pause before a request is repeated whose answer was not used. It doubles with each further such answer."""
 
 PAGE_SIZE = 64
 """The maximum number of responses of a source that are read from the ledger at a time."""
@@ -330,8 +326,8 @@ class AnswerFollower:
         if result.learned or attempt.kind == CAPTURED:
             return (LeftOutCount(reason, UNUSED_RULE, 1, attempt.url),)
         failures = self._run.ledger.requests.refusals(recorded.seq) + 1
-        pause = min(FIRST_REFUSAL_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
-        writer.addresses.mark_refused(recorded, failures, int((attempt.started + pause).timestamp()))
+        due_at = attempt.started + pause_after_refusal(failures)
+        writer.addresses.mark_refused(recorded, failures, int(due_at.timestamp()))
         return (LeftOutCount(reason, REFUSED_RULE, 1, attempt.url),)
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import Ask, AttemptObservations, Observation, Skip, results_of
+from windrow.contract import REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
 from windrow.model import Finding, Reading, RecordedAttempt
-from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
+from windrow.reasons import BY_RULE, OWN_FAULTS, SUBSTITUTE_REASONS, Reason
 
 BATCH_SIZE = 256
 """The maximum number of attempts in a batch."""
@@ -80,6 +80,12 @@ class SettledAttempt(NamedTuple):
             outputs = self.result if isinstance(self.result, Iterable) else ()
             skips = [output for output in outputs if isinstance(output, Skip)]
         return [skip for skip in skips if skip.reason not in OWN_FAULTS]
+
+    @property
+    def substitute_reason(self) -> Reason | None:
+        """Why the response to a request is not the document but another page. The step must make records."""
+        reason = self.judge_use(has_records=True)[1] if self.recorded.attempt.kind == REQUEST else None
+        return reason if reason in SUBSTITUTE_REASONS else None
 
     @property
     def is_capped(self) -> bool:

@@ -1,4 +1,4 @@
-"""Documents that a step could not read for a cause outside them: decide when later runs read them again."""
+"""Documents that a step could not read for a cause outside them: decide when later runs read or request them again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from windrow import clock
 from windrow.contract import Collection, Judge, Load, Read, Settle
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.reasons import TRANSIENT_REASONS, Reason
+from windrow.model import RecordedAttempt
+from windrow.reasons import SUBSTITUTE_REASONS, TRANSIENT_REASONS, Reason
 
 FOLLOWING_PHASE = 1
 """The number of the phase in which responses are followed. Following is not a step, but a part of making requests."""
 
 LONGEST_PAUSE = timedelta(days=30)
+
+FIRST_REFUSAL_PAUSE = timedelta(minutes=1)
+"""The pause before a request is repeated whose answer was not used. It doubles with each further such answer."""
 
 
 def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedelta:
@@ -29,8 +33,22 @@ def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedel
     return min(LONGEST_PAUSE, first * (1 << min(failures - 2, 16))) if failures > 1 else timedelta()
 
 
+def pause_after_refusal(failures: int) -> timedelta:
+    """Return the pause before a request is repeated after a number of answers in a row that were not used.
+
+    >>> [str(pause_after_refusal(failures)) for failures in (1, 2, 11, 99)]
+    ['0:01:00', '0:02:00', '17:04:00', '30 days, 0:00:00']
+    """
+    return min(FIRST_REFUSAL_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
+
+
 def next_try(document: UnreadDocument) -> datetime | None:
-    """Return when a document is read again, or None if that needs another version of its step or `windrow retry`."""
+    """Return when a document is read again, or None if that needs another version of its step or `windrow retry`.
+
+    A document in whose place the server sent another page is requested again then.
+    """
+    if document.reason in SUBSTITUTE_REASONS:
+        return document.at + pause_after_refusal(document.times)
     return (
         document.at + pause_after(document.times)
         if document.reason in TRANSIENT_REASONS or not document.version
@@ -40,7 +58,7 @@ def next_try(document: UnreadDocument) -> datetime | None:
 
 def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
     """Return whether a run reads a document again now. `version` is the version of the step in this run."""
-    due_at = next_try(document)
+    due_at = None if document.reason in SUBSTITUTE_REASONS else next_try(document)
     return document.version != version or (due_at is not None and due_at <= now)
 
 
@@ -83,6 +101,7 @@ class UnreadAttempts:
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
         """Load the attempts that earlier runs could not read in a phase. `version` is the step's present version."""
+        self._ledger = ledger
         self._collection = collection
         self._phase = phase
         self._version = version
@@ -112,6 +131,14 @@ class UnreadAttempts:
         writer.unread.put(self._collection, self._phase, documents)
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
+
+    def record_substitute(self, writer: LedgerWriter, recorded: RecordedAttempt, reason: Reason) -> None:
+        """Record that the server sent another page than the document; it is requested again after a growing pause."""
+        times = self._ledger.unread.substitutes_before(recorded.seq, self._phase, SUBSTITUTE_REASONS) + 1
+        document = UnreadDocument(recorded.seq, self._version, reason, times, recorded.attempt.started)
+        writer.unread.put(self._collection, self._phase, [document])
+        self._unread[document.number] = document
+        writer.addresses.mark_refused(recorded, times, int((document.at + pause_after_refusal(times)).timestamp()))
 
     def record_unfinished(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Record that attempts must be read again, so that the next run reads them if this one does not."""

@@ -49,8 +49,8 @@ class TypedUnread(LedgerQueries):
     def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
         """Return the attempts that the step of a phase failed to read, in order.
 
-        An attempt that is unread because of a cap is not returned if a later attempt at its address received other
-        bytes, or is also unread because of a cap.
+        An attempt that is unread because of a cap, or because the server sent another page, is not returned if a later
+        attempt at its address received other bytes, or is unread for the same reason.
         """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
@@ -72,8 +72,8 @@ class TypedUnread(LedgerQueries):
     ) -> list[UnreadAddress]:
         """Return the attempts of a source that must be read again because reading them failed for a reason.
 
-        An empty text means any source or any reason. `among` has digests of addresses: only attempts at these are
-        returned, unless it is None.
+        An empty text means any source or any reason. Those that `attempts` leaves out are left out here, too. `among`
+        has digests of addresses: only attempts at these are returned, unless it is None.
         """
         return self._database.rows(
             UnreadAddress._make,
@@ -83,3 +83,8 @@ class TypedUnread(LedgerQueries):
             reason,
             None if among is None else json.dumps([*among]),
         )
+
+    def substitutes_before(self, attempt: int, phase: int, reasons: Iterable[str]) -> int:
+        """Count the answers in a row at its address, before an attempt, that were another page than the document."""
+        value: int = self._database.value("unread.substitutes_before", phase, json.dumps([*reasons]), attempt)
+        return value
