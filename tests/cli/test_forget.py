@@ -325,6 +325,10 @@ def test_a_renamed_site_keeps_its_pages(root: Path, village, windrow) -> None:
             assert "belongs to the source place too, which would lose it" in refused.err
             assert f"try: windrow forget {village.origin(0)[7:]}, to remove it from all sources" in refused.err
         assert windrow("run").code == 0
+    url = f"{village.origin(0)}/calm.html"
+    for name, target in ((url, url), (village.origin(0)[7:], village.origin(0))):
+        estimate = windrow("forget", name, "--dry-run")
+        assert f"{target}: it is removed from all sources that have it: place, town\n" in estimate.err
     config.write_text(text.partition("[source.town]")[0])
     assert "windrow forget NAME" in windrow("status").err
     assert windrow("forget", "place", "--yes").code == 0

@@ -113,13 +113,17 @@ class ReplayResult(NamedTuple):
 
 
 class TakedownEstimate(NamedTuple):
-    """How much a takedown would remove. `bytes` is the size of the captures in the archive, compressed."""
+    """How much a takedown would remove, and from which `sources`.
+
+    `bytes` is the size of the captures in the archive, compressed.
+    """
 
     target: str
     addresses: int
     attempts: int
     captures: int
     bytes: int
+    sources: tuple[str, ...] = ()
 
 
 class Message(NamedTuple):

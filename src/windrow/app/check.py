@@ -115,12 +115,16 @@ def _suggest_command(folder: Path) -> str:
 
 
 def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-    """Count for each named target the addresses, attempts, captures and bytes that `take_down` would remove."""
+    """Count for each named target what `take_down` would remove, and name the sources that have it."""
     adapters = _takedown_adapters(workspace, ledger)
     _refuse_shared_origins(workspace, ledger, names, adapters)
     targets = _find_targets(workspace, ledger, names, adapters)
     counts = count_targets(ledger, targets)
-    return [TakedownEstimate(target.name, *count) for target, count in zip(targets, counts, strict=True)]
+    sources = [ledger.takedowns.target_sources(target.address, target.host, target.name) for target in targets]
+    return [
+        TakedownEstimate(target.name, *count, tuple(names_of_sources))
+        for target, count, names_of_sources in zip(targets, counts, sources, strict=True)
+    ]
 
 
 def take_down(

@@ -119,6 +119,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
         _print_estimates(console, estimates)
+    _name_sources(console, estimates)
     if flags["dry"]:
         return 0
     if names and not flags["yes"]:  # without names, it finishes takedowns that were confirmed before
@@ -145,6 +146,14 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
         return
     head = ["target", "addresses", "attempts", "captures", "size"]
     console.print(table(head, [(*estimate[:4], spell_size(estimate.bytes)) for estimate in estimates]))
+
+
+def _name_sources(console: Console, estimates: Sequence[TakedownEstimate]) -> None:
+    for estimate in estimates:
+        if len(estimate.sources) > 1:
+            console.inform(
+                f"{estimate.target}: it is removed from all sources that have it: {', '.join(estimate.sources)}"
+            )
 
 
 def _lift(console: Console, workspace: Windrow, names: tuple[str, ...]) -> int:

@@ -160,6 +160,12 @@ SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "attempts: int",
        coalesce(sum(warc <> ''), 0) AS "captures: int", coalesce(sum(place_length), 0) AS "bytes: int" FROM attempt
 WHERE seq IN (SELECT value FROM json_each(:attempts));
 
+-- def target_sources(address: int, host: int, name: str) -> list[str]
+-- Return the sources that have an address, or a host, or the origin of a host if `name` is that origin.
+SELECT h.source FROM address a JOIN host h ON h.seq = a.host WHERE :host = 0 AND a.digest = :address AND h.source <> ''
+UNION SELECT h.source FROM host t JOIN host h ON h.origin = t.origin
+WHERE t.seq = :host AND (h.seq = t.seq OR t.origin = :name) AND h.source <> '' ORDER BY 1;
+
 -- row: TakenDown
 -- An address from which nothing may be kept, or an origin if `origin` is not None.
 

@@ -224,6 +224,10 @@ class TypedTakedowns(LedgerQueries):
         (row,) = self._database.rows(TargetCount._make, "takedowns.count_attempts", json.dumps([*attempts]))
         return row
 
+    def target_sources(self, address: int, host: int, name: str) -> list[str]:
+        """Return the sources that have an address, or a host, or the origin of a host if `name` is that origin."""
+        return self._database.column("takedowns.target_sources", host, address, name)
+
     def taken_down(self) -> list[TakenDown]:
         """Return the addresses and origins whose tombstones are not lifted.
 
