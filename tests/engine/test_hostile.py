@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.site_crawl import change_ledger, crawl_sites, faults, query_ledger, source
 from tests.servers.hostile import BAD, GOOD, answer, serve_answers
-from windrow.engine.crawl.archiving_client import ENDLESS_REDIRECTS, HOPS
+from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS, HOPS
 from windrow.ledger import Ledger
 
 PAGES = 20
@@ -164,6 +164,19 @@ def test_an_endless_row_of_redirects_is_left_after_as_many_as_browsers_follow_an
     assert comment == f"1 left out, such as {server.origin(BAD)}/{HOPS + 1}: {ENDLESS_REDIRECTS}"
 
 
+def test_redirects_in_a_circle_are_told_and_a_source_that_gave_nothing_else_has_failed(tmp_path):
+    answers = {(BAD, path): answer(b"", "302 Found", more=f"Location: {target}\r\n")
+               for path, target in (("/", "/a"), ("/a", "/b"), ("/b", "/"))}  # fmt: skip
+    with serve_answers(answers) as server:
+        assert crawl_sites(tmp_path, source([f"{server.origin(BAD)}/"])) == 3
+        assert sorted(path for _, path in server.asked) == ["/", "/a", "/b", "/robots.txt"]
+        comments = query_ledger(
+            tmp_path, "SELECT comment FROM task_end WHERE instr(comment, ?) ORDER BY failed", CIRCLE
+        )
+        assert comments[0][0] == f"1 left out, such as {server.origin(BAD)}/: {CIRCLE}"
+        assert comments[1][0].endswith(f"; {server.origin(BAD)}/b: {CIRCLE}")
+
+
 class EndlessRedirectsBetweenHosts(dict):
     """Hosts whose every address redirects to the other host, endlessly."""
 
@@ -181,7 +194,7 @@ def test_an_endless_chain_of_redirects_over_two_hosts_is_counted_as_one_and_told
     answers = EndlessRedirectsBetweenHosts()
     with serve_answers(answers) as server:
         answers.server = server
-        assert crawl_sites(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
+        assert crawl_sites(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 3, "no page came"
     asked = {path for _, path in server.asked} - {"/robots.txt"}
     assert asked == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
     ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'crawler_trap' AND NOT failed")

@@ -2,14 +2,18 @@
 
 from contextlib import closing
 
+import pytest
+
+from tests.engine.site_crawl import source
 from windrow.clock import now
 from windrow.collections.news.collection import COLLECTION as NEWS
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.engine.crawl.left_out import MAX_RULES, LeftOutCounter
-from windrow.engine.crawl.source_tally import SourceTally
+from windrow.engine.crawl.source_tally import NAMED_SITEMAP_RULE, SITEMAP_RULE, SourceTally
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.frontier import frontier_of
+from windrow.engine.requests.origin_rules import REQUEST_CRAWL
 from windrow.ledger import Ledger
 from windrow.ledger.requests import Followed
 from windrow.ledger.sessions import OTHER_RULES
@@ -44,7 +48,7 @@ def test_what_a_rule_left_out_of_a_list_counts_until_a_later_list_was_followed(t
     assert counts == [{"not_wanted", "bad_address"}, {"bad_address"}]
 
 
-def test_a_sitemap_of_the_settings_without_a_document_is_counted_once_in_a_run():
+def test_a_sitemap_without_a_document_is_counted_once_in_a_run():
     kept = KeptResponse("d", 5, ArchivePlace("a.warc.gz", 0, 9))
     moved = FoundUrl(9, "https://a.example", "https://a.example/moved.xml", 0, SITEMAP)
     attempts = [
@@ -66,6 +70,18 @@ def test_a_sitemap_of_the_settings_without_a_document_is_counted_once_in_a_run()
         tally.count_attempt(
             PAGES.crawl, AttemptEnded(1, attempt._replace(location=location), (moved,) * bool(location))
         )
-    assert {(reason, count) for (reason, rule), (count, _) in tally.left_out._counts.items()} == {
-        (Reason.NOT_FOUND, 1), (Reason.NOT_A_FEED, 2), (Reason.SERVER_ERROR, 1)
+    assert {(reason, rule, count) for (reason, rule), (count, _) in tally.left_out._counts.items()} == {
+        (Reason.NOT_FOUND, SITEMAP_RULE, 1), (Reason.NOT_A_FEED, SITEMAP_RULE, 2), (Reason.SERVER_ERROR, SITEMAP_RULE, 1),
+        (Reason.NOT_FOUND, NAMED_SITEMAP_RULE, 1),  # that of an index, for example
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("crawl", [PAGES.crawl, REQUEST_CRAWL])
+def test_a_crawl_delay_that_is_too_long_to_be_kept_is_told_once(crawl):
+    rules = crawl.rules(source(["https://a.example/"]), "https://a.example", {})
+    for seconds, expected in ((180, []), (600, ["https://a.example/robots.txt"])):
+        rules.take_robots(0.0, 200, f"User-agent: *\nCrawl-delay: {seconds}".encode())
+        left_out = rules.left_out()
+        assert [entry.url for entry in left_out] == expected
+        assert {(entry.reason, "180 seconds" in entry.rule) for entry in left_out} <= {(Reason.RATE_LIMITED, True)}
+        assert rules.left_out() == []

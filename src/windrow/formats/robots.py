@@ -173,10 +173,11 @@ class Robots:
 
     rules: tuple[Rule, ...] = ()
     agent: str = ""
-    delay: float | None = None  # seconds, or None without a Crawl-delay
+    delay: float | None = None  # seconds, MAX_DELAY_SECONDS at most, or None without a Crawl-delay
     sitemaps: tuple[str, ...] = ()
     refusal: Reason | None = None  # why every address is refused whatever the rules are, or None
     sitemaps_left_out: int = 0  # how many more sitemaps the file names, beyond the cap
+    asked_delay: float = 0.0  # the Crawl-delay as the file states it, in seconds
     bad_sitemaps: int = 0  # how many of its sitemap lines do not have a whole web address
     _prefix_rules: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -267,19 +268,20 @@ def parse(content: bytes, agent: str) -> Robots:
                     group.rules.append(rule)
         elif key == "delay" and _SECONDS.fullmatch(value):
             for group in current_groups.values():
-                group.delays.append(min(float(value), MAX_DELAY_SECONDS))
+                group.delays.append(float(value))
         elif key == "sitemap":
             url = normalise(value).url
             sitemaps |= {url: None} if url else {}
             bad_sitemaps += not url
     group_name = own_agent if own_agent in groups else "*" if "*" in groups else ""
     group = groups.get(group_name, _Group())
-    delay = max(group.delays, default=None)
+    asked_delay = max(group.delays, default=0.0)
+    delay = min(asked_delay, MAX_DELAY_SECONDS) if group.delays else None
     left_out = max(0, len(sitemaps) - _MAX_SITEMAPS)
     named_sitemaps = tuple(islice(sitemaps, _MAX_SITEMAPS))
     return Robots(
         tuple(dict.fromkeys(group.rules)), group_name, delay, named_sitemaps,
-        sitemaps_left_out=left_out, bad_sitemaps=bad_sitemaps,
+        sitemaps_left_out=left_out, asked_delay=asked_delay, bad_sitemaps=bad_sitemaps,
     )  # fmt: skip
 
 

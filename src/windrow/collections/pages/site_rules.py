@@ -139,9 +139,10 @@ class SiteRules:
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=agent, now=answered_at
         )
+        robots_rules = self._robots_state.robots
+        self._left_out += robots_state.find_long_delay(robots_rules, url)
         if not self._options.sitemaps:
             return []
-        robots_rules = self._robots_state.robots
         self._note_excess(ROBOTS_SITEMAPS, url, robots_rules.sitemaps_left_out)
         if robots_rules.bad_sitemaps:
             self._note_lost(_BAD_SITEMAP, url, Reason.BAD_ADDRESS, url, robots_rules.bad_sitemaps)

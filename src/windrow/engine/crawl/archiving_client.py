@@ -15,13 +15,14 @@ from typing import BinaryIO, NamedTuple
 from windrow.archive import ArchiveWriter, CaptureSink, open_response
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED
+from windrow.digest import hash64
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import CUT_BODY, decode_body, read_location
-from windrow.formats.url import parts
+from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
@@ -346,6 +347,8 @@ def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError
 HOPS = 20
 """The maximum number of redirects in a row that are followed, as in browsers."""
 ENDLESS_REDIRECTS = f"more than {HOPS} redirects in a row"
+CIRCLE = "redirects in a circle"
+"""The rules under which redirects that lead to no page are counted."""
 _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are remembered until they are requested
 
 
@@ -354,10 +357,16 @@ class RedirectChains:
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
+        self._targets: dict[int, int] = {}  # the address to which each address redirected, the latest ones
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return `event`. If it is a redirect after HOPS others in a row, its target is moved to `left_out`."""
+        """Return `event`. If it is a redirect after HOPS others in a row, its target is moved to `left_out`.
+
+        The target of a redirect in a circle is added to `left_out`.
+        """
         hops = self._hops.pop(event.attempt.target, 0) + 1
+        if event.attempt.location and (target := self._find_circle(event.attempt)):
+            event = event._replace(left_out=(*event.left_out, target))
         if not event.attempt.location or not event.found:
             return event
         if hops > HOPS:
@@ -366,3 +375,17 @@ class RedirectChains:
         if len(self._hops) < _MAX_REMEMBERED:  # beyond that, addresses are not counted until others are done
             self._hops |= {url.digest: hops for url in event.found}
         return event
+
+    def _find_circle(self, attempt: Attempt) -> LeftOut | None:
+        """Return the target of a redirect if redirects lead from it back to the redirecting address, else None."""
+        url, start = normalise(attempt.location, attempt.url).url, attempt.target
+        digest = hash64(url)
+        self._targets.pop(start, None)
+        self._targets[start] = digest
+        if len(self._targets) > _MAX_REMEMBERED:
+            del self._targets[next(iter(self._targets))]
+        for _ in range(HOPS):
+            if digest == start:
+                return LeftOut(hash64(f"{CIRCLE} {attempt.url}"), url, Reason.REDIRECTED, CIRCLE)
+            digest = self._targets.get(digest, 0)
+        return None

@@ -311,7 +311,7 @@ class CrawlDispatcher:
 
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
         """Store and count an attempt, with the next due time of its address and the addresses that it found."""
-        event = self._redirects.limit_chain(event)
+        event = self._redirects.limit_chain(event) if self._follower is None else event
         run, attempt, beside = self._run, event.attempt, self._crawl.beside
         schedule, is_failed = None, _has_failed(attempt)
         if attempt.kind == beside:  # it may have become a page meanwhile, and be due again

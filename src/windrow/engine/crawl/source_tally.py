@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED, OK, Crawl
+from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
@@ -26,7 +27,8 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 FIRST_REDIRECT_STATUS = 300
 
 SITEMAP_RULE = "sitemaps of the settings that are not read"
-"""The rule under which sitemaps are counted whose response is a failure, or has no document."""
+NAMED_SITEMAP_RULE = "sitemaps that a robots.txt or a sitemap names and that are not read"
+"""The rules under which sitemaps are counted whose response is a failure, or has no document."""
 
 MIN_RESPONSES = 20
 """The minimum number of responses from a source for a run to be compared with earlier runs."""
@@ -48,6 +50,7 @@ class SourceTally:
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     forgotten_seeds: dict[int, str] = field(default_factory=dict)  # URLs of seeds that were taken down, by digest
     sitemaps: set[int] = field(default_factory=set)  # its seeds that are not pages, and the targets of their redirects
+    unread_sitemaps: set[int] = field(default_factory=set)  # that are counted as left out
     responses: int = 0  # to requests for pages, including those of another collection
     usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
@@ -71,20 +74,22 @@ class SourceTally:
             self.left_out.add(left_out.reason, left_out.rule, left_out.number, left_out.url)
         if attempt.kind == crawl.page and attempt.target:
             self._check_usable(crawl, event)
-        elif attempt.target in self.sitemaps:
+        elif attempt.target and not crawl.by_request and attempt.kind not in {crawl.robots, crawl.beside}:
             self._check_sitemap(event)
 
     def _check_sitemap(self, event: AttemptEnded) -> None:
-        """Count a sitemap of the settings as left out if it could not be fetched, or is empty."""
+        """Count a sitemap as left out if it could not be fetched, or is empty, once in a run."""
         attempt = event.attempt
-        if attempt.location:
+        is_of_settings = attempt.target in self.sitemaps
+        if attempt.location and is_of_settings:
             self.sitemaps.update(url.digest for url in event.found)
+        if attempt.location:
             return
         has_document = attempt.status == NOT_MODIFIED or (attempt.status == OK and attempt.kept and attempt.kept.size)
-        if attempt.reason or not has_document:
+        if (attempt.reason or not has_document) and attempt.target not in self.unread_sitemaps:
+            self.unread_sitemaps.add(attempt.target)
             reason = attempt.reason or reason_of_status(attempt.status or 0, Reason.NOT_A_FEED)
-            self.left_out.add(reason, SITEMAP_RULE, 1, attempt.url)
-            self.sitemaps.discard(attempt.target)  # it is counted once in a run
+            self.left_out.add(reason, SITEMAP_RULE if is_of_settings else NAMED_SITEMAP_RULE, 1, attempt.url)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
         """Count a response and, in a crawl by links, whether it is usable. Note why a required response is not usable.
@@ -103,6 +108,9 @@ class SourceTally:
         if fault := crawl.why_no_page(self.source, attempt):
             self.add_fault(fault)
         elif attempt.location:
+            rules = {left_out.rule for left_out in event.left_out} & {CIRCLE, ENDLESS_REDIRECTS}
+            for rule in rules:
+                self.add_fault(f"{attempt.url}: {rule}")
             self.seeds.update(url.digest for url in event.found)
 
     def count_outcome(self, outcome: FollowOutcome) -> None:

@@ -46,6 +46,7 @@ class OriginRules:
         self._delay = float(delay)
         self._pace = pace.Pace()
         self._robots_state = robots_state.NEW_STATE
+        self._left_out: list[LeftOut] = []
         self._unanswered = 0  # the number of requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
@@ -58,6 +59,7 @@ class OriginRules:
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
+        self._left_out = robots_state.find_long_delay(self._robots_state.robots, f"{self._origin}/robots.txt")
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
@@ -128,8 +130,9 @@ class OriginRules:
         return []
 
     def left_out(self) -> list[LeftOut]:
-        """Return an empty list, since links are not followed."""
-        return []
+        """Return a Crawl-delay that is not kept, once, and nothing else, since links are not followed."""
+        left_out, self._left_out = self._left_out, []
+        return left_out
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return an empty list, so that no links are read. The discovery decides what to request."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.formats.robots import ALLOW_ALL, Robots, parse
+from windrow.digest import hash64
+from windrow.formats.robots import ALLOW_ALL, MAX_DELAY_SECONDS, Robots, parse
 from windrow.formats.url import normalise
+from windrow.model import LeftOut
 from windrow.reasons import Reason
 
 MAX_AGE_SECONDS = 1800.0
@@ -60,6 +62,18 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
     may_keep = before.read is not None and now - before.read < MAX_STALE_SECONDS
     robots, read = (before.robots, before.read) if may_keep else (DENY_ALL, None)
     return RobotsState(robots, now + wait, read, before.failures + 1)
+
+
+LONG_DELAY_RULE = (
+    f"its Crawl-delay is longer than {MAX_DELAY_SECONDS:.0f} seconds: that pause is kept, and not the longer one"
+)
+
+
+def find_long_delay(robots: Robots, url: str) -> list[LeftOut]:
+    """Return an entry for the robots.txt at `url` if it asks for a longer pause than the one that is kept, else []."""
+    if robots.asked_delay <= MAX_DELAY_SECONDS:
+        return []
+    return [LeftOut(hash64(f"{LONG_DELAY_RULE} {url}"), url, Reason.RATE_LIMITED, LONG_DELAY_RULE)]
 
 
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
