@@ -219,7 +219,8 @@ _FIRST_YEAR = 1989
 _CLOCK_ALLOWANCE = timedelta(minutes=5)
 """How much the clock of the program that made a capture may be ahead of the present time.
 
-Until that time comes, such a capture stands before all others of its address, so it is short.
+Until that time comes, such a capture stands before all others of its address, so it is short. WARC files that are
+imported into a crawl, where it would end pages that are fetched meanwhile, are not read on before that time.
 """
 
 _TIMESTAMP = "%Y%m%d%H%M%S"  # as in index lines
@@ -240,6 +241,12 @@ def _why_impossible(captured_at: datetime | None) -> str:
     if captured_at.year < _FIRST_YEAR:
         return f"is before {_FIRST_YEAR}"
     return "is in the future" if captured_at - _CLOCK_ALLOWANCE > now() else ""
+
+
+def is_ahead(record: WarcRecord) -> bool:
+    """Return whether a record has a time that is still to come, though no later than a wrong clock may make it."""
+    captured_at = _parse_date(record.fields.get("warc-date", ""))
+    return captured_at is not None and now() < captured_at <= now() + _CLOCK_ALLOWANCE
 
 
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:

@@ -20,7 +20,13 @@ from windrow.archive.warc_reader import STATED, WarcRecord, read_records
 from windrow.caps import STORED_FINDINGS
 from windrow.clock import now
 from windrow.engine.captures.capture_ledger import original_response
-from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, mark_cut_body, with_methods
+from windrow.engine.captures.foreign_records import (
+    ImportedRecord,
+    interpret_record,
+    is_ahead,
+    mark_cut_body,
+    with_methods,
+)
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
@@ -187,7 +193,9 @@ class WarcImporter:
             tally.known_files += 1
             return
         counts = _Tally(tally.task)
-        for batch in _batches(with_methods(read_records(run.archive / imported.warc, offset, run.limits, STATED))):
+        records = with_methods(read_records(run.archive / imported.warc, offset, run.limits, STATED))
+        ahead: list[WarcRecord] = []
+        for batch in _batches(_take_past(records, ahead)):
             position, batch_counts = batch[-1][0].next, _Tally(tally.task)
             with run.ledger.writing() as writer:
                 faults_before = counts.faults.total()
@@ -207,6 +215,7 @@ class WarcImporter:
             if run.stopping():
                 break
         else:
+            _report_ahead(ahead)
             if offset == 0 and counts.is_fruitless():
                 self._fruitless.append((tally, warc_file.path, number, counts.waiting))
 
@@ -341,6 +350,24 @@ def _count_faults(
         meaning = Reason(reason).meaning
         writer.captures.leave_out(index, RuleRow(Reason(reason), meaning, count, name))
         left_out.add(Reason(reason), meaning, count, name)
+
+
+def _take_past(records: Iterable[tuple[WarcRecord, str]], ahead: list[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
+    """Yield records up to the first one whose time is still to come, which is appended to `ahead` instead.
+
+    It would stand before what the crawl itself receives until then. Later runs continue with it.
+    """
+    for record, method in records:
+        if is_ahead(record):
+            ahead.append(record)
+            return
+        yield record, method
+
+
+def _report_ahead(ahead: list[WarcRecord]) -> None:
+    if ahead:
+        message = f"the record at byte {ahead[0].offset:,} has a time that is still to come"
+        raise ArchiveError(f"{message}; import the file again after that time, to read on")
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
