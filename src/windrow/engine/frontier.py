@@ -382,8 +382,7 @@ class AddressFrontier:
 
     def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
         """Return how much of a source each rule or cap left out in the last such session, or `of_captures` in all."""
-        name, by_request = self._collection.name, self._crawl.by_request
-        return count_left_out_now(self._ledger, name, source, of_captures, by_request=by_request)
+        return count_left_out_now(self._ledger, self._collection.name, source, of_captures, self._crawl)
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

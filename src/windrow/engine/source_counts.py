@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.clock import now
-from windrow.contract import CAPTURED, NOT_MODIFIED
+from windrow.contract import CAPTURED, NOT_MODIFIED, Crawl
 from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.formats.text import counted
@@ -176,14 +176,15 @@ def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None)
 
 
 def count_left_out_now(
-    ledger: Ledger, collection: str, source: str, of_captures: Sequence[RuleCount], *, by_request: bool
+    ledger: Ledger, collection: str, source: str, of_captures: Sequence[RuleCount], crawl: Crawl
 ) -> list[RuleCount]:
     """Return how much of a source of addresses each rule or cap left out in the last such session.
 
     What a cap left out of a document that was read in part counts until the whole document is read. What a rule left
-    out of answers does not count any more once later answers were followed. `of_captures` has the totals of captures.
-    `by_request` is whether the collection finds documents by requests, whose answers are followed in phase 1. An
-    answer that is not used counts until a later answer of its address is used.
+    out of answers does not count any more once later answers were followed, and what was left out of documents does not
+    once each document of the source was replaced (`_are_replaced`). `of_captures` has the totals of captures. If the
+    `crawl` is by requests, answers are followed in phase 1. An answer that is not used counts until a later answer of
+    its address is used.
     """
     totals = {count[1:3] for count in of_captures}
     capped_in = ledger.unread.capped_in(collection, source)
@@ -193,16 +194,20 @@ def count_left_out_now(
     for task, count in ledger.sessions.rule_counts(source):
         if count.rule == REFUSED_RULE:
             continue  # the addresses themselves are counted
-        if count.reason != Reason.CAPPED or (task.phase == 1 and not by_request):
+        if count.reason != Reason.CAPPED or (task.phase == 1 and not crawl.by_request):
             others.append((task, count))
         elif (task.phase, task.session) in capped_in:
             earlier = caps.get(count.rule)
             caps[count.rule] = count._replace(addresses=count.addresses + (earlier.addresses if earlier else 0))
+    last_session = others[-1][0].session if others else 0
+    steps = [task for task, _ in others if task.session == last_session and task.phase > 1]
+    is_replaced = bool(steps) and _are_replaced(ledger, collection, source, steps[-1], crawl)
     in_last = [
         count
         for task, count in others
+        if task.session == last_session and not (is_replaced and task.phase > 1)
         # The totals of captures replace what the first phase of the session counted of them.
-        if task.session == others[-1][0].session and (task.phase > 1 or count[1:3] not in totals)
+        if task.phase > 1 or count[1:3] not in totals
         if task.phase > 1 or (count.reason not in BY_RULE and count.rule != UNUSED_RULE) or task.seq > followed_to
     ]
     refused = [
@@ -210,3 +215,13 @@ def count_left_out_now(
         for row in ledger.requests.refused(collection, source)
     ]
     return [*caps.values(), *in_last, *refused, *of_captures]
+
+
+def _are_replaced(ledger: Ledger, collection: str, source: str, task: SourceTask, crawl: Crawl) -> bool:
+    """Return whether all documents that a source had at a step's task were replaced by others, which were read.
+
+    A document that did not change may still be the one of which something was left out.
+    """
+    tasks = ledger.sessions.tasks_of_source(source)
+    read_to = max((later.seq for later in tasks if later.phase == task.phase and later.failed is False), default=0)
+    return ledger.requests.unreplaced(collection, source, task.seq, read_to, crawl.robots) is None

@@ -34,6 +34,18 @@ JOIN attempt v ON v.seq = (SELECT max(b.seq) FROM attempt b WHERE b.address = a.
 JOIN followed f ON f.attempt = v.seq AND f.reason IS NOT NULL
 WHERE h.collection = :collection AND h.source = :source AND v.status < 400 GROUP BY f.reason ORDER BY f.reason;
 
+-- def unreplaced(collection: str, source: str, until: int, read_to: int, robots: int) -> str | None
+-- Return an address of a source whose last document up to the fact `until` has not been replaced, or None.
+-- It is replaced if a later answer, up to the fact `read_to`, has other bytes and is not unread. Attempts of the kind
+-- `robots` are left out.
+SELECT a.url FROM host h JOIN address a ON a.host = h.seq
+JOIN attempt v ON v.seq = (SELECT max(k.seq) FROM attempt k WHERE k.address = a.digest AND k.host = a.host
+    AND k.seq <= :until AND k.status = 200 AND k.digest <> '' AND k.kind <> :robots)
+WHERE h.collection = :collection AND h.source = :source
+AND NOT EXISTS (SELECT 1 FROM attempt b WHERE b.address = a.digest AND b.host = a.host AND b.seq > :until
+    AND b.seq <= :read_to AND b.status = 200 AND b.reason IS NULL AND b.digest NOT IN ('', v.digest)
+    AND NOT EXISTS (SELECT 1 FROM unread u WHERE u.attempt = b.seq)) LIMIT 1;
+
 -- row: DailyYield
 -- A day (YYYY-MM-DD), and the fewest things that an answer or a session gave on this day.
 -- For `daily_shares`, `fewest` is a percentage of documents instead.

@@ -2,11 +2,16 @@
 
 import io
 import json
+from contextlib import closing
 
-from tests.collections.events.place import configured
+from tests.clock import pass_time
+from tests.collections.events.place import calendar, configured, event, run, serving
 from tests.collections.events.reader import VISITED, read
+from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.discover import follow
 from windrow.contract import Answer, Request
+from windrow.engine.frontier import frontier_of
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 
@@ -34,6 +39,24 @@ def test_documents_of_events_without_an_address_are_counted_and_relative_address
     result = follow(source, {}, Answer(Request("https://a.example/x", "first"), 200, {}, view, VISITED))
     assert [request.url for request in result.requests] == ["https://a.example/e.json"]
     assert [(count.reason, count.addresses) for count in result.left_out] == [(Reason.BAD_ADDRESS, 2)]
+
+
+def test_an_event_that_could_not_be_read_is_in_status_until_each_document_was_replaced(tmp_path):
+    """It stayed in status after it was mended, until the source counted something again."""
+    broken, whole = (
+        calendar(event("a@x", start), event("b@x", ":20270301T150000Z")) for start in ("", ":20270115T150000Z")
+    )
+    with serving() as site:
+        site.put("/a.ics", broken)
+        workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+        lost = []
+        for content, status in ((broken, 200), (broken, 200), (whole, 503), (whole, 200)):
+            site.put("/a.ics", content, status=status)
+            run(workspace)
+            pass_time(61)
+            with closing(Ledger(workspace.ledger)) as ledger:
+                lost.append([count.reason for count in frontier_of(ledger, COLLECTION).left_out("council", ())])
+    assert lost == [["incomplete_record"]] * 3 + [[]]
 
 
 def test_tasks_and_journal_entries_of_a_calendar_are_counted(tmp_path):

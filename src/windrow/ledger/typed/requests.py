@@ -109,6 +109,15 @@ class TypedRequests(LedgerQueries):
         """
         return self._database.rows(RefusedAnswers._make, "requests.refused", collection, source)
 
+    def unreplaced(self, collection: str, source: str, until: int, read_to: int, robots: int) -> str | None:
+        """Return an address of a source whose last document up to the fact `until` has not been replaced, or None.
+
+        It is replaced if a later answer, up to the fact `read_to`, has other bytes and is not unread. Attempts of the
+        kind `robots` are left out.
+        """
+        value: str | None = self._database.value("requests.unreplaced", until, robots, collection, source, read_to)
+        return value
+
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
     ) -> list[DailyYield]:
