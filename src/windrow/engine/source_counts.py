@@ -34,8 +34,8 @@ NOT_REQUESTED = frozenset(
 GONE = frozenset({404, 410})
 """HTTP statuses that mean that an address has no content any more."""
 
-REFUSED_RULE = "answers that are not used; they are requested again"
-UNUSED_RULE = "answers that are not used"
+UNUSED_RULE = "answers that are not used; they are requested again"
+REPLACED_RULE = "answers that are not used"
 """The rules under which answers are counted that a discovery skipped. It replaced the second ones by other requests."""
 
 
@@ -192,7 +192,7 @@ def count_left_out_now(
     caps: dict[str, RuleCount] = {}
     others: list[tuple[SourceTask, RuleCount]] = []
     for task, count in ledger.sessions.rule_counts(source):
-        if count.rule == REFUSED_RULE:
+        if count.rule == UNUSED_RULE:
             continue  # the addresses themselves are counted
         if count.reason != Reason.CAPPED or (task.phase == 1 and not crawl.by_request):
             others.append((task, count))
@@ -208,13 +208,13 @@ def count_left_out_now(
         if task.session == last_session and not (is_replaced and task.phase > 1)
         # The totals of captures replace what the first phase of the session counted of them.
         if task.phase > 1 or count[1:3] not in totals
-        if task.phase > 1 or (count.reason not in BY_RULE and count.rule != UNUSED_RULE) or task.seq > followed_to
+        if task.phase > 1 or (count.reason not in BY_RULE and count.rule != REPLACED_RULE) or task.seq > followed_to
     ]
-    refused = [
-        RuleCount(source, row.reason, REFUSED_RULE, row.number, row.example)
-        for row in ledger.requests.refused(collection, source)
+    unused = [
+        RuleCount(source, row.reason, UNUSED_RULE, row.number, row.example)
+        for row in ledger.requests.unused(collection, source)
     ]
-    return [*caps.values(), *in_last, *refused, *of_captures]
+    return [*caps.values(), *in_last, *unused, *of_captures]
 
 
 def _are_replaced(ledger: Ledger, collection: str, source: str, task: SourceTask, crawl: Crawl) -> bool:

@@ -177,14 +177,14 @@ class AddressWriter:
         self._batch.flush()
         self._batch.database.execute_many("address_abandoned", [(digest, collection, source) for digest in digests])
 
-    def mark_refused(self, recorded: RecordedAttempt, failures: int, due: int) -> None:
+    def mark_unused(self, recorded: RecordedAttempt, failures: int, due: int) -> None:
         """Record that the answer of an attempt was not used, as the latest of `failures` in a row.
 
         The address of the attempt is due at the UNIX time `due`, unless it is due before that. An address that has a
         later attempt is not changed.
         """
         self._batch.flush()
-        self._batch.database.execute("address_refused", failures, due, recorded.seq)
+        self._batch.database.execute("address_unused", failures, due, recorded.seq)
 
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
         """Make the address of an attempt due at the UNIX time `until`, unless it is due before that.

@@ -248,7 +248,7 @@ WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3
 AND failures = 0 AND due >= ?1 + interval - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
--- name: address_refused
+-- name: address_unused
 -- Set the failures in a row of the address of an attempt whose answer was not used, and make it due at a time at the
 -- latest. An address with a later attempt is not changed.
 UPDATE address SET failures = ?1, due = min(coalesce(due, ?2), ?2)

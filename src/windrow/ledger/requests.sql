@@ -15,17 +15,17 @@ SELECT attempt, requests, offers, fresh, reason, ending, findings, seconds FROM 
 WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
--- def refusals(attempt: int) -> int
+-- def count_unused_before(attempt: int) -> int
 -- Count the answers in a row, before an attempt at the same address, that were followed and not used.
 SELECT count(*) FROM attempt v JOIN attempt b ON b.address = v.address AND b.host = v.host AND b.seq < v.seq
 JOIN followed f ON f.attempt = b.seq AND f.reason IS NOT NULL WHERE v.seq = :attempt
 AND b.seq > coalesce((SELECT max(k.seq) FROM attempt k JOIN followed g ON g.attempt = k.seq AND g.reason IS NULL
     WHERE k.address = v.address AND k.host = v.host), 0);
 
--- row: RefusedAnswers
+-- row: UnusedAnswers
 -- The number of a source's addresses whose last answer was not used for a reason, and one of them.
 
--- def refused(collection: str, source: str) -> list[RefusedAnswers]
+-- def unused(collection: str, source: str) -> list[UnusedAnswers]
 -- Count the addresses of a source whose last answer has a status below 400 and was not used, by reason.
 -- Addresses that are never due are left out.
 SELECT f.reason AS "reason: str", count(*) AS "number: int", min(a.url) AS "example: str"

@@ -31,10 +31,10 @@ def count(site, *paths):
     return [site.asked.count(path) for path in paths]
 
 
-def refusals(workspace):
+def unused(workspace):
     """Return the answers that are told in `status` as not used."""
     with closing(Ledger(workspace.ledger)) as ledger:
-        return [f"{row.example}: {row.reason}" for row in ledger.requests.refused("events", "council")]
+        return [f"{row.example}: {row.reason}" for row in ledger.requests.unused("events", "council")]
 
 
 def test_an_address_is_read_while_the_calendar_redirects_to_it_and_no_longer(tmp_path, site):
@@ -82,12 +82,12 @@ def test_redirects_in_a_circle_are_told_until_they_end(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
     assert run(workspace).failed
     assert count(site, "/a.ics", "/b.ics") == [1, 1]
-    assert refusals(workspace) == [f"{site.url}/b.ics: redirected"]
+    assert unused(workspace) == [f"{site.url}/b.ics: redirected"]
     assert run_later(workspace).failed
     site.put("/a.ics", calendar(event("a@x", MARCH)))
     assert not run_later(workspace).failed
     assert len(events(workspace)) == 1
-    assert refusals(workspace) == []
+    assert unused(workspace) == []
     asked = count(site, "/b.ics")
     run_later(workspace, 600)
     assert count(site, "/b.ics") == asked

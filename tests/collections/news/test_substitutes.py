@@ -18,7 +18,7 @@ from windrow.collections.news.collection import COLLECTION
 from windrow.content.substitute import asks_for_consent
 from windrow.contract import Answer, Observation, Request, Task
 from windrow.engine.frontier import frontier_of
-from windrow.engine.source_counts import REFUSED_RULE
+from windrow.engine.source_counts import UNUSED_RULE
 from windrow.formats.url_hints import HintKind
 from windrow.ledger import Ledger
 
@@ -204,7 +204,7 @@ def test_an_article_that_redirects_to_the_front_page_keeps_its_text_and_the_sour
     followed = {each.attempt.url: ledger.requests.followed(each.seq) for each in attempts if each.attempt.location}
     assert {row.reason for row in followed.values()} == {"redirected"}
     counts = {count.reason: count[2:4] for count in frontier_of(ledger, COLLECTION).left_out("g", ())}
-    assert counts["redirected"] == (REFUSED_RULE, len(followed))
+    assert counts["redirected"] == (UNUSED_RULE, len(followed))
     ledger.close()
 
 

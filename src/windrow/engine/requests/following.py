@@ -29,8 +29,8 @@ from windrow.engine.requests.answers import (
 from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
 from windrow.engine.requests.redirects import Redirects
 from windrow.engine.run import HarvestRun
-from windrow.engine.source_counts import REFUSED_RULE, UNUSED_RULE
-from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts, pause_after_refusal
+from windrow.engine.source_counts import REPLACED_RULE, UNUSED_RULE
+from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts, pause_after_unused
 from windrow.formats.text import counted
 from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
@@ -244,7 +244,7 @@ class AnswerFollower:
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
             findings = followed.findings if followed else ()
-            unused = self._count_refused(writer, recorded, FollowResult(skip=reason)) if reason else ()
+            unused = self._count_unused(writer, recorded, FollowResult(skip=reason)) if reason else ()
             followed_row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
             writer.requests.record_followed(name, recorded.source, followed_row)
             if reason in OWN_FAULTS:
@@ -260,7 +260,7 @@ class AnswerFollower:
         followed = self._compare_with_listing(recorded, followed)
         result = followed.result
         writer.flush()
-        unused = self._count_refused(writer, recorded, result) if result.skip and not followed.found else ()
+        unused = self._count_unused(writer, recorded, result) if result.skip and not followed.found else ()
         keys = [offer.key for offer in result.offers]
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if new_keys else ()))
@@ -307,7 +307,7 @@ class AnswerFollower:
                 else:
                     writer.requests.ask_again(host, [url.digest])
 
-    def _count_refused(
+    def _count_unused(
         self, writer: LedgerWriter, recorded: RecordedAttempt, result: FollowResult
     ) -> tuple[LeftOutCount, ...]:
         """Count a response that is not used. Unless the discovery learned from it, it is requested again after a pause.
@@ -324,11 +324,11 @@ class AnswerFollower:
             return ()
         # A discovery that learned from the response makes another request in its place.
         if result.learned or attempt.kind == CAPTURED:
-            return (LeftOutCount(reason, UNUSED_RULE, 1, attempt.url),)
-        failures = self._run.ledger.requests.refusals(recorded.seq) + 1
-        due_at = attempt.started + pause_after_refusal(failures)
-        writer.addresses.mark_refused(recorded, failures, int(due_at.timestamp()))
-        return (LeftOutCount(reason, REFUSED_RULE, 1, attempt.url),)
+            return (LeftOutCount(reason, REPLACED_RULE, 1, attempt.url),)
+        failures = self._run.ledger.requests.count_unused_before(recorded.seq) + 1
+        due_at = attempt.started + pause_after_unused(failures)
+        writer.addresses.mark_unused(recorded, failures, int(due_at.timestamp()))
+        return (LeftOutCount(reason, UNUSED_RULE, 1, attempt.url),)
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed`; if MAX_FRUITLESS answers in a row offered nothing new, skip it, without its requests."""

@@ -18,7 +18,7 @@ FOLLOWING_PHASE = 1
 
 LONGEST_PAUSE = timedelta(days=30)
 
-FIRST_REFUSAL_PAUSE = timedelta(minutes=1)
+FIRST_UNUSED_PAUSE = timedelta(minutes=1)
 """The pause before a request is repeated whose answer was not used. It doubles with each further such answer."""
 
 
@@ -33,13 +33,13 @@ def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedel
     return min(LONGEST_PAUSE, first * (1 << min(failures - 2, 16))) if failures > 1 else timedelta()
 
 
-def pause_after_refusal(failures: int) -> timedelta:
+def pause_after_unused(failures: int) -> timedelta:
     """Return the pause before a request is repeated after a number of answers in a row that were not used.
 
-    >>> [str(pause_after_refusal(failures)) for failures in (1, 2, 11, 99)]
+    >>> [str(pause_after_unused(failures)) for failures in (1, 2, 11, 99)]
     ['0:01:00', '0:02:00', '17:04:00', '30 days, 0:00:00']
     """
-    return min(FIRST_REFUSAL_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
+    return min(FIRST_UNUSED_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
 
 
 def next_try(document: UnreadDocument) -> datetime | None:
@@ -48,7 +48,7 @@ def next_try(document: UnreadDocument) -> datetime | None:
     A document in whose place the server sent another page is requested again then.
     """
     if document.reason in SUBSTITUTE_REASONS:
-        return document.at + pause_after_refusal(document.times)
+        return document.at + pause_after_unused(document.times)
     return (
         document.at + pause_after(document.times)
         if document.reason in TRANSIENT_REASONS or not document.version
@@ -138,7 +138,7 @@ class UnreadAttempts:
         document = UnreadDocument(recorded.seq, self._version, reason, times, recorded.attempt.started)
         writer.unread.put(self._collection, self._phase, [document])
         self._unread[document.number] = document
-        writer.addresses.mark_refused(recorded, times, int((document.at + pause_after_refusal(times)).timestamp()))
+        writer.addresses.mark_unused(recorded, times, int((document.at + pause_after_unused(times)).timestamp()))
 
     def record_unfinished(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Record that attempts must be read again, so that the next run reads them if this one does not."""

@@ -15,7 +15,7 @@ from windrow.model import RecordedAttempt
 from windrow.reasons import Reason
 
 
-class RefusedAnswers(NamedTuple):
+class UnusedAnswers(NamedTuple):
     """The number of a source's addresses whose last answer was not used for a reason, and one of them."""
 
     reason: str
@@ -97,17 +97,17 @@ class TypedRequests(LedgerQueries):
         """Return the results of following the last answers of a source, the latest first."""
         return self._database.rows(_make_followed, "requests.latest", collection, source, limit)
 
-    def refusals(self, attempt: int) -> int:
+    def count_unused_before(self, attempt: int) -> int:
         """Count the answers in a row, before an attempt at the same address, that were followed and not used."""
-        value: int = self._database.value("requests.refusals", attempt)
+        value: int = self._database.value("requests.count_unused_before", attempt)
         return value
 
-    def refused(self, collection: str, source: str) -> list[RefusedAnswers]:
+    def unused(self, collection: str, source: str) -> list[UnusedAnswers]:
         """Count the addresses of a source whose last answer has a status below 400 and was not used, by reason.
 
         Addresses that are never due are left out.
         """
-        return self._database.rows(RefusedAnswers._make, "requests.refused", collection, source)
+        return self._database.rows(UnusedAnswers._make, "requests.unused", collection, source)
 
     def unreplaced(self, collection: str, source: str, until: int, read_to: int, robots: int) -> str | None:
         """Return an address of a source whose last document up to the fact `until` has not been replaced, or None.
