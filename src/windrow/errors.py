@@ -29,11 +29,14 @@ import errno
 
 from windrow.reasons import Reason
 
+SOURCES_FAILED = 3
+"""The exit code of a session in which sources failed."""
+
 EXIT_CODES = {
     0: "all well",
     1: "failed",
     2: "wrong usage",
-    3: "some or all sources failed",
+    SOURCES_FAILED: "some or all sources failed",
     4: "wrong configuration",
     5: "locked by another run",
     130: "stopped",

@@ -12,7 +12,7 @@ from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
 from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.sessions import session_settings
 from tests.toy_collection.site import page
-from windrow.app.check import take_down
+from windrow.app.takedowns import take_down
 from windrow.collections.pages.adapter.explain import explain as explain_page
 from windrow.engine.captures.warc_names import WarcNames
 from windrow.engine.check import Fault, check_archive

@@ -10,8 +10,8 @@ from tests.captures.quotes import ADAPTER, configure, run, run_quotes
 from tests.engine.warc_intake import take_warcs
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
-from windrow.app import check
-from windrow.app.check import take_down
+from windrow.app import takedowns
+from windrow.app.takedowns import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.digest import hash64
 from windrow.engine.check import Fault, check_archive, check_index, check_states
@@ -100,10 +100,10 @@ def test_forgetting_a_capture_takes_with_it_the_records_that_another_collection_
 def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site, monkeypatch):
     workspace = configure(tmp_path, site)
     run(workspace)
-    monkeypatch.setattr(check, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
+    monkeypatch.setattr(takedowns, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
     with closing(Ledger(workspace.ledger)) as ledger:
         url = f"{site.url}article1.html"
-        (counted,) = check.estimate_takedowns(workspace, ledger, [url])
+        (counted,) = takedowns.estimate_takedowns(workspace, ledger, [url])
         assert (counted.target, counted.addresses) == (url, 1)
 
 
@@ -111,9 +111,9 @@ def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site
 def test_a_dry_run_counts_the_captures_that_forgetting_removes(tmp_path, site, monkeypatch, name):
     workspace = configure(tmp_path, site)
     run(workspace)
-    monkeypatch.setattr(check, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
+    monkeypatch.setattr(takedowns, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
     with closing(Ledger(workspace.ledger)) as ledger:
-        (estimate,) = check.estimate_takedowns(workspace, ledger, [name])
+        (estimate,) = takedowns.estimate_takedowns(workspace, ledger, [name])
     (takedown,) = take_down_by_name(workspace, name)
     assert (estimate.target, estimate.captures) == (takedown.target, takedown.captures)
     assert bool(estimate.captures) == bool(estimate.bytes) == (name == "web")

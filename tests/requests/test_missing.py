@@ -11,7 +11,7 @@ from tests.requests.workshop import UNARCHIVED, Workshop, collection, documents,
 from tests.sessions import session_settings
 from tests.toy_collection.server import Glossary
 from windrow.adapters.records import RecordAdapter
-from windrow.app.check import take_down
+from windrow.app.takedowns import take_down
 from windrow.contract import FollowResult, Observation, Offering, Request, Requests, Settle, Skip
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session

@@ -3,7 +3,7 @@
 from tests.requests.test_secrets import read_all_files
 from tests.requests.workshop import Workshop, collection, documents, send_parts
 from tests.sessions import session_settings
-from windrow.app.check import lift_takedowns, take_down
+from windrow.app.takedowns import lift_takedowns, take_down
 from windrow.contract import Ask, FollowResult, Observation, Offering, Request, Skip
 from windrow.engine.crawl import crawling
 from windrow.model import Finding

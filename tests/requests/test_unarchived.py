@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.requests.killed import killed_at_each_kind
 from tests.requests.workshop import SERVICE, UNARCHIVED, Workshop, collection, documents, send_parts
 from tests.sessions import session_settings
-from windrow.app.check import take_down
+from windrow.app.takedowns import take_down
 from windrow.contract import Ask, Observation
 from windrow.digest import hash64
 from windrow.engine.check import check_archive, check_index, check_states

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -24,6 +23,7 @@ from windrow.app.summary import (
     summarise,
     unfinished_takedowns,
 )
+from windrow.app.takedowns import sharing_sources
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, describe_broken, installed
@@ -34,7 +34,6 @@ from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
 from windrow.engine.steps.unread import UnreadCount, count_unread
-from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
 from windrow.ledger.sessions import RuleCount
@@ -340,28 +339,6 @@ def _may_be_forgotten(workspace: Workspace, ledger: Ledger, source: Source) -> b
     adapters = capable(Forgets, {source.collection}, skip_broken=True).values()
     targets = [target for adapter in adapters for target in adapter.takedown_targets(workspace, ledger, source.name)]
     return bool(adapters) and not sharing_sources(workspace, ledger, source.name, {target.name for target in targets})
-
-
-def sharing_sources(
-    workspace: Workspace, ledger: Ledger, name: str, targets: AbstractSet[str]
-) -> list[tuple[str, str]]:
-    """Return (origin, source) for the declared sources that would lose a whole origin with the source `name`.
-
-    They are of the same collection. `targets` are the names of the takedown targets that have this name. The result is
-    empty if `name` is not the name of a source.
-    """
-    sharing = []
-    for host in ledger.addresses.host_states(name, "", 0):
-        if host.origin not in targets:
-            continue
-        rows = ledger.addresses.host_states("", host.origin.partition("://")[2], 0)
-        names = {row.source for row in rows if row.origin == host.origin}
-        for source in workspace.sources:
-            # A source that has not been harvested yet has no host.
-            begins_there = normalise(f"{source.site.origin}/").url == f"{host.origin}/"
-            if source.collection == host.collection and source.name != name and (source.name in names or begins_there):
-                sharing.append((host.origin, source.name))
-    return sharing
 
 
 def requested_something(frontier: Frontier | None, session: SourceSession) -> bool:

@@ -18,7 +18,7 @@ from windrow.engine.source_counts import (
     count_frontiers,
     count_session,
 )
-from windrow.errors import EXIT_CODES
+from windrow.errors import EXIT_CODES, SOURCES_FAILED
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
@@ -26,8 +26,6 @@ from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import BY_RULE, Reason
 
-SOURCES_FAILED = 3
-"""The exit code of a session in which sources failed."""
 ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
 Phases = Mapping[str, tuple[str, ...]]
 """The names of the phases, in order, by collection."""

@@ -464,7 +464,7 @@ class Windrow:
 
     def would_forget(self, names: Names) -> list[TakedownEstimate]:
         """Count what `forget` would take down; changes nothing."""
-        from windrow.app.check import estimate_takedowns
+        from windrow.app.takedowns import estimate_takedowns
 
         with self._open_ledger() as ledger:
             return estimate_takedowns(self.config, ledger, as_tuple(names))
@@ -474,19 +474,19 @@ class Windrow:
 
         Interrupted takedowns are finished, too; if `names` is empty, nothing else is done.
         """
-        from windrow.app.check import take_down
+        from windrow.app.takedowns import take_down
 
         return take_down(self.config, self.setup, as_tuple(names), reason)
 
     def lift(self, names: Names) -> int:
         """Allow runs to request again what was taken down; return the number of tombstones that were lifted."""
-        from windrow.app.check import lift_takedowns
+        from windrow.app.takedowns import lift_takedowns
 
         return lift_takedowns(self.config, self.setup, as_tuple(names))
 
     def taken_down(self, names: Names) -> list[str]:
         """Return the addresses and origins of these names that runs do not request, because they are taken down."""
-        from windrow.app.check import standing_takedowns
+        from windrow.app.takedowns import standing_takedowns
 
         with self._open_ledger() as ledger:
             return standing_takedowns(self.config, ledger, as_tuple(names))

@@ -62,14 +62,12 @@ from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.settling import settle_step
 from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
-from windrow.errors import ConfigError, Stopped, WindrowError
+from windrow.errors import SOURCES_FAILED, ConfigError, Stopped, WindrowError
 from windrow.ledger import Lease, Ledger
 from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
 from windrow.private_files import private_files
 from windrow.reasons import Reason
-
-SOME_FAILED = 3  # exit code: some tasks failed
 
 WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Read: take_step,
@@ -283,7 +281,7 @@ class Session:
         error that is being handled.
         """
         self._closed = True
-        exit_code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
+        exit_code = outcome if outcome is not None else 130 if self.stops else SOURCES_FAILED if self.failed else 0
         closers: list[Close] = [
             lambda: index_archive(self.ledger, self.settings.archive),
             lambda: self._record_end(exit_code),

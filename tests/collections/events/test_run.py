@@ -13,8 +13,8 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, LOG_KEYS, calendar, configured, event, events, logs, run, serving
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
-from windrow.app.check import estimate_takedowns, take_down
 from windrow.app.status import current_state
+from windrow.app.takedowns import estimate_takedowns, take_down
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.run_logs import RunLogs

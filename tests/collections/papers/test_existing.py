@@ -13,7 +13,7 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.requests.workshop import Server
-from windrow.app.check import take_down
+from windrow.app.takedowns import take_down
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import FAMILIES, Put, decode_row
 from windrow.collections.papers.database.wide import open_table

@@ -23,7 +23,7 @@ from tests import programs
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
-from windrow.app.check import lift_takedowns, take_down
+from windrow.app.takedowns import lift_takedowns, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter import rows as rows_module
