@@ -159,6 +159,14 @@ EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events
 EVENT_TITLE = _cap(
     "EVENT_TITLE", 1_000, "characters of an event's title", "it is a part of a key", "it is cut, with a `title_note`"
 )
+EVENT_DOCUMENT_BYTES = _cap(
+    "EVENT_DOCUMENT_BYTES",
+    64 * MIB,
+    "bytes of a document of events, as transferred or decompressed",
+    _MEMORY,
+    REFUSED,
+    setting="events.document_size",
+)
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
 COMPARED_PAGES = _cap(
     "COMPARED_PAGES", 100, "captured pages remembered for a source of events", "memory: they are sent with each answer",

@@ -177,7 +177,8 @@ class RecordAdapter(CountsUnrepaired):
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(describe_bad_address(address), hint="windrow try --help")
-        limits = replace(workspace.limits if workspace else Limits(), transfer_size=1 << 28)
+        limits = workspace.limits if workspace else Limits()
+        limits = replace(limits, transfer_size=min(limits.transfer_size, 1 << 28))
 
         def access(requested_url: str) -> Source:
             refuse_without_contact(workspace, parts(requested_url).host)
@@ -191,10 +192,9 @@ class RecordAdapter(CountsUnrepaired):
         decoded_answer = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
         follow_result = follow(source, {}, decoded_answer) if follow else FollowResult()
-        document = Item(0, self._collection.name, "attempt", url)
-        task = Task(document, io.BytesIO(content), limits, {}, self._text_options(workspace), fields=answer.fields,
-                    source=source, visited=decoded_answer.at, offers=follow_result.offers,
-                    request=decoded_answer.request)  # fmt: skip
+        task = Task(Item(0, self._collection.name, "attempt", url), io.BytesIO(content), limits, {},
+                    self._text_options(workspace), fields=answer.fields, source=source, visited=decoded_answer.at,
+                    offers=follow_result.offers, request=decoded_answer.request)  # fmt: skip
         parts_read = results_of(self._step.run(task))
         if follow_result.skip and any(isinstance(part, Observation) for part in parts_read):
             follow_result = FollowResult()  # a document that leads nowhere and is itself a record, such as an article

@@ -54,6 +54,7 @@ SOURCES = {
     "sorry": ("json", FIELDS, b"<html>Sorry</html>", "application/json"),
     "empty": ("icalendar", "", b"", "text/calendar"),
     "binary": ("html", f'items = "li"\nroot = "ul"\n{FIELDS}', bytes(range(256)) * 100, "text/html"),
+    "large": ("json", FIELDS, b'[{"t": "large", "s": "2027-01-01"}' + b" " * (1 << 20) + b"]", "application/json"),
     "nested": ("html", f'items = "div"\n{FIELDS}', b"<div>" * 20_000, "text/html"),
 }  # fmt: skip
 
@@ -74,7 +75,7 @@ def hostile(folder, site):
         lines.append((name, "icalendar", ""))
     site.documents["/zip"] = (200, "text/calendar", gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"})
     lines.append(("zip", "icalendar", ""))
-    (folder / "windrow.toml").write_text("[events]\n" + "".join(
+    (folder / "windrow.toml").write_text('[events]\ndocument_size = "1 MiB"\n' + "".join(
         f'[source.{name}]\ncollection = "events"\nurl = "{site.url}/{name}"\nreader = "{reader}"\n{words}delay = "0s"\n'
         'branch = "Other"\nentity = "Senate"\ntimezone = "America/New_York"\nevery = "6h"\n'
         for name, reader, words in lines
@@ -100,6 +101,7 @@ def test_every_hostile_source_has_one_log_with_what_became_of_it(harvested):
     assert (results["away"], results["other"], results["zip"], results["bomb"]) == (
         "Redirected", "Redirected", "BombRatio", "DtdForbidden"
     )  # fmt: skip
+    assert results["large"] == "TooLarge"
     assert results["nested"] == "IncompleteRecord"  # none of its events could be read
     for log in documents:
         assert set(LOG_KEYS) - {"traceback"} <= set(log)

@@ -15,6 +15,7 @@ from pkgutil import get_data
 from typing import Any
 from urllib.parse import urlsplit
 
+from windrow.caps import EVENT_DOCUMENT_BYTES
 from windrow.collections.events.parser import BRANCHES, ENTITIES, FEDERAL_ZONE, EventParser, ParserRules, check_name
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
@@ -23,7 +24,7 @@ from windrow.errors import ConfigError
 from windrow.formats.url import normalise
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, Given, Preset, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, PATH_OR_URL, SECRET, SWITCH, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import DURATION, PATH_OR_URL, SECRET, SIZE, SWITCH, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
@@ -296,6 +297,12 @@ CONFIGURATION = Configuration(
         Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password over http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
         Setting("events.log_database", TEXT, "vd_log", "name of the database of runs of parsers"),
+        Setting(
+            "events.document_size",
+            SIZE,
+            EVENT_DOCUMENT_BYTES.number,
+            "maximum size of a calendar, list or page, as transferred or decompressed",
+        ),
         Setting("events.branches", TEXTS, [], "branches of government in addition to the standard ones"),
         Setting("events.entities", TEXTS, [], "entities in addition to the standard ones"),
     ),

@@ -122,7 +122,12 @@ class EventAdapter(RecordAdapter):
         """Return the configured harvest with its sources' current addresses and the function that derives documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
-        return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
+        return replace(
+            base,
+            sources=sources,
+            derivations={"document": partial(self._derive, workspace)},
+            limits=_limit_documents(workspace).limits,
+        )
 
     def _describe_removal(self, record: Any) -> str:
         return "its source no longer lists it" if record["status"] == MISSING else ""
@@ -211,7 +216,7 @@ class EventAdapter(RecordAdapter):
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Read an address as a run does; after each fetched document, yield a note that names its source and reader."""
-        for part in super().try_address(workspace, address):
+        for part in super().try_address(workspace and _limit_documents(workspace), address):
             yield part
             if isinstance(part, FetchedBytes):
                 source = self._source_at(workspace, part.address, address)
@@ -307,6 +312,14 @@ class EventAdapter(RecordAdapter):
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
+
+
+def _limit_documents(workspace: Workspace) -> Workspace:
+    """Return a workspace in which no document is larger than the setting `events.document_size`."""
+    largest = next(setting.value for setting in workspace.values if setting.name == "events.document_size")
+    limits = workspace.limits
+    transfer_size, member_size = (min(size, largest) for size in (limits.transfer_size, limits.member_size))
+    return replace(workspace, limits=replace(limits, transfer_size=transfer_size, member_size=member_size))
 
 
 def _with_current_address(source: Source) -> Source:

@@ -37,7 +37,7 @@ from windrow.formats.text import replace_controls
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-_XML_LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
+_XML_LIMITS = Limits()
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
 _ELEMENT_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _SELECTS_NOTHING = "selects nothing; set `root` if the document may have no events"
@@ -269,7 +269,6 @@ _MAX_ROWSPAN, _MAX_COLSPAN = 65_534, 1_000
 """The bounds of the HTML standard; browsers use them in place of larger numbers."""
 
 
-_FEED_LIMITS = Limits(member_size=64 << 20, elements=1_000_000)
 _FEED_FIELDS = {
     "id": "guid|id", "title": "title", "start": "pubDate|date|published|issued|updated|modified",
     "description": "description|summary|encoded|content", "url": "link|guid",
@@ -287,7 +286,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         rules = replace(document.rules, items="items", fields={**_JSON_FEED_FIELDS, **document.rules.fields})
         yield from read_json(document._replace(rules=rules))
         return
-    admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
+    admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _XML_LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         raise StepError(f"the document is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
     tree = build_feed_tree(admitted)
