@@ -1,14 +1,18 @@
 """Pages of lists: which page is the next, and a page that states an error or more events than it has."""
 
+import io
 import json
 
 import pytest
 
+from tests.collections.events.place import configured
 from tests.collections.events.reader import VISITED, parser, read
-from windrow.collections.events.readers.by_fields import check_total, next_json_page, read_json
+from windrow.collections.events.discover import EMPTIED, UNPAGED, follow
+from windrow.collections.events.readers.by_fields import next_json_page, read_json
 from windrow.collections.events.readers.by_path import next_html_page
 from windrow.collections.events.reading import source_document
-from windrow.errors import StepError
+from windrow.contract import Answer, Request
+from windrow.errors import ConfigError, StepError
 from windrow.reasons import Reason
 
 JSON_PAGES = {"items": "rows", "fields": {"title": "t", "start": "s"}, "next_page": "next", "root": "rows"}
@@ -29,11 +33,55 @@ def test_a_document_that_states_an_error_is_no_empty_list_and_no_whole_one(error
     assert (skipped.reason, skipped.key) == (Reason.PROTOCOL_ERROR, "")
 
 
-def test_an_empty_list_with_a_total_is_refused_on_the_first_page():
-    with pytest.raises(StepError, match="a total of 40"):
-        check_total(page({"rows": [], "total": 40}, **JSON_PAGES))
-    for document in ({"rows": [], "total": 0}, {"rows": [ROW], "total": 40}, {"rows": []}):
-        check_total(page(document, **JSON_PAGES))
+def follow_page(source, document, learned, name="first"):
+    view = io.BytesIO(json.dumps(document).encode() if isinstance(document, dict) else document)
+    return follow(source, learned, Answer(Request("http://a.example/x", name), 200, {}, view, VISITED))
+
+
+def test_a_total_above_the_rows_of_all_pages_is_counted_and_ends_no_listing(tmp_path):
+    rules = {name: rule for name, rule in JSON_PAGES.items() if name != "root"}
+    (source,) = configured(tmp_path, "http://a.example/x", reader="json", **rules).sources
+    refused = follow_page(source, {"rows": [], "total": 40}, {})
+    assert (refused.skip, refused.findings[0].message) == (
+        Reason.PROTOCOL_ERROR, "the document has no events, but states a total of 40"
+    )  # fmt: skip
+    rows = [{"t": "Board", "s": f"2026-10-{day:02}T18:00"} for day in range(1, 8)]
+    for first, rest, total, missing in ((7, 0, 40, 33), (7, 0, 7, 0), (7, 0, 0, 0), (4, 3, 9, 2), (4, 3, 7, 0)):
+        following = {"next": "?p=2"} if rest else {}
+        result = follow_page(source, {"rows": rows[:first], "total": total} | following, {})
+        if rest:
+            assert (result.left_out, result.ends_listing) == ((), False)
+            last = {"rows": rows[first : first + rest], "total": total}
+            result = follow_page(source, last, result.learned, "page")
+        assert [(count.reason, count.addresses) for count in result.left_out] == [("truncated", missing)] * bool(
+            missing
+        )
+        assert result.ends_listing == (not missing)
+
+
+def test_a_next_page_that_is_never_selected_is_reported_until_it_is(tmp_path):
+    fields = {"title": "b", "start": "i"}
+    (source,) = configured(
+        tmp_path, "http://a.example/x", reader="html", items="li", fields=fields, next_page="a.nxt"
+    ).sources
+    page_of_one = b"<li><b>Board</b><i>2026-10-05</i></li>"
+    result = follow_page(source, page_of_one, {})
+    assert (result.findings[0].kind, result.learned[UNPAGED]["events"]) == ("NoNextPage", 1)
+    learned = {**follow_page(source, page_of_one + b"<a class=nxt href='?p=2'>", result.learned).learned}
+    assert (learned[UNPAGED], learned.get(EMPTIED)) == ({}, None)
+    last = follow_page(source, page_of_one, learned)
+    assert (last.findings, UNPAGED in last.learned) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"reader": "html", "next_page": "a[["}, "next_page: 'a\\[\\[' is not a CSS selector"),
+     ({"reader": "html", "items": "li::"}, "items: 'li::' is not a CSS selector"),
+     ({"reader": "xml", "next_page": "next"}, "next_page: the reader xml does not use it")],
+)  # fmt: skip
+def test_a_selector_that_is_not_valid_is_refused_when_the_settings_are_read(tmp_path, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        configured(tmp_path, "http://a.example/x", **settings)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,19 @@ from windrow.errors import ConfigError
 from windrow.formats.url import normalise
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, Given, Preset, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, PATH_OR_URL, SECRET, SIZE, SWITCH, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import (
+    DURATION,
+    PATH_OR_URL,
+    SECRET,
+    SELECTORS,
+    SIZE,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    ValueKind,
+    choice,
+    count,
+)
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
@@ -247,6 +259,8 @@ def _build_parser(
     versions = built_in.versions if built_in else (ParserRules(),)
     versions = tuple(replace(version, **own_rules) for version in versions) if own_rules else versions
     versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
+    for version in versions:
+        _check_selectors(version)
     base_parser = built_in or EventParser(name, branch="", entity="")
     branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
     entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
@@ -276,6 +290,20 @@ def _build_parser(
             if name in configured
         },
     )
+
+
+def _check_selectors(rules: ParserRules) -> None:
+    """Raise ConfigError for a selector that is not valid, and for `next_page` with a reader that does not use it."""
+    if rules.next_page and rules.reader not in {"html", "json"}:
+        raise ConfigError(f"next_page: the reader {rules.reader} does not use it", hint="remove it")
+    selectors = (
+        {name: getattr(rules, name) for name in ("items", "root", "next_page")} if rules.reader == "html" else {}
+    )
+    for name, selector in selectors.items():
+        try:
+            SELECTORS.read([selector] if selector else [], Path())
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from None
 
 
 def _refuse_equal_names(given: Given) -> None:

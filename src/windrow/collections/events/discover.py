@@ -98,6 +98,7 @@ _OTHER_COMPONENTS_RULE = "tasks and journal entries of a calendar"
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _NEXT_PAGE_RULE = "further pages of a list, whose address is not known"
+_TOTAL_RULE = "entries of a list that states more than its pages have"
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
 """The key of the value in `learned` that says whether the current listing is incomplete.
@@ -105,14 +106,18 @@ _INCOMPLETE_KEY = "listed in part"
 It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
 """
 
+_LISTED = "listed"
+"""The key in `learned` for the number of entries of a list on the pages that were read since its first page."""
+
 _KNOWN_STARTS = "starts of events"
 """The key in `learned` for the starts that were listed with each id (`EventUids`)."""
 
-EMPTIED, CUT_SERIES = "became empty", "cut series"
+EMPTIED, CUT_SERIES, UNPAGED = "became empty", "cut series", "without a next page"
 """Keys in `learned` for a list whose latest response has no events or only a part of the repetitions of some.
 
-The values are dicts with the `url` of the list and a number of `events`, or None: those that it had before, and those
-that have further repetitions.
+UNPAGED is for a list in which the setting `next_page` never selected anything. The values are dicts with the `url` of
+the list and a number of `events`: those that it had before, those that have further repetitions, and those that it has.
+The value is None if there are none, and {} for a list that has had a next page.
 """
 
 _CAPTURED_PAGES = "habits of captures"
@@ -149,20 +154,20 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     reader = READERS[document.rules.reader]
     try:
         uids = EventUids(uid_prefix(parser), learned.get(_KNOWN_STARTS, {}))
-        parts = _read_parts(document, uids, is_first=answer.request.name in {"", _FIRST_PAGE})
+        parts = _read_parts(document, uids)
+        next_page = _find_next_page(document, parts, learned, answer.request.name)
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
     skipped = [part for part in parts if isinstance(part, SkippedPart) and part.reason is not Reason.NOT_WANTED]
     findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
     skipped_keys = {part.key for part in skipped if part.reason not in _NOT_EVENTS}
-    url, faults = _find_next_page(reader, document)
-    findings += faults
+    url = next_page.url
+    findings += next_page.findings
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
     requests: tuple[Request, ...] = ()
-    left_out = _count_left_out(reader, document)
-    left_out += tuple(LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url) for _ in faults)
+    left_out = _count_left_out(reader, document) + next_page.left_out
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
@@ -174,9 +179,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     elif not offers:
         findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
     end = "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
-    end = "" if requests or faults else end
+    end = "" if requests or next_page.left_out else end
     starts = uids.remember(answer.at)
     remembered: dict[str, Any] = {} if starts == learned.get(_KNOWN_STARTS, {}) else {_KNOWN_STARTS: starts}
+    remembered |= next_page.learned
     if answer.request.name in {"", _FIRST_PAGE}:
         habits, drifts = _compare_with_habits(source, learned, answer, parts)
         remembered |= habits
@@ -187,7 +193,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     # A part that cannot be read is also listed. If its event is not known, any event may be the one that is listed.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     is_first = answer.request.name == _FIRST_PAGE
-    is_incomplete = "" in skipped_keys or bool(faults) or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
+    is_incomplete = (
+        "" in skipped_keys or bool(next_page.left_out) or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
+    )
     if is_incomplete != bool(learned.get(_INCOMPLETE_KEY)):
         remembered[_INCOMPLETE_KEY] = is_incomplete
     return FollowResult(
@@ -196,12 +204,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     )  # fmt: skip
 
 
-def _read_parts(
-    document: SourceDocument, uids: EventUids, *, is_first: bool
-) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
+def _read_parts(document: SourceDocument, uids: EventUids) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
     parts = list(read_document(document.parser, document, uids))
-    if is_first:
-        READERS[document.rules.reader].check(document)
     if document.parser.may_be_empty and not any(isinstance(part, ReadEvent) for part in parts):
         parts.append(SkippedPart(Reason.PLACEHOLDER, "it has no events, as the setting `may_be_empty` allows"))
     return parts
@@ -215,18 +219,55 @@ def _count_left_out(reader: EventReader, document: SourceDocument) -> tuple[Left
     return tuple(count for count in counts if count.addresses)
 
 
-def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:
-    """Return the address of the next page, and a list of findings.
+class _NextPage(NamedTuple):
+    """The address of the next page, or "" if there is none, with what to report and to remember.
 
-    The address is "" if there is no next page, or if the document names itself as the next page. If the reader cannot
-    tell whether there is a next page, the address is "", and a finding describes the error.
+    `left_out` counts what is missing from the list: further pages whose address is not known, and entries beyond those
+    that its pages have, if it states a larger total.
     """
+
+    url: str
+    findings: tuple[Finding, ...] = ()
+    left_out: tuple[LeftOutCount, ...] = ()
+    learned: Mapping[str, Any] = {}
+
+
+def _find_next_page(
+    document: SourceDocument,
+    parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart],
+    learned: Mapping[str, Any],
+    request_name: str,
+) -> _NextPage:
+    """Find the next page of a list; there is none if the document names itself as the next page.
+
+    Raise StepError for a first page that states a number of events but has none.
+    """
+    reader, rule = READERS[document.rules.reader], document.rules.next_page
+    listed, total = reader.count_entries(document)
+    if total and not listed and request_name in {"", _FIRST_PAGE}:
+        raise StepError(f"the document has no events, but states a total of {total}", Reason.PROTOCOL_ERROR)
     try:
         next_page = reader.next_page(document)
     except StepError as error:
-        return "", [Finding(error.reason.class_name, str(error))]
+        left_out = LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url)
+        return _NextPage("", (Finding(error.reason.class_name, str(error)),), (left_out,))
     url = join_url(document.url, next_page) if next_page else ""
-    return "" if url == document.url else url, []
+    url = "" if url == document.url else url
+    if request_name not in {_FIRST_PAGE, _NEXT_PAGE}:
+        return _NextPage(url)
+    listed += int(learned.get(_LISTED, 0)) if request_name == _NEXT_PAGE else 0
+    is_cut = total > listed and not url
+    left_out = LeftOutCount(Reason.TRUNCATED, _TOTAL_RULE, total - listed, document.url)
+    findings = []
+    remembered: dict[str, Any] = {_LISTED: listed} if total else {}
+    if rule and request_name == _FIRST_PAGE and learned.get(UNPAGED) != {}:
+        if not url:
+            message = f"the setting `next_page`, {rule!r}, has not selected anything so far"
+            findings.append(Finding("NoNextPage", message, Level.NOTE))
+        event_count = sum(isinstance(part, ReadEvent) for part in parts)
+        remembered[UNPAGED] = {} if url else {"url": document.url, "events": event_count}
+    changed = {key: value for key, value in remembered.items() if value != learned.get(key)}
+    return _NextPage(url, tuple(findings), (left_out,) if is_cut else (), changed)
 
 
 def _compare_with_habits(

@@ -24,9 +24,10 @@ from windrow.collections.events.adapter.databases import (
 )
 from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
-from windrow.collections.events.discover import CHANGING_FIELDS, CUT_SERIES, EMPTIED, fill_address
+from windrow.collections.events.discover import CHANGING_FIELDS, CUT_SERIES, EMPTIED, UNPAGED, fill_address
 from windrow.collections.events.documents import MISSING, distinct_id, end_of_event, id_of
 from windrow.collections.events.exports import FORMS
+from windrow.collections.events.parser import EventParser
 from windrow.collections.events.reading import LISTED_TWICE, parser_of
 from windrow.collections.events.times import zone_of
 from windrow.config import Workspace
@@ -49,6 +50,9 @@ _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
 _EMPTIED_RULE = "events of a list that has none now; if that is right, set `may_be_empty`"
 _CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
+_UNPAGED_RULE = (
+    'events of a list in which `next_page` never selected anything; if it has only one page, set `next_page = ""`'
+)
 _FORMER_UIDS_RULE = (
     "events that may be twice, as the settings of their ids changed; to read them again: windrow replay events"
 )
@@ -246,16 +250,18 @@ class EventAdapter(RecordAdapter):
     def count_unlisted(self, workspace: Workspace, ledger: Ledger) -> Iterator[RuleCount]:
         """Yield for each active source how many events to come are missing, and how many a list had that is empty.
 
-        Also yield how many recurring events are cut at `recurrence_ahead` and, if the settings of a source changed so
+        Also yield how many recurring events are cut at `recurrence_ahead`, how many events are in lists in which the
+        setting `next_page` never selected anything and, if the settings of a source changed so
         that events get other uids, how many events it has.
         """
         sources = {source.name: source for source in workspace.of(COLLECTION.name) if source.active}
         for key, reason, rule in (
             (EMPTIED, Reason.NO_LONGER_LISTED, _EMPTIED_RULE),
             (CUT_SERIES, Reason.NOT_WANTED, _CUT_RULE),
+            (UNPAGED, Reason.NOT_WANTED, _UNPAGED_RULE),
         ):
             for name, count in ledger.requests.learned_as(COLLECTION.name, key).items():
-                if count and name in sources and not (key == EMPTIED and parser_of(sources[name]).may_be_empty):
+                if count and count["events"] and name in sources and _may_be_counted(key, parser_of(sources[name])):
                     yield RuleCount(name, reason, rule, count["events"], count["url"])
         missing_keys: dict[str, list[str]] = {}
         with self._store(workspace) as records:
@@ -329,6 +335,13 @@ def _with_current_address(source: Source) -> Source:
     current = fill_address(address, now().astimezone(zone))
     is_requested_once = any(field in address for field in CHANGING_FIELDS)
     return replace(source, options={**source.options, ADDRESS: current, ONCE: is_requested_once})
+
+
+def _may_be_counted(key: str, parser: EventParser) -> bool:
+    """Return whether what was learned under EMPTIED, CUT_SERIES or UNPAGED matters with the settings in force now."""
+    if key == UNPAGED:
+        return bool(parser.rules_at(now()).next_page)
+    return key != EMPTIED or not parser.may_be_empty
 
 
 def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:

@@ -436,11 +436,12 @@ def next_address(document: SourceDocument, address: str) -> str:
     return url
 
 
-def check_total(document: SourceDocument) -> None:
-    """Raise StepError if a document in JSON has no events, but states that its list has some."""
+def count_entries(document: SourceDocument) -> tuple[int, int]:
+    """Return how many entries a document in JSON has, and how many its list has as it states, or 0."""
     tree = parse_json(document)
-    if (total := find_total(tree)) and not value_at_path(tree, document.rules.items):
-        raise StepError(f"the document has no events, but states a total of {total}", Reason.PROTOCOL_ERROR)
+    entries = value_at_path(tree, document.rules.details.partition(":")[0] or document.rules.items)
+    listed = len(entries) if isinstance(entries, list) else int(bool(entries))
+    return listed, find_total(tree)
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
