@@ -17,7 +17,8 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.collection import COLLECTION
 from windrow.collections.news.wordpress import PostList, begin, follow
-from windrow.contract import Answer
+from windrow.collections.news.wordpress_gone import NUMBERS, follow_numbers
+from windrow.contract import Answer, Request
 from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
@@ -385,6 +386,17 @@ def test_a_post_that_every_window_missed_is_found_by_its_number(tmp_path, press)
     pass_time(1.1)
     run(workspace)
     assert len(articles(tmp_path)) == 23
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [(401, b'{"code": "rest_forbidden"}', "permission_denied"), (200, b"[]", ""), (200, b'{"id": 1}', "protocol_error"),
+     (200, b'[{"id": 3}, {"id": 2}]', "protocol_error"), (200, b"<html>Robot?", "bot_wall")],
+)  # fmt: skip
+def test_a_list_of_numbers_that_cannot_be_used_is_counted(status, body, reason):
+    request = Request("http://a.example/wp-json/wp/v2/posts", NUMBERS, context='["http://a.example/api", 1, 0]')
+    result = follow_numbers({}, Answer(request, status, {}, io.BytesIO(body), datetime(2026, 1, 1, tzinfo=UTC)))
+    assert [count.reason for count in result.left_out] == [reason] * bool(reason)
 
 
 def test_posts_with_one_number_of_two_sites_on_one_host_are_two_articles(tmp_path, press):

@@ -17,12 +17,16 @@ from itertools import accumulate
 from typing import Any
 
 from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response
-from windrow.contract import Answer, FollowResult, Observation, Request
+from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Request
 from windrow.model import Finding, Level, Source
+from windrow.reasons import Reason
 
 NUMBERS, BY_NUMBER = "wordpress.numbers", "wordpress.by_number"
 _BLOCK_SIZE = 10_000  # possible numbers in a block, which is stored as a whole
 _POSTS_PER_PAGE = 100
+_NOT_NUMBERS = RefusedResponse(Reason.PROTOCOL_ERROR, "the response is not a list of numbers")
+_UNORDERED = RefusedResponse(Reason.PROTOCOL_ERROR, "the numbers of posts are not in order")
+_UNCOMPARED_RULE = "the numbers of all posts, without which posts that were removed or missed are not noticed"
 _API_PATHS = ("wp-json/wp/v2/posts", "?rest_route=/wp/v2/posts")
 
 
@@ -86,21 +90,19 @@ def _numbers_request(
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the posts whose numbers are either known or on this page, but not both; also request the next page.
 
-    If the response is not a list, or its numbers are not in order, request nothing. Report drift, and request nothing,
-    if the list is empty although at least ten posts are known.
+    If the response is not a list, or its numbers are not in order, request nothing and count it. If the list is empty
+    although at least ten posts are known, report drift, and request nothing.
     """
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:
         posts = []
     if isinstance(posts, RefusedResponse) or not isinstance(posts, list):
-        message = posts.message if isinstance(posts, RefusedResponse) else "the response is not a list of numbers"
-        return FollowResult(
-            end="the numbers of posts are not available", findings=(Finding("Refused", message, Level.WARN),)
-        )
+        refused = posts if isinstance(posts, RefusedResponse) else _NOT_NUMBERS
+        return _refuse_numbers(answer, "the numbers of posts are not available", refused)
     listed = [post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)]
     if listed != sorted(set(listed)) or (listed and listed[0] <= last_number and page > 1):
-        return FollowResult(end="the numbers are not in order")
+        return _refuse_numbers(answer, "the numbers are not in order", _UNORDERED)
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
     known_numbers = list(_known_between(learned, last_number, None if is_last else listed[-1]))
@@ -117,6 +119,13 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     if not is_last:
         requests.append(_numbers_request(base_url, page + 1, listed[-1], now))
     return FollowResult(tuple(requests), end="all posts were counted" if is_last else "")
+
+
+def _refuse_numbers(answer: Answer, end: str, refused: RefusedResponse) -> FollowResult:
+    """Count a list of numbers that cannot be used: posts that were removed or missed are not noticed."""
+    finding = Finding("Refused", refused.message, Level.WARN)
+    left_out = LeftOutCount(refused.reason, _UNCOMPARED_RULE, 1, answer.request.url)
+    return FollowResult(end=end, findings=(finding,), left_out=(left_out,))
 
 
 def _posts_request(api: str, numbers: list[int], now: str) -> Request:
