@@ -115,8 +115,22 @@ def test_pre_keeps_its_lines_and_indents() -> None:
 
 
 def test_what_shows_nothing_is_no_text() -> None:
-    page = outline("<style>a{}</style><script>b</script><template>c</template><svg><text>d</text></svg><!-- e --><p>f")
+    page = outline(
+        "<style>a{}</style><script>b</script><template>c</template><svg><title>d</title></svg><!-- e --><p>f"
+    )
     assert page.blocks.text == ["f"]
+
+
+def test_text_in_a_drawing_and_in_a_frame_of_the_page_itself_is_read() -> None:
+    page = outline(
+        "<p>a<svg><title>t</title><defs><text>no</text></defs><text>Budget<tspan>2026</tspan></text>"
+        "<g><text>Parks</text></g></svg>b<svg><foreignObject><script>no</script><p>Hall <a href=/h>A</a>"
+        "<iframe srcdoc='&lt;p>Deep'></iframe></foreignObject></svg>"
+        '<iframe src=/x srcdoc="<title>no</title><p>One &amp;amp; two <a href=/i>in</a><style>no</style>'
+        "<iframe srcdoc='&lt;b>three'></iframe>\">no</iframe><p>c"
+    )
+    assert page.blocks.text == ["a Budget 2026 Parks b", "Hall A", "Deep", "One & two in", "three", "c"]
+    assert [each.href for each in page.anchors] == ["/h", "/x", "/i"]
 
 
 def test_words_in_links_are_counted() -> None:

@@ -28,7 +28,15 @@ _INLINE_ELEMENTS = frozenset(
 )
 _SHOWN_ELEMENTS = frozenset({"plaintext", "xmp"})
 """The elements in `_SILENT_ELEMENTS` whose text is shown as it is written."""
-_CHANGED_SELECTOR = f"{', '.join(sorted(_SILENT_ELEMENTS))}, svg a, .{_EDIT_LINK_CLASS}, [hidden], [style*=display]"
+_TAGS_OF_COPIES = {"a": "a", "text": "span", "foreignObject": "div"}
+"""A dict from what is shown in a drawing to the element to which it is copied."""
+_DRAWN_ELEMENTS = frozenset(_TAGS_OF_COPIES)
+_UNDRAWN_ELEMENTS = _DRAWN_ELEMENTS | {"defs", "symbol", "clipPath", "mask", "marker", "pattern"}
+"""Elements of a drawing whose content is not shown, or is copied with them."""
+_CHANGED_SELECTOR = ", ".join((
+    *sorted(_SILENT_ELEMENTS), "svg a", "svg text", "svg foreignObject", f".{_EDIT_LINK_CLASS}", "[hidden]",
+    "[style*=display]",
+))  # fmt: skip
 
 _MAX_UNCHECKED_TAGS = 12_000  # pages with more tags are checked for deep nesting
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*+)[^>]*+>")
@@ -121,51 +129,75 @@ def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
 
 
 def remove_silent_elements(tree: LexborHTMLParser) -> None:
-    """Remove elements whose text is not shown, such as scripts, styles and drawings.
+    """Remove elements whose text is not shown, such as scripts and styles.
 
     `plaintext` and `xmp`, whose text is shown, become `pre`. An `iframe`, hidden inline elements and MediaWiki's edit
-    links remain without their text. Links in a drawing are moved before it.
+    links remain without their text. The text of a drawing, and the links and HTML in it, are moved before it, and the
+    page in the attribute `srcdoc` of an `iframe` is moved after it.
     """
-    silent = []
-    text_to_remove = []
-    for node in select_once(tree, _CHANGED_SELECTOR):  # one search, which takes longer than all that follows
-        tag = node.tag
-        if tag in _SILENT_ELEMENTS:
-            silent.append(node)
-            continue
-        if tag == "a":
-            _copy_out_of_drawing(tree, node)
-        attributes = node.attributes
-        if (tag in _INLINE_ELEMENTS and _is_hidden(attributes)) or _EDIT_LINK_CLASS in (
-            attributes.get("class") or ""
-        ).split():
-            text_to_remove.append(node)
-    for node in text_to_remove:
-        _remove_text(node)
-    for node in reversed(silent):  # nested ones first
-        tag = node.tag
-        if tag == "iframe":
-            while (child := node.first_child) is not None:
-                child.decompose()
-        elif tag in _SHOWN_ELEMENTS:
-            preformatted = tree.create_node("pre")
-            preformatted.insert_child(node.text() or "")
-            node.replace_with(preformatted)
-        else:
-            node.decompose()
+    has_moved = True
+    while has_moved:  # what was moved is examined, too
+        silent, text_to_remove, has_moved = [], [], False
+        for node in select_once(tree, _CHANGED_SELECTOR):  # one search, which takes longer than all that follows
+            tag = node.tag
+            if tag in _SILENT_ELEMENTS:
+                silent.append(node)
+                continue
+            if tag in _DRAWN_ELEMENTS:
+                has_moved |= _copy_out_of_drawing(tree, node)
+            attributes = node.attributes
+            if (tag in _INLINE_ELEMENTS and _is_hidden(attributes)) or _EDIT_LINK_CLASS in (
+                attributes.get("class") or ""
+            ).split():
+                text_to_remove.append(node)
+        for node in text_to_remove:
+            _remove_text(node)
+        for node in reversed(silent):  # nested ones first
+            tag = node.tag
+            if tag == "iframe":
+                has_moved |= _show_embedded_page(tree, node)
+            elif tag in _SHOWN_ELEMENTS:
+                preformatted = tree.create_node("pre")
+                preformatted.insert_child(node.text() or "")
+                node.replace_with(preformatted)
+            else:
+                node.decompose()
 
 
-def _copy_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
-    """Insert a copy of a link before the drawing that contains it, if there is one, with its text as a label."""
-    drawing = link.parent
+def _show_embedded_page(tree: LexborHTMLParser, frame: LexborNode) -> bool:
+    """Remove what is in a frame, and insert the page in its `srcdoc` after it; return whether it has one."""
+    while (child := frame.first_child) is not None:
+        child.decompose()
+    page = frame.attributes.get("srcdoc")
+    if page is None:
+        return False
+    del frame.attrs["srcdoc"]
+    body = parse(page).body
+    shown = tree.create_node("div")
+    shown.inner_html = (body.inner_html if body is not None else "") or ""
+    frame.insert_after(shown)
+    return True
+
+
+def _copy_out_of_drawing(tree: LexborHTMLParser, node: LexborNode) -> bool:
+    """Insert the link, text or HTML before the drawing in which it is shown; return whether it is HTML."""
+    drawing = node.parent
     while drawing is not None and drawing.tag != "svg":
+        if drawing.tag in _UNDRAWN_ELEMENTS:
+            return False
         drawing = drawing.parent
-    href = link.attributes.get("href") or link.attributes.get("xlink:href")
-    if href and drawing is not None:
-        copy = tree.create_node("a")
+    href = node.attributes.get("href") or node.attributes.get("xlink:href")
+    if drawing is None or (node.tag == "a" and not href):
+        return False
+    copy = tree.create_node(_TAGS_OF_COPIES[node.tag or ""])
+    if node.tag == "foreignObject":
+        copy.inner_html = node.inner_html or ""
+    else:
+        copy.insert_child(f" {' '.join(node.text(separator=' ').split())} ")
+    if href:
         copy.attrs["href"] = href
-        copy.attrs["aria-label"] = " ".join((link.text() or "").split())
-        drawing.insert_before(copy)
+    drawing.insert_before(copy)
+    return node.tag == "foreignObject"
 
 
 def _remove_text(node: LexborNode) -> None:
