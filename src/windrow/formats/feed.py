@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from lxml import etree
 from windrow.caps import FEED_BYTES, FEED_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import url_hints, xml
+from windrow.formats.json_page import load_json
 from windrow.formats.text import replace_controls, replace_lone_surrogates
 from windrow.formats.url_hints import JSON_FEED_VERSIONS, first_child_text
 from windrow.model import Limits
@@ -248,7 +248,7 @@ def _plain_text(html: str) -> str:
 
 def _read_json_feed(raw: bytes) -> Feed | None:
     try:
-        document = json.loads(raw)
+        document = load_json(raw)
     except (ValueError, RecursionError):
         raise StepError("the document is not JSON, or is nested too deeply", Reason.NOT_WELL_FORMED) from None
     if not isinstance(document, dict) or not _first_member(document, "version").startswith(JSON_FEED_VERSIONS):

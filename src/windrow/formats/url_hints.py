@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from lxml import etree
 from windrow.caps import JSON_FEED_BYTES, SITEMAP_BYTES, SITEMAP_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import xml
+from windrow.formats.json_page import load_json
 from windrow.formats.moment import read_utc_time
 from windrow.formats.url import has_web_scheme, normalise
 from windrow.model import Limits
@@ -117,7 +117,7 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
     if len(content) > _MAX_JSON_BYTES:
         raise StepError(f"the JSON has {len(content)} bytes; the limit is {_MAX_JSON_BYTES}", Reason.TOO_LARGE)
     try:
-        document = json.loads(content)
+        document = load_json(content)
     except (ValueError, RecursionError):
         raise StepError("the document is not JSON, or is nested too deeply", Reason.NOT_WELL_FORMED) from None
     if not isinstance(document, dict) or not str(document.get("version", "")).startswith(JSON_FEED_VERSIONS):

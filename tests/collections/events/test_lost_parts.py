@@ -67,3 +67,41 @@ def test_tasks_and_journal_entries_of_a_calendar_are_counted(tmp_path):
     assert [(count.reason, count.rule, count.addresses) for count in result.left_out] == [
         (Reason.NOT_WANTED, "tasks and journal entries of a calendar", 2)
     ]
+
+
+def test_a_key_that_is_twice_in_an_object_is_counted_and_a_giant_number_costs_nothing():
+    rules = {"fields": {"title": "t", "start": "s"}, "extra": {"n": "n"}}
+    row = f'{{"t": "A", "t": "B", "s": "2026-09-15", "n": {"9" * 5000}}}'
+    (read_event,), (unread,) = read(f"[{row}]", "json", **rules)
+    assert (read_event.value["title"], read_event.value["n"]) == ("B", "9" * 5000)
+    assert (unread.reason, unread.key) == (Reason.NOT_VALID, "")
+    assert unread.message == "an object has more than one value for 't'; the last one is read"
+
+
+def test_fields_of_schema_org_that_are_lists_keep_all_their_texts_and_a_schedule_is_told():
+    event_object = {
+        "@type": "Event", "name": [{"@value": "Concert", "@language": "en"}, {"@value": "Konzert", "@language": "de"}],
+        "startDate": "2026-09-15", "description": ["Music", "Music", "Tea"], "organizer": [{"name": "Board"}, "Town"],
+        "eventStatus": ["https://schema.org/EventScheduled", "https://schema.org/EventCancelled"],
+        "eventSchedule": {"@type": "Schedule", "repeatFrequency": "P1W"}, "url": ["/a", "/b"],
+    }  # fmt: skip
+    script = f'<script type="application/ld+json">{json.dumps(event_object)}</script>'
+    (read_event,), (unread,) = read(script, "schema.org")
+    names = ("title", "description", "organizer", "status", "event_url")
+    assert [read_event.value[name] for name in names] == [
+        "Concert; Konzert", "Music; Tea", "Board; Town", "cancelled", "http://a.example/a"
+    ]  # fmt: skip
+    assert (unread.reason, unread.message) == (
+        Reason.UNSUPPORTED, "'Concert' has an eventSchedule; only its startDate is read"
+    )  # fmt: skip
+
+
+def test_texts_beside_a_tag_of_xml_are_not_joined_and_all_categories_of_a_feed_are_read():
+    document = "<r><i><t>one<br/>two<!-- no --> th<b>ree</b></t><s>2026-09-15</s></i></r>"
+    (read_event,), unread = read(document, "xml", items="i", fields={"title": "t", "start": "s"})
+    assert (read_event.value["title"], unread) == ("one two three", [])
+    entry = (
+        "<item><title>A</title><category>Parks</category><category>Roads</category><pubDate>2026-10-01</pubDate></item>"
+    )
+    (read_event,), unread = read(f"<rss>{entry}</rss>", "feed", extra={"topics": "category"})
+    assert (read_event.value["topics"], unread) == ("Parks, Roads", [])

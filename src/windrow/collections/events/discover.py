@@ -32,8 +32,8 @@ from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
 
-_NOT_EVENTS = frozenset({Reason.PLACEHOLDER, Reason.WRONG_ENCODING})
-"""Reasons for parts of a document behind which there is no event; readers read what is wrongly encoded."""
+_NOT_EVENTS = frozenset({Reason.PLACEHOLDER, Reason.WRONG_ENCODING, Reason.NOT_VALID, Reason.UNSUPPORTED})
+"""Reasons for parts of a document behind which there is no event, or one that is read with less than it has."""
 
 _CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
 _MIN_ANSWERS = 3

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 from unicodedata import category
 
 from windrow.errors import StepError
-from windrow.formats.json_page import load_json
+from windrow.formats.json_page import find_repeated_keys, load_json
 from windrow.formats.moment import read_page_time
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise, normalise_typed, parts
@@ -192,7 +191,7 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
         yield from _check_path(article, folder, name)
         yield from _check_date(article)
         yield from _check_texts(article)
-        for key in sorted(_find_repeated_keys(text)):
+        for key in sorted(find_repeated_keys(text)):
             yield "", f"has the key {key[:100]!r} more than once"
 
 
@@ -224,18 +223,6 @@ def _check_texts(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _is_surrogate(character: str) -> bool:
     return "\ud800" <= character <= "\udfff"
-
-
-def _find_repeated_keys(text: str) -> set[str]:
-    """Return the keys that are more than once in one object of a JSON document."""
-    repeated: set[str] = set()
-
-    def read_object(pairs: list[tuple[str, Any]]) -> None:
-        counts = Counter(key for key, _ in pairs)
-        repeated.update(key for key, count in counts.items() if count > 1)
-
-    json.loads(text, object_pairs_hook=read_object)
-    return repeated
 
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:

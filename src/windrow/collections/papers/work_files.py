@@ -17,6 +17,7 @@ from lxml import etree
 
 from windrow.caps import CATALOGUE_BYTES
 from windrow.errors import StepError, UsageError
+from windrow.formats.json_page import load_json
 from windrow.reasons import Reason
 
 
@@ -100,7 +101,7 @@ def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
 
 def _parse_json(content: bytes) -> Any:
     try:
-        document = json.loads(content)
+        document = load_json(content)
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict | list) else None

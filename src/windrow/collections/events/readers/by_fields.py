@@ -26,7 +26,7 @@ from windrow.collections.events.status_words import FieldStatus, note_text, read
 from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned, read_span
 from windrow.contract import Request
 from windrow.errors import StepError
-from windrow.formats.json_page import find_error, find_total, load_json
+from windrow.formats.json_page import find_error, find_repeated_keys, find_total, load_json
 from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.formats.url import has_web_scheme
 from windrow.reasons import Reason
@@ -310,6 +310,13 @@ def count_invalid_bytes(content: bytes, text: str) -> Iterator[SkippedPart]:
         yield SkippedPart(Reason.WRONG_ENCODING, message)
 
 
+def count_repeated_keys(text: str) -> Iterator[SkippedPart]:
+    """Yield a SkippedPart if an object in a JSON document has a key more than once: only the last value is read."""
+    if keys := sorted(find_repeated_keys(text)):
+        names = ", ".join(map(repr, keys))[:200]
+        yield SkippedPart(Reason.NOT_VALID, f"an object has more than one value for {names}; the last one is read")
+
+
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document. An object at `items` is a single event.
 
@@ -320,6 +327,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     text = decode_text(document.content, document.media)
     tree = load_tree(text)
     yield from count_invalid_bytes(document.content, text)
+    yield from count_repeated_keys(text)
     error = find_error(tree)
     if error and not value_at_path(tree, document.rules.items):
         raise StepError(f"the document has no events, and states an error: {error}", Reason.PROTOCOL_ERROR)

@@ -99,8 +99,24 @@ def element_text(element: etree._Element, path: str) -> str | None:
     if attribute:
         texts = [attribute_text for match in matches if (attribute_text := match.get(attribute))]
     else:
-        texts = [text for match in matches if (text := " ".join("".join(map(str, match.itertext())).split()))]
+        texts = [text for match in matches if (text := " ".join(_joined_text(match).split()))]
     return replace_controls(", ".join(texts)) if matches else None
+
+
+_FORMATTING_NAMES = frozenset(
+    ("a", "abbr", "b", "big", "em", "font", "i", "mark", "s", "small", "strong", "sub", "sup", "u")
+)
+
+
+def _joined_text(element: etree._Element) -> str:
+    """Return the text in an element, with spaces at the tags in it, except at those that format a part of a word."""
+    pieces: list[str] = []
+    for event, part in etree.iterwalk(element, events=("start", "end", "comment", "pi")):
+        is_within = part is not element
+        if is_within and isinstance(part.tag, str) and etree.QName(part).localname.lower() not in _FORMATTING_NAMES:
+            pieces.append(" ")
+        pieces.append((part.text if event == "start" else part.tail if is_within else "") or "")
+    return "".join(pieces)
 
 
 _MAX_HTML_SIZE = EVENT_PAGE_BYTES.number  # bytes of a page, and characters of all its events
@@ -306,8 +322,13 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 def _entry_text(entry: etree._Element, path: str) -> str | None:
     """Return the first text or link in the children NAME of an entry; None if there is none.
 
-    If `path` is NAME@ATTRIBUTE, return this attribute of the first child NAME.
+    If `path` is NAME@ATTRIBUTE, return this attribute of the first child NAME. If it is `category`, return all
+    categories, joined by commas.
     """
+    if path == "category":
+        children = entry.iterchildren("{*}category")
+        names = (child.get("label") or child.get("term") or _joined_text(child) for child in children)
+        return replace_controls(", ".join(filter(None, (" ".join(name.split()) for name in names)))) or None
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:
@@ -315,7 +336,7 @@ def _entry_text(entry: etree._Element, path: str) -> str | None:
         href = child.get("href")
         if name == "link" and href and child.get("rel", "alternate") != "alternate":
             continue
-        text = href if name == "link" and href else "".join(map(str, child.itertext()))
+        text = href if name == "link" and href else _joined_text(child)
         if name == "guid" and path == "guid" and child.get("isPermaLink") == "false" and text.strip() == "":
             continue
         if text and text.strip():

@@ -26,6 +26,7 @@ from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocum
 from windrow.collections.events.readers.by_fields import (
     build_event,
     count_invalid_bytes,
+    count_repeated_keys,
     decode_text,
     join_url,
     json_to_text,
@@ -152,6 +153,7 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if not isinstance(listed, list):
         raise StepError("the document is not a list of meetings", Reason.WRONG_ROOT)
     yield from count_invalid_bytes(document.content, text)
+    yield from count_repeated_keys(text)
     rules = document.rules
     rules = replace(
         rules, fields={**_LEGISTAR_FIELDS, **rules.fields}, extra={**_LEGISTAR_EXTRA, **rules.extra},
@@ -249,6 +251,7 @@ def reports_missing_vote(document: SourceDocument) -> bool:
 
 
 _EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
+_TEXT_FIELDS = frozenset({"name", "description", "organizer"})
 _STATUSES = {
     "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
     "eventscheduled": "scheduled", "eventmovedonline": "scheduled", "cancelled": "cancelled", "postponed": "postponed",
@@ -269,6 +272,10 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
         for event in _find_events(values):
             for occurrence in _occurrences(event):
                 yield _read_schema_org_event(document, occurrence)
+            if "startDate" in event and event.get("eventSchedule"):
+                titles = event.get("name")
+                title = _value_text(titles[0] if isinstance(titles, list) and titles else titles)[:80]
+                yield SkippedPart(Reason.UNSUPPORTED, f"{title!r} has an eventSchedule; only its startDate is read")
 
 
 def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
@@ -305,13 +312,14 @@ def _find_events(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
     def field(name: str) -> str:
-        """Return a field of the event as text with entities decoded; for a list, only the first value."""
-        content = event.get(name)
-        if isinstance(content, list):
-            content = content[0] if content else None
-        if isinstance(content, dict):
-            content = content.get("@value") or content.get("name") or content.get("url") or content.get("@id")
-        return " ".join(unescape(json_to_text(content) or "").split())
+        """Return a field of the event as text with entities decoded.
+
+        Of a list, return the first value or, for a field that people read, all different values.
+        """
+        contents = event.get(name)
+        contents = contents if isinstance(contents, list) else [contents]
+        texts = list(dict.fromkeys(filter(None, map(_value_text, contents))))
+        return "; ".join(texts if name in _TEXT_FIELDS else texts[:1])
 
     title, text = field("name"), json.dumps(event, ensure_ascii=False)
     span = span_of(document, field("startDate"))
@@ -325,7 +333,14 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
         if field_text := field(name):
             extra[key] = field_text
-    status, status_note = read_status(field("eventStatus").rpartition("/")[2], _STATUSES)
+    statuses = event.get("eventStatus")
+    status, status_note = max(
+        (
+            read_status(_value_text(content).rpartition("/")[2], _STATUSES)
+            for content in (statuses if isinstance(statuses, list) and statuses else [statuses])
+        ),
+        key=lambda field_status: field_status.status not in {"", "scheduled"},
+    )
     if status_note:
         extra["status_note"] = status_note
     end, end_note = read_end(document, field("endDate"), span)
@@ -335,6 +350,13 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         field("@id") or field("identifier"), title, span.start, text, end, field("description"),
         web_address(url), status, _location_text(event.get("location")), extra,
     )  # fmt: skip
+
+
+def _value_text(content: Any) -> str:
+    """Return the text of a value of schema.org, which may be an object, with entities decoded."""
+    if isinstance(content, dict):
+        content = content.get("@value") or content.get("name") or content.get("url") or content.get("@id")
+    return " ".join(unescape(json_to_text(content) or "").split())
 
 
 def _location_text(location: Any) -> str:
