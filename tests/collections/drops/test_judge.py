@@ -176,6 +176,14 @@ def test_specimens_of_experiments_are_asked_for_once() -> None:
     assert asks[0].finding.line == 2
 
 
+def test_a_date_with_a_time_zone_has_a_note() -> None:
+    inner = "<statusCode>IMPC_PSC_001</statusCode>"
+    (finding,) = read(experiments(experiment("e1", "s1", inner=inner, day="2024-02-01+14:00"))).findings
+    assert (finding.kind, finding.level) == ("DateWithZone", Level.NOTE)
+    assert "dateOfExperiment '2024-02-01+14:00' has a time zone" in finding.message
+    assert of_mouse(dob="2024-01-31Z") == ["DateWithZone"]
+
+
 def test_experiments_and_lines_need_a_status_or_a_procedure() -> None:
     assert kinds(experiments(experiment("e1", "s1", inner="<!-- none -->"))) == ["ProcedureMissing"]
     status = "<statusCode>IMPC_PSC_001</statusCode>"
