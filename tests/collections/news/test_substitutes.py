@@ -441,6 +441,7 @@ def test_json_ld_that_cannot_be_read_is_counted(tmp_path):
 
 @pytest.mark.parametrize(("body", "words"), [
     ("<p>See <a href='/the/plan_(1)'>the plan</a> of <img src='/two/words.jpg' alt='a picture'> it.</p>", 5),
+    ("<p>東京都は2026年に港を改修する。</p>", 13),
     ("<img src='/harbour.jpg' alt='The harbour'>", None), ("<a href='/x'><img src='/y.jpg'></a>", None),
 ])  # fmt: skip
 def test_addresses_and_images_are_no_words_of_an_article(body, words):

@@ -27,11 +27,13 @@ from windrow.formats import robots
 from windrow.formats.http import read_media_type
 from windrow.formats.moment import has_day, read_page_time
 from windrow.formats.url import has_web_scheme, is_front_page, normalise
+from windrow.formats.words import count_words
 from windrow.reasons import Reason
 
 _FIRST_YEAR = 1990
 _MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
+"""Matches a word of a title, by which an article is recognised."""
 _DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)\)"
 _NO_WORDS = re.compile(rf"!\[[^\[\]]*+{_DESTINATION}|{_DESTINATION}")
 """Matches what is not counted as words in Markdown: an image, and the address of a link."""
@@ -77,7 +79,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
     text = _remove_title(html_to_markdown(article.html, normalise(article.base_url or article.url).url), title)
-    word_count = len(_WORD.findall(_NO_WORDS.sub(" ", text)))
+    word_count = count_words(_NO_WORDS.sub(" ", text))
     if not word_count:
         return Skip(Reason.NO_TEXT, article.url, "its text has no words" if text.strip() else "")
     timestamp, doubt = parse_date(article.date, zone, seen)
@@ -321,7 +323,7 @@ def _choose_text(page: Article) -> tuple[str, str]:
     teaser if a script adds the rest, or if the rest must be paid for.
     """
     stated_text = page.stated_text
-    shown, stated = (len(_WORD.findall(text)) for text in (" ".join(page.blocks), _MARKUP.sub(" ", stated_text)))
+    shown, stated = (count_words(text) for text in (" ".join(page.blocks), _MARKUP.sub(" ", stated_text)))
     if stated < max(2 * shown, shown + _MIN_FURTHER_WORDS):
         return page.markup, ""
     if _MARKUP.search(stated_text):
