@@ -11,7 +11,7 @@ from typing import Any
 
 import windrow
 from windrow import caps, content, errors, model
-from windrow.adapters import adapter, search_answer, trial
+from windrow.adapters import adapter, home, search_answer, trial
 from windrow.adapters.record_story import RecordHit
 from windrow.app import begin, captures, item_states, lookup, session_details, status, story, summary
 from windrow.app.check import Checkup
@@ -37,6 +37,9 @@ RESULTS: tuple[type, ...] = (
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     search_answer.SearchAnswer, search_answer.SearchResult, likeness.Piece, PageHit, ScorePart, RecordHit,
     search_answer.SnippetMark, spelling.Suggestion,
+    home.Home, home.HomeView, home.HomeLink, home.Facts, home.Fact, home.HomeTable, home.HomeList, home.HomeEntry,
+    home.Agenda, home.AgendaEntry, home.Matrix, home.MatrixRow, home.MatrixCount, home.Series, home.Point,
+    home.HomeText, home.Picture, home.HomeTimeline, home.HomeMoment, home.Group, home.HomeFeed,
     adapter.RecordList, adapter.ListedRecord, adapter.Comparison, model.TextChange, model.DiffLine,
     trial.FetchedBytes, trial.DocumentReport, trial.RecordPreview, trial.DocumentFinding,
     content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, content.ContentOmission,

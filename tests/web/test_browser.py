@@ -16,11 +16,13 @@ from tests.house.tree import ROOT
 from tests.web.farm import SITE
 from tests.web.test_pages import FERRY, LONG_AGO
 
+ZIP = "H.2026-01-12.1.impc.zip"
 BROWSED = (
     f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/diff?name={FERRY}&form=sides", f"/why?name={FERRY}", "/why?name=H.2026-01-13.9.impc.zip",
     "/sessions", "/sessions/1", "/search?q=ferry&explain=1", "/nothing",
-    "/help", "/help/howto/look-in-a-browser", "/openapi", "/records",
+    "/help", "/help/howto/look-in-a-browser", "/openapi", "/collections?collection=drops", "/collections?collection=drops&view=zips", f"/collections?collection=drops&name={ZIP}",
 )  # fmt: skip
+
 CHROMIUM = shutil.which("chromium")
 AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [

@@ -21,7 +21,6 @@ from windrow.adapters.adapter import (
     Explanation,
     Export,
     Message,
-    RecordList,
     ReplayResult,
     SourceChange,
     Window,
@@ -66,7 +65,7 @@ _MAX_LISTED = 20
 """The maximum number of attempts, versions or records that `windrow why` lists."""
 
 
-class RecordAdapter(CountsUnrepaired):
+class RecordAdapter(CountsUnrepaired, record_story.ShowsRecords):
     """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
@@ -74,7 +73,7 @@ class RecordAdapter(CountsUnrepaired):
         check_columns(collection.columns)
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
-        name = collection.name
+        self._name = name = collection.name
         self._open_rebuilt: Callable[[Path], RecordStore] = RecordStore  # opens the store that a replay builds
         self.EXPORTS: tuple[Export, ...] = (
             Export(name, ("jsonl",), "a line for each version of each record", self._export),
@@ -401,11 +400,6 @@ class RecordAdapter(CountsUnrepaired):
         del ledger
         with self._store(workspace) as store:
             return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
-
-    def list_records(self, workspace: Workspace, *, before: int, limit: int) -> RecordList:
-        """Return current records, the newest first."""
-        with self._store(workspace) as store:
-            return record_story.list_records(store, before, limit) if store else RecordList()
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         del form

@@ -16,6 +16,7 @@ from windrow.private_files import published_files
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Comparison, RecordList, ReplayResult, SourceChange, TakedownEstimate
+    from windrow.adapters.home import Home, HomeView
     from windrow.adapters.search_answer import SearchAnswer
     from windrow.adapters.trial import TrialPart
     from windrow.app.begin import NewCollection, Prepared
@@ -362,6 +363,14 @@ class Windrow:
         from windrow.app.records import list_records
 
         return list_records(self.config, collection, before or 0, limit)
+
+    def home(self, collection: str, view: HomeView | None = None) -> Home:
+        """Return what a collection shows of itself, by default in its first view; `HomeView` chooses another."""
+        from windrow.adapters.home import HomeView
+        from windrow.app.records import open_home
+
+        with self._open_ledger() as ledger:
+            return open_home(self.config, ledger, collection, view or HomeView())
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
         """Compare the versions of a page or record that were current at the ends of the days or times `old` and `new`.

@@ -319,6 +319,23 @@ def to_json_value(value: Any) -> Any:
     return json_value
 
 
+def spell_value(value: Any) -> str:
+    """Return a JSON value for people.
+
+    >>> spell_value(["a", {"b": 1}]), spell_value(True)
+    ('a; b 1', 'yes')
+    """
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return "; ".join(map(spell_value, value))
+        case dict():
+            return ", ".join(f"{name} {spell_value(member)}" for name, member in value.items())
+        case _:
+            return str(value)
+
+
 def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
     """Return a dict of JSON values: `kind` as `type`, and the fields of `value`.
 

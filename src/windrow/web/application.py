@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from windrow.adapters.home import RequestAnswer
 from windrow.app import Windrow
 from windrow.app.changes import find_address, format_atom
 from windrow.app.session_details import SessionDetails
@@ -26,7 +27,7 @@ from windrow.digest import digest
 from windrow.errors import EXIT_CODES, ArchiveError, LedgerError, StoreError, UsageError, WindrowError
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
 from windrow.reasons import Reason
-from windrow.web import pages
+from windrow.web import homes, pages
 from windrow.web.guard import CAPTURE_POLICY, LOOPBACK_NAMES, Guard
 from windrow.web.manual import ManualPage, open_manual, render_manual
 from windrow.web.markup import link, render, style
@@ -55,12 +56,14 @@ def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> AS
         Route("/help/{name:path}", view.manual),
         Route("/captures/{number:int}/text", view.capture_text),
         Route("/captures/{number:int}/download", view.capture_download),
+        Route("/picture", view.picture),
         Route("/changes.atom", view.atom),
         Route("/changes.feed", view.json_feed),
         Route("/healthz", view.health),
         Route("/metrics", view.metrics),
         Route("/opensearch.xml", view.opensearch),
         Route("/style.css", view.style),
+        Route("/{path:path}", view.other),  # last: what a collection answers by its own standard
     ]
     handlers = {WindrowError: view.refused, HTTPException: view.unknown, Exception: view.fault}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), {*LOOPBACK_NAMES, *hosts}, token)
@@ -211,6 +214,28 @@ class _View:
             f'<Url type="text/html" template="{base}/search?q={{searchTerms}}"/></OpenSearchDescription>\n'
         )
         return _respond(request, text.encode(), "application/opensearchdescription+xml")
+
+    async def picture(self, request: Request) -> Response:
+        """Return a picture of a collection, or one that a capture is."""
+        query = PageQuery(request.query_params, now())
+        found = await self._workers.run(lambda: homes.picture(self._workspace, query))
+        return _respond(request, found.content, found.media, content_security_policy=CAPTURE_POLICY)
+
+    async def other(self, request: Request) -> Response:
+        """Return what a collection answers at an address that its standard names."""
+        path, query = request.url.path.removeprefix(request.scope.get("root_path", "")), request.scope["query_string"]
+
+        def answer() -> RequestAnswer | None:
+            adapter = homes.find_answering(self._workspace, path)
+            return adapter.answer_request(self._workspace.config, path, query) if adapter else None
+
+        found = await self._workers.run(answer)
+        if found is None:
+            raise HTTPException(404)
+        if found.status != 200:
+            return Response(found.content, found.status, media_type=found.media)
+        fields = {**dict(found.fields), "content_security_policy": CAPTURE_POLICY}
+        return _respond(request, found.content, found.media, **fields)
 
     async def style(self, request: Request) -> Response:
         """Return the style sheet; its address changes with it."""

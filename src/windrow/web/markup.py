@@ -17,10 +17,16 @@ from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.app.summary import describe_end
 from windrow.digest import digest
-from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, to_json_value
+from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
+from windrow.web import homes
 from windrow.web.openapi import spell_schema
 from windrow.web.pictures import outcome_class, run_bars, session_bars, timeline
 from windrow.web.words import mark_change, mark_words, pair_lines
+
+HOME_FUNCTIONS = (
+    "days_of", "is_link", "is_time", "paragraphs", "parameters_of", "series_bars", "swatch", "view_of", "weeks_of",
+)  # fmt: skip
+"""The functions of `homes` that templates call."""
 
 
 @cache
@@ -35,7 +41,8 @@ def environment() -> Environment:
         "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
         "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
-        "list_fields": list_fields, "spell_schema": spell_schema, "describe_end": describe_end,
+        "spell_schema": spell_schema, "describe_end": describe_end,
+        **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
         "style": f"/style.css?{digest(style())[-16:]}",
     }  # fmt: skip
     return templates
@@ -101,43 +108,11 @@ def describe(explanation: Explanation) -> list[Described]:
         time = next((str(fields[name]) for name in _TIMES if fields.get(name)), "")
         texts = [str(fields[name]) for name in _TEXTS if fields.get(name)]
         attempt = fields.get("attempt") or (fields.get("number") if fields.get("warc") else None)
-        kept = tuple((name, _spell(field)) for name, field in fields.items() if field not in (None, "", [], {}))
+        kept = tuple((name, spell_value(field)) for name, field in fields.items() if field not in (None, "", [], {}))
         is_number = isinstance(attempt, int) and not isinstance(attempt, bool)
         described.append(Described(message.type, time[:16].replace("T", " "), texts[0] if texts else "",
                                    attempt if is_number else None, kept))  # fmt: skip
     return sorted(described, key=lambda entry: entry.at)
-
-
-def _spell(value: Any) -> str:
-    """Return a JSON value for people.
-
-    >>> _spell(["a", {"b": 1}]), _spell(True)
-    ('a; b 1', 'yes')
-    """
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case list():
-            return "; ".join(map(_spell, value))
-        case dict():
-            return ", ".join(f"{name} {_spell(member)}" for name, member in value.items())
-        case _:
-            return str(value)
-
-
-_FIELD_CHARACTERS = 300  # of a record's field in a list, which links to the whole record
-
-
-def list_fields(value: Any) -> list[tuple[str, str]]:
-    """Return the fields of a record for people, without empty ones; long ones are cut, and end with an ellipsis.
-
-    >>> list_fields({"title": "Ferry", "tags": ["harbour", "town"], "end": None})
-    [('title', 'Ferry'), ('tags', 'harbour; town')]
-    """
-    fields = value if isinstance(value, Mapping) else {"value": value}
-    texts = [(name, _spell(field)) for name, field in fields.items() if field not in (None, "", [], {})]
-    most = _FIELD_CHARACTERS
-    return [(name, text if len(text) <= most else f"{text[:most]}…") for name, text in texts]
 
 
 def captures_of(events: Iterable[Event]) -> dict[int, int]:

@@ -12,11 +12,7 @@ from windrow.adapters.adapter import (
     GONE,
     NEW,
     Comparison,
-    ListedRecord,
-    ListsRecords,
-    RecordList,
     SourceChange,
-    harvested_collections,
 )
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
@@ -26,7 +22,6 @@ from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import SessionSummary
 from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
-from windrow.contract.registry import capable
 from windrow.errors import StepError, UsageError
 from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
@@ -35,7 +30,6 @@ from windrow.web.query import PageQuery, write_cursor
 
 KINDS = (NEW, CHANGED, GONE)
 DIFFERENCE_FORMS = ("lines", "sides")
-_PAGE_RECORDS = 25
 _PAGE_LINES = 50  # on a page of changes, sessions or results
 _LINES_SHOWN = 12  # changes on the first page, which links to all
 
@@ -80,18 +74,6 @@ class SessionsPage(NamedTuple):
     """A page of sessions, the newest first; `next` is the number that the next page stays below, or None."""
 
     sessions: tuple[SessionEntry, ...]
-    next: int | None
-
-
-class RecordsPage(NamedTuple):
-    """A page of the records of a collection, the newest first, and the names of all collections that list records.
-
-    `next` is where the next page begins, or None.
-    """
-
-    collection: str
-    collections: tuple[str, ...]
-    records: tuple[ListedRecord, ...]
     next: int | None
 
 
@@ -214,16 +196,6 @@ def sessions(workspace: Windrow, query: PageQuery) -> SessionsPage:
 def session(workspace: Windrow, number: int) -> SessionDetails:
     """Return what one session did; raise WindrowError if there is none with this number."""
     return workspace.session(number)
-
-
-def records(workspace: Windrow, query: PageQuery) -> RecordsPage:
-    """Return a page of the records of `collection`, by default the first that has a source and lists its records."""
-    harvested = harvested_collections(workspace.config)
-    listing = tuple(name for name in capable(ListsRecords, harvested, skip_broken=True))
-    collection = query.text("collection") or next(iter(listing), "")
-    before = query.number("before", 0, 10**15)
-    page = workspace.records(collection, before=before, limit=_PAGE_RECORDS) if collection else RecordList()
-    return RecordsPage(collection, listing, *page)
 
 
 def search(workspace: Windrow, query: PageQuery) -> SearchPage:

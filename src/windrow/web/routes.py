@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from windrow.app import Windrow
 from windrow.caps import WEB_RESULTS
-from windrow.web import manual, pages
+from windrow.web import homes, manual, pages
 from windrow.web.query import PageQuery
 
 
@@ -71,10 +71,15 @@ PAGES = (
         (Parameter("before", "`next` of the page before: sessions with smaller numbers", most=10**9),),
     ),
     PageRoute(
-        "/records", "records.html", pages.records,
+        "/collections", "home.html", homes.home,
         (
-            Parameter("collection", "a collection; the first that lists its records without it"),
-            Parameter("before", "`next` of the page before: records before it", most=10**15),
+            Parameter("collection", "a collection; the first that has a source without it"),
+            Parameter("view", "a view of its home; the first without it"),
+            Parameter("name", "what the view is about, such as a record"),
+            Parameter("group", "limits the view to a group, such as `branch:Legislative`"),
+            Parameter("day", "a date from which on the view begins"),
+            Parameter("q", "words that the entries have"),
+            Parameter("start", "`start` of the next page, from the page before"),
         ),
     ),
     PageRoute(

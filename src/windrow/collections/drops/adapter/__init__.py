@@ -14,6 +14,7 @@ ADAPTER = LazyAdapter(
         "count_reached": "current_states",
         "count_states": "current_states",
         "harvest": "harvest",
+        "home": "home",
         "predict": "harvest",
         "replay": "replay",
         "require_ready": "harvest",

@@ -18,7 +18,7 @@ from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
-from windrow.stores.databases import connect, map_errors, with_database
+from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
@@ -26,7 +26,7 @@ def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
 
     Raises WindrowError if the tracker does not exist or has no tables.
     """
-    with _open_tracker(workspace) as engine:
+    with open_tracker(workspace) as engine:
         return dump(engine, TRACKER, dialect, output)
 
 
@@ -53,7 +53,7 @@ def files(workspace: Workspace, form: str, output: TextIO) -> int:
     transfers of the same bytes, are written once. Raises WindrowError if the tracker does not exist or has no tables.
     """
     del form  # it is always jsonl; `windrow export` makes CSV of these lines
-    with _open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
+    with open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
         lines = dict.fromkeys(
             json.dumps(dict(row), default=str) for row in connection.execute(_SELECT_FILES).mappings()
         )
@@ -62,9 +62,11 @@ def files(workspace: Workspace, form: str, output: TextIO) -> int:
 
 
 @contextmanager
-def _open_tracker(workspace: Workspace) -> Iterator[sa.Engine]:
+def open_tracker(workspace: Workspace) -> Iterator[sa.Engine]:
+    """Open the tracker for reading; raise WindrowError (NOT_FOUND) if it does not exist or has no tables."""
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
+    engine = engine.execution_options(**READ_ONLY)
     try:
         sqlite_file = engine.url.database if engine.dialect.name == "sqlite" else None
         if sqlite_file and not Path(sqlite_file).exists():

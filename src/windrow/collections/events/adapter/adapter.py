@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from windrow.adapters.adapter import Explanation, Export, ReplayResult
 from windrow.adapters.records import RecordAdapter
@@ -25,7 +25,7 @@ from windrow.collections.events.adapter.databases import (
 from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
 from windrow.collections.events.discover import CHANGING_FIELDS, CUT_SERIES, EMPTIED, UNPAGED, fill_address
-from windrow.collections.events.documents import MISSING, distinct_id, end_of_event, id_of
+from windrow.collections.events.documents import MISSING, complete_document, distinct_id, end_of_event, id_of
 from windrow.collections.events.exports import FORMS
 from windrow.collections.events.parser import EventParser
 from windrow.collections.events.reading import LISTED_TWICE, parser_of
@@ -45,6 +45,9 @@ from windrow.reasons import Reason
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
+
+if TYPE_CHECKING:
+    from windrow.adapters.home import Home, HomeView, RequestAnswer
 
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
@@ -289,6 +292,29 @@ class EventAdapter(RecordAdapter):
             fields = (f"{field} {old!r} -> {new!r}" for field, (old, new) in change["fields"].items())
             lines.append(f"      {change['at']}  {'; '.join(fields)[:_MAX_LINE_CHARACTERS]}")
         return explanation._replace(lines=tuple(lines))
+
+    def home(self, workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
+        """Return the agenda, a month, or the event `view.name`; an event without a document is shown as its record."""
+        from windrow.collections.events.adapter.home import show_event, show_home  # noqa: PLC0415 loaded when used
+
+        if view.name:
+            _, document = self._find_named(workspace, view.name)
+            event = complete_document(document) if document else None
+            return show_event(event) if event else super().home(workspace, ledger, view)
+        if not self._path(workspace).is_file():
+            return super().home(workspace, ledger, view)  # which says that there are no records yet
+        with open_databases(workspace) as databases:
+            return show_home(databases, workspace.of(COLLECTION.name), view)
+
+    REQUESTS_AT = "/api/events"
+
+    def answer_request(self, workspace: Workspace, path: str, query: bytes) -> RequestAnswer:
+        """Return the answer of VotersDaily's API."""
+        from windrow.adapters.home import RequestAnswer  # noqa: PLC0415 loaded when used
+        from windrow.collections.events.adapter.api import EventApi  # noqa: PLC0415 loaded when used
+
+        with closing(EventApi(workspace)) as api:
+            return RequestAnswer(*api.respond("GET", path, query))
 
     def _find_named(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
         """Return the key and the document that a name or a document's id refers to.

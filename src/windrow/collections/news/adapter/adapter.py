@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from windrow.adapters.adapter import Explanation, Export
+from windrow.adapters.record_story import RecordFaces
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
@@ -53,6 +54,11 @@ class NewsAdapter(RecordAdapter):
 
     def _open_store(self, path: Path) -> LateAttemptStore:
         return LateAttemptStore(path, self._collection.columns)
+
+    def _faces(self) -> RecordFaces:
+        from windrow.collections.news.adapter.home import ARTICLES  # noqa: PLC0415 loaded when used
+
+        return ARTICLES
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and of each written file that is missing, unreadable or not valid."""

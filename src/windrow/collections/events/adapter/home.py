@@ -1,0 +1,246 @@
+"""The home of events: an agenda and a month, of all events, of a branch, an entity or a source, and each event."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, timedelta
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from windrow.adapters.home import (
+    Agenda,
+    AgendaEntry,
+    Fact,
+    Facts,
+    Group,
+    Home,
+    HomeFeed,
+    HomeLink,
+    HomeMoment,
+    HomeText,
+    HomeTimeline,
+    HomeView,
+    Part,
+    read_day,
+    read_start,
+    refuse_unknown,
+)
+from windrow.clock import now
+from windrow.collections.events.adapter.databases import EventDatabases
+from windrow.collections.events.documents import complete_document
+from windrow.collections.events.reading import parser_of
+from windrow.collections.events.times import parse_utc
+from windrow.errors import UsageError
+from windrow.formats.text import cut_around_difference
+from windrow.model import Source
+from windrow.stores.documents import SqliteDocuments, ViewRange
+
+_AGENDA, _MONTH = "agenda", "month"
+_API_PATH = "/api/events"
+_PAGE_EVENTS = 50
+_DAY_EVENTS = 4  # of a day in a month, which leads to all of them
+_MAX_GROUPS = 150  # branches, or entities; the search finds the events of others
+_READ_AT_ONCE = 500
+_MAX_READ = 20_000  # events that are read to find those of one source among those with the same parser
+_FEEDS = (("iCalendar", "ical"), ("Atom", "atom"), ("JSON Feed", "jsonfeed"), ("JSON", "json"), ("CSV", "csv"))
+
+
+class _Selection(NamedTuple):
+    """The events to show: a view of the database with the values of its first fields, and the source or ""."""
+
+    view: str
+    first: tuple[str, ...]
+    source: str
+
+
+def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeView) -> Home:
+    """Return the agenda from a day on (by default today), the month of that day, or the events that have some words."""
+    refuse_unknown("view", view.view, (_AGENDA, _MONTH))
+    groups = tuple(_list_groups(databases, sources))
+    selection = _select(view.group, {source.name: parser_of(source).name for source in sources})
+    day = read_day(view, now().date())
+    views = tuple(HomeLink(name, view=HomeView(name, "", view.group, view.day)) for name in (_AGENDA, _MONTH))
+    note, further = "", None
+    if view.words:
+        entries, further = _search(databases, selection, view)
+        part: Part = Agenda(f"Events with “{view.words}”, the latest first", entries)
+    elif view.view == _MONTH:
+        part, views = _show_month(databases, selection, day), (*views, *_other_months(view, day))
+    else:
+        entries, further = _read_agenda(databases, selection, view, day)
+        part = Agenda(f"From {day.isoformat()} on", entries)
+    if isinstance(part, Agenda) and not part.entries:
+        note = "No events here: an earlier day may have some, or windrow run events"
+    return Home(
+        "Events", (part,), views, groups, _list_feeds(view, selection), further, by_day=True,
+        by_words=isinstance(databases.store, SqliteDocuments), note=note,
+    )  # fmt: skip
+
+
+def _list_groups(databases: EventDatabases, sources: Iterable[Source]) -> Iterator[Group]:
+    for field in ("branch", "entity"):
+        names = [(f"{field}:{name}", name) for name in islice(_read_values(databases, field), _MAX_GROUPS + 1)]
+        more = [("", "and others: search for them")] if len(names) > _MAX_GROUPS else []
+        yield Group(field, (*names[:_MAX_GROUPS], *more))
+    yield Group("source", tuple((f"source:{source.name}", source.name) for source in sources))
+
+
+def _read_values(databases: EventDatabases, field: str) -> Iterator[str]:
+    """Yield the different values of the first field of a view, with one look-up for each."""
+    start = ""
+    while found := list(databases.store.view(databases.events, field, ViewRange(start=start, limit=1))):
+        value = str(found[0].get(field) or "")
+        following = f"{value} "  # the least text after the value, as no name has control characters
+        if following <= start:  # a server that orders texts otherwise
+            return
+        yield value
+        start = following
+
+
+def _select(group: str, parsers: Mapping[str, str]) -> _Selection:
+    field, _, value = group.partition(":")
+    if not group:
+        return _Selection("all", (), "")
+    if field == "source" and value in parsers:
+        return _Selection("parser", (parsers[value],), value)
+    if field in {"branch", "entity"} and value:
+        return _Selection(field, (value,), "")
+    raise UsageError(f"group: {group!r} is not a branch:NAME, entity:NAME or source:NAME of these events")
+
+
+def _read_events(
+    databases: EventDatabases, selection: _Selection, start: str, end: str = "", skip: int = 0
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the selected events in order of time, each with its place in the view.
+
+    The documents of other programs without a valid time are left out, as in all exports.
+    """
+    last = skip + _MAX_READ
+    while skip < last:
+        bounds = ViewRange(selection.first, start, end, limit=_READ_AT_ONCE, skip=skip)
+        page = list(databases.store.view(databases.events, selection.view, bounds))
+        for place, document in enumerate(page, skip):
+            is_selected = not selection.source or document.get("source") == selection.source
+            if is_selected and (event := complete_document(document)) is not None:
+                yield place, event
+        skip += len(page)
+        if len(page) < _READ_AT_ONCE:
+            return
+
+
+def _read_agenda(
+    databases: EventDatabases, selection: _Selection, view: HomeView, day: date
+) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
+    events = _read_events(databases, selection, day.isoformat(), skip=read_start(view))
+    found = [*islice(events, _PAGE_EVENTS + 1)]
+    further = None
+    if len(found) > _PAGE_EVENTS:
+        further = HomeLink("Later events", view=view._replace(day=day.isoformat(), start=str(found[-1][0])))
+    return tuple(_describe(event) for _, event in found[:_PAGE_EVENTS]), further
+
+
+def _show_month(databases: EventDatabases, selection: _Selection, day: date) -> Agenda:
+    """Return the first events of each day, by the local days of their sources."""
+    first = day.replace(day=1)
+    last = first.replace(day=monthrange(day.year, day.month)[1])
+    entries: list[AgendaEntry] = []
+    for number in range(-1, last.day + 1):  # in UTC, an event may be on the day before or after
+        one_day = first + timedelta(days=number)
+        following = (one_day + timedelta(days=1)).isoformat()
+        events = islice(_read_events(databases, selection, one_day.isoformat(), following), 2 * _DAY_EVENTS)
+        entries += [_describe(event) for _, event in events]
+    of_day: dict[date, list[AgendaEntry]] = {}
+    for entry in entries:
+        if first <= entry.day <= last:
+            of_day.setdefault(entry.day, []).append(entry)
+    shown = [entry for day in sorted(of_day) for entry in of_day[day][:_DAY_EVENTS]]
+    more = tuple(day for day, found in sorted(of_day.items()) if len(found) > _DAY_EVENTS)
+    return Agenda(f"{first:%B %Y}", tuple(shown), first, more)
+
+
+def _other_months(view: HomeView, day: date) -> tuple[HomeLink, HomeLink]:
+    first = day.replace(day=1)
+    months = (first - timedelta(days=1), first + timedelta(days=31))
+    before, after = (view._replace(day=month.replace(day=1).isoformat()) for month in months)
+    return HomeLink("month before", view=before), HomeLink("month after", view=after)
+
+
+def _search(
+    databases: EventDatabases, selection: _Selection, view: HomeView
+) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
+    if not isinstance(databases.store, SqliteDocuments):
+        raise UsageError("events in a CouchDB cannot be searched here", hint="windrow search --collection events WORDS")
+    skip = read_start(view)
+    bounds = ViewRange(selection.first, limit=_PAGE_EVENTS + 1, skip=skip)
+    found = list(databases.store.search(databases.events, view.words, selection.view, bounds))
+    further = view._replace(start=str(skip + _PAGE_EVENTS)) if len(found) > _PAGE_EVENTS else None
+    shown = (
+        event
+        for document in found[:_PAGE_EVENTS]
+        if (event := complete_document(document)) and (not selection.source or event.get("source") == selection.source)
+    )
+    return tuple(map(_describe, shown)), HomeLink("Earlier events", view=further) if further else None
+
+
+def _describe(event: Mapping[str, Any]) -> AgendaEntry:
+    """Return an event as an entry of an agenda, on its day and at its time where it takes place."""
+    start = parse_utc(event["datetime"])
+    local = str(event.get("local_datetime") or "")
+    day, time = start.date(), "" if event["all_day"] else f"{start:%H:%M} UTC"
+    if local and not event["all_day"]:
+        zone = str(event.get("source_timezone") or "").rpartition("/")[2].replace("_", " ")
+        day, time = date.fromisoformat(local[:10]), f"{local[11:16]} {zone}".strip()
+    status = "" if event["status"] in {"scheduled", "confirmed"} else str(event["status"])
+    note = ", ".join(filter(None, (event["branch"], event["entity"])))
+    return AgendaEntry(
+        day,
+        time,
+        HomeLink(event["title"], view=HomeView(name=event["uid"])),
+        str(event.get("location") or ""),
+        note,
+        status,
+    )
+
+
+def _list_feeds(view: HomeView, selection: _Selection) -> tuple[HomeFeed, ...]:
+    """Return the addresses at which programs can subscribe to the selected events."""
+    path = "/".join((_API_PATH, "all" if selection.source else selection.view, *map(_quote, selection.first)))
+    if selection.source:
+        path = f"{_API_PATH}/all"
+    parameters = {"source": selection.source, "q": view.words}
+    given = {name: text for name, text in parameters.items() if text}
+    return tuple(HomeFeed(name, f"{path}?{urlencode({'format': form, **given})}") for name, form in _FEEDS)
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="")
+
+
+def show_event(event: Mapping[str, Any]) -> Home:
+    """Return an event: when and where it takes place, its description, and how it changed."""
+    entry = _describe(event)
+    link = [Fact("page", HomeLink(url)) for url in (event.get("event_url"), event.get("source_url")) if url][:1]
+    facts = (
+        Fact("when", HomeLink(" ".join(filter(None, (entry.day.isoformat(), entry.time))))),
+        *((Fact("until", HomeLink(f"{event['end_datetime']}".replace("T", " "))),) if event["end_datetime"] else ()),
+        Fact("where", HomeLink(entry.place)),
+        Fact("status", HomeLink(str(event["status"]))),
+        Fact("branch", HomeLink(str(event["branch"]), view=HomeView(group=f"branch:{event['branch']}"))),
+        Fact("entity", HomeLink(str(event["entity"]), view=HomeView(group=f"entity:{event['entity']}"))),
+        Fact("source", HomeLink(str(event.get("source") or ""), story=str(event.get("source") or ""))),
+        *link,
+        Fact("record", HomeLink(event["uid"], story=event["uid"])),
+    )
+    parts: tuple[Part, ...] = (Facts("", facts),)
+    if event["description"]:
+        parts += (HomeText("Description", str(event["description"])),)
+    moments = [HomeMoment(parse_utc(event["first_seen"]), "new", HomeLink("first seen"))]
+    for change in event.get("history", ()):
+        fields = "; ".join(
+            "{}: {!r} -> {!r}".format(name, *cut_around_difference(str(old), str(new)))
+            for name, (old, new) in change["fields"].items()
+        )
+        moments.append(HomeMoment(parse_utc(change["at"]), "changed", HomeLink(fields, difference=event["uid"])))
+    return Home(str(event["title"]), (*parts, HomeTimeline("History", tuple(moments))))

@@ -1,0 +1,154 @@
+"""What collections show of themselves, without a line of HTML of their own."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+import windrow
+from tests.web.farm import HOSTILE, SITE, get
+from tests.web.homes import make_council, make_gazette
+from windrow.adapters.home import HomeView, Matrix, MatrixCount, Point, Series
+from windrow.adapters.record_home import find_picture
+from windrow.web import app
+from windrow.web.homes import picture_type, series_bars, swatch
+
+
+@pytest.fixture(scope="module")
+def gazette(tmp_path_factory):
+    return app(make_gazette(tmp_path_factory.mktemp("gazette") / "gazette"))
+
+
+@pytest.fixture(scope="module")
+def council(tmp_path_factory):
+    return app(make_council(tmp_path_factory.mktemp("council") / "council"))
+
+
+def test_records_are_listed_the_newest_first(gazette) -> None:
+    page = html.fromstring(get(gazette, "/collections").text)
+    records = page.find_class("record")
+    assert len(records) == 25
+    assert records[0].xpath(".//a")[0].text == f"The last {HOSTILE}"
+    assert records[1].xpath(".//a")[0].text == "29 ferries"  # the one before is gone
+    (older,) = page.xpath("//a[@rel='next']/@href")
+    shown = html.fromstring(get(gazette, older).text).find_class("record")
+    titles = [record.xpath(".//a")[0].text for record in shown]
+    assert titles == ["5 ferries", "4 ferries", "3 ferries", "Two ferries", "1 ferries", "The ferry"]
+    assert ["as it is since" in record.text_content() for record in shown] == [False, False, False, True, False, False]
+    assert "No records here" in get(gazette, "/collections?q=unheardof").text
+
+
+def test_an_article_is_read_with_its_revisions(gazette) -> None:
+    page = html.fromstring(get(gazette, "/collections?name=article%202").text)
+    assert page.xpath("string(//h1)") == "Two ferries"
+    assert page.xpath("//ol[@class='story']/li/span[1]")[1].text_content().endswith("changed")
+    (difference,) = page.xpath("//a[starts-with(@href, '/diff')]/@href")
+    assert "Two ferries" in html.fromstring(get(gazette, difference).text).text_content()
+    page = html.fromstring(get(gazette, "/collections?name=https%3A%2F%2Ftown.example%2Fferry").text)
+    assert page.xpath("//h2/text()") == ["Text", "History"]
+    assert page.xpath("//div[@class='prose']/p/text()") == ["The ferry sails.", f"Again. {HOSTILE}"]
+    assert get(gazette, "/collections?name=unheard-of").status == 404
+
+
+def test_a_record_of_a_collection_that_says_nothing_has_its_fields_and_history(gazette) -> None:
+    page = html.fromstring(get(gazette, "/collections?name=article%2031").text)
+    assert page.xpath("//dl[@class='facts']/dt/text()") == ["key", "headline"]
+    assert page.xpath("string(//h2)") == "text"  # a long field
+    assert page.xpath("string(//div[@class='prose'])").strip() == "x" * 900
+
+
+def test_events_are_an_agenda_by_the_days_of_their_places(council) -> None:
+    page = html.fromstring(get(council, "/collections?day=2026-11-01").text)
+    assert page.xpath("//h3//text()") == [
+        "Tuesday, 3 November 2026",
+        "Thursday, 5 November 2026",
+        "Friday, 6 November 2026",
+    ]
+    assert page.find_class("when")[0].text == "21:30 New York"
+    assert page.xpath("//option/text()")[:5] == ["everything", "Executive", "Legislative", "Senate", "White House"]
+    of_group = html.fromstring(get(council, "/collections?day=2026-11-01&group=branch:Executive").text)
+    assert [entry.text_content() for entry in of_group.xpath("//ol[@class='agenda']//a")] == ["Open day"]
+    assert "Night session" in get(council, "/collections?q=night").text
+    assert "No events here" in get(council, "/collections?day=2027-01-01").text
+    assert get(council, "/collections?group=branch").status == 400
+    assert get(council, "/collections?day=someday").status == 400
+
+
+def test_a_month_shows_the_first_events_of_each_day(council) -> None:
+    page = html.fromstring(get(council, "/collections?view=month&day=2026-11-09&group=source:council").text)
+    days = {cell.xpath("string(./a/text())"): cell for cell in page.xpath("//table[@class='month']//td[a]")}
+    assert len(days) == 30
+    assert [len(days[number].xpath(".//li")) for number in ("3", "4", "5", "6")] == [1, 0, 1, 4]
+    assert "and more" in days["6"].text_content()
+
+
+def test_an_event_shows_how_it_changed(council) -> None:
+    page = html.fromstring(get(council, "/collections?name=council/1").text)
+    assert "Night session" in page.xpath("string(//h1)")
+    assert "'Old town hall' -> 'Town hall'" in page.text_content()
+    assert page.xpath("//div[@class='prose']/p/text()") == ["Agenda: the ferry.", "All may come."]
+
+
+def test_events_can_be_subscribed_to_at_the_addresses_of_their_standard(council) -> None:
+    page = html.fromstring(get(council, "/collections?group=branch:Executive").text)
+    calendar = next(link for link in page.xpath("//link[@rel='alternate']/@href") if "ical" in link)
+    reply = get(council, calendar)
+    assert reply.fields["content-type"].startswith("text/calendar")
+    assert reply.text.count("BEGIN:VEVENT") == 1
+    assert len(get(council, "/api/events/all").json["results"]) == 7
+    assert len(get(council, "/api/events/all?q=hearing&format=jsonfeed").json["items"]) == 5
+    assert get(council, "/api/events/nothing").status == 404
+    assert get(council, "/api/other").status == 404
+
+
+def test_the_tracker_leads_from_a_number_to_a_zip_a_file_and_its_findings(view, farm) -> None:
+    tracker = farm.home("drops").parts[0]
+    assert isinstance(tracker, Matrix)
+    assert tracker.legend[4] == MatrixCount("failed: the phase ended with an error", 0, "ff0000")
+    page = html.fromstring(get(view, "/collections?collection=drops").text)
+    cell = page.xpath("(//table)[1]//tr[th='H']/td[@data-name='unzip']")[0]
+    assert cell.xpath(".//*[local-name()='rect']/@fill") == ["#ff0000"]
+    (listed,) = cell.xpath(".//a/@href")
+    (zip_page,) = html.fromstring(get(view, listed).text).xpath("//tbody//th/a/@href")
+    assert "NotAZip" in html.fromstring(get(view, zip_page).text).text_content()
+    zip_page = "/collections?collection=drops&name=H.2026-01-12.1.impc.zip"
+    xml_page = html.fromstring(get(view, zip_page).text).xpath("//tbody//a[contains(text(), 'specimen')]/@href")[0]
+    page = html.fromstring(get(view, xml_page).text)
+    assert "CheckNotRun" in page.text_content()
+    for link in page.xpath("//main//a/@href"):
+        assert get(view, link).status == 200, link
+    assert get(view, "/collections?collection=drops&name=none.zip").status == 404
+    assert get(view, "/collections?collection=drops&view=zips&group=odd:failed").status == 400
+
+
+def test_what_is_kept_is_shown_as_a_picture_if_it_is_one(view, farm) -> None:
+    assert [picture_type(start) for start in (b"\xff\xd8\xff\xe0", b"RIFF\0\0\0\0WEBP")] == ["image/jpeg", "image/webp"]
+    with closing(farm.ledger()) as ledger:
+        assert find_picture(ledger, f"{SITE}/none.png", "") == ()
+        (page,) = find_picture(ledger, f"{SITE}/ferry.html", "the ferry")
+    assert get(view, f"/picture?capture={page.capture}").status == 404
+    assert get(view, "/picture?collection=drops&name=a").status == 400
+
+
+def test_numbers_become_bars_and_colours_stay_colours() -> None:
+    picture = series_bars(Series("", (Point("<May>", 2), Point("June", 4))).points)
+    assert "&lt;May&gt;: 2" in picture
+    assert 'height="60' in picture
+    assert series_bars(()).count("<g") == 0
+    assert 'fill="#00bad0"' in swatch(MatrixCount("", 0, 'bad"0/>'))
+
+
+def test_a_collection_without_records_of_its_own_says_so(farm, tmp_path: Path) -> None:
+    with pytest.raises(
+        windrow.UsageError, match="'drops' does not list its records; collections that do are events, news"
+    ):
+        farm.records("drops")
+    with pytest.raises(windrow.UsageError, match="'nothing' has no home"):
+        farm.home("nothing", HomeView())
+    assert farm.records("news").records == ()
+    empty = windrow.init(tmp_path / "empty")
+    assert "windrow new source" in get(app(empty), "/collections").text
+    assert "No records yet" in farm.home("news").note
