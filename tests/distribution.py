@@ -17,7 +17,7 @@ TOGETHER = {
     "tests/collections/papers/test_existing.py": "hbase",
     "tests/web/test_api.py": "web view",
     "tests/web/test_pages.py": "web view",
-    "tests/web/test_records.py": "web view",
+    "tests/web/test_homes.py": "web view",
     "tests/web/test_browser.py": "web view",
     "tests/captures/test_remote_records.py": "s3",
     "tests/collections/papers/test_remote.py": "s3",
