@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.web.farm import HOSTILE, SITE, get
 from tests.web.homes import make_council, make_gazette
 from windrow.adapters.home import HomeView, Matrix, MatrixCount, Point, Series
 from windrow.adapters.record_home import find_picture
+from windrow.collections.events.adapter.databases import location_of
 from windrow.web import app
 from windrow.web.homes import picture_type, series_bars, swatch
 
@@ -152,3 +154,30 @@ def test_a_collection_without_records_of_its_own_says_so(farm, tmp_path: Path) -
     empty = windrow.init(tmp_path / "empty")
     assert "windrow new source" in get(app(empty), "/collections").text
     assert "No records yet" in farm.home("news").note
+
+
+def test_stores_of_an_earlier_windrow_are_read_or_say_that_a_run_upgrades_them(tmp_path: Path) -> None:
+    council = make_council(tmp_path / "council")
+    view, root = app(council), council.config.root
+    alter(root / "events.db", "DROP TABLE late_statement", "DROP TABLE refused_document", "DROP TABLE alias")
+    assert get(view, "/collections?day=2026-11-01").status == 200
+    assert get(view, "/why?name=council/1").status == 200
+    reply = get(view, "/diff?name=nothing", accept="application/json")
+    assert reply.status == 503
+    assert "no such table: alias yet; the next run adds it" in reply.json["message"]
+    documents = root / location_of(council.config)
+    alter(documents, "PRAGMA user_version = 1")
+    reply = get(view, "/collections", accept="application/json")
+    assert (reply.status, reply.json["hint"]) == (503, "windrow run")
+    documents.unlink()
+    page = get(view, "/collections").text  # the records, as a list
+    assert "Night session" in page
+    assert not documents.exists()
+    alter(council.config.ledger, "PRAGMA user_version = 1")
+    assert "windrow init, which upgrades it" in get(view, "/sessions").text
+
+
+def alter(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)

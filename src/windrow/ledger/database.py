@@ -66,7 +66,8 @@ class LedgerDatabase:
                 if self._refusal is None:
                     self._migrate()
                 elif self.connection.execute("PRAGMA user_version").fetchone()[0] != newest_schema():
-                    raise self._refusal
+                    message = f"{path} has the tables of another windrow, and is only read here: {self._refusal}"
+                    raise LedgerError(message, hint="windrow init, which upgrades it") from self._refusal
 
     def _refuse_foreign(self) -> None:
         """Raise LedgerError for tables of another program, and for a trigger or view, which can alter rows unseen."""

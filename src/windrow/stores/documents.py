@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from windrow.digest import digest
-from windrow.errors import ConfigError
+from windrow.errors import ConfigError, StoreError
 from windrow.formats.text import dump_json
 from windrow.stores.sqlite import SqliteStore, close_on_failure, transaction
 
@@ -154,6 +154,9 @@ class SqliteDocuments(SqliteStore):
         self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
+            if self._read_only:
+                self._refuse_old_tables()
+                return
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # removed texts are overwritten
             self._drop_old_tables()
             self._connection.executescript(
@@ -165,6 +168,11 @@ class SqliteDocuments(SqliteStore):
                         "DELETE FROM windrow_meta WHERE name = ?", (_checkpoint_name(database.name),)
                     )
                 self._connection.executescript(_schema(database))
+
+    def _refuse_old_tables(self) -> None:
+        if self._version() != TABLES_VERSION:
+            message = f"{self.path} has the tables of an earlier windrow; the next run writes its documents again"
+            raise StoreError(message, hint="windrow run")
 
     def _drop_old_tables(self) -> None:
         """Drop tables of another version, and the checkpoints, so that all documents are written again."""

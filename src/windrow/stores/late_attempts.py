@@ -82,6 +82,8 @@ class LateAttemptStore(RecordStore):
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = ()) -> None:
         """Open the file and create its tables; for `columns` see `RecordStore`."""
         super().__init__(path, columns)
+        if self._read_only:
+            return
         with close_on_failure(self._connection.close), self._guarded():
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 

@@ -34,7 +34,12 @@ def store_errors(path: Path) -> Iterator[None]:
 
 def store_error(error: BaseException, message: str) -> StoreError:
     """Return the StoreError for an error of SQLite: StoreDamaged if the file is damaged or not a database."""
+    if str(error).startswith(_MISSING_TABLES):  # an earlier version wrote the file, and it is only read here
+        return StoreError(f"{message} yet; the next run adds it", hint="windrow run")
     return StoreDamaged(message) if is_damaged(error) else StoreError(message)
+
+
+_MISSING_TABLES = ("no such table", "no such column")
 
 
 def is_damaged(error: BaseException) -> bool:
@@ -88,10 +93,14 @@ def open_or_read(
     """Open a file for writing, or read-only if it exists and cannot be written, or in a block of `reads_only`.
 
     Return the connection, and the error that prevents writing, or None if the file was opened for writing. A file
-    cannot be written without permission, or if its disk is read-only or full.
+    cannot be written without permission, or if its disk is read-only or full. In a block of `reads_only`, raise
+    StoreError (NOT_FOUND) for a file that does not exist.
     """
     refusal: sqlite3.Error | None = None
-    if not path.is_file() or (not getattr(_thread, "reads_only", False) and os.access(path, os.W_OK)):
+    only_reads = getattr(_thread, "reads_only", False)
+    if only_reads and not path.is_file() and str(path) != ":memory:":
+        raise StoreError(f"{path} does not exist yet", hint="windrow run", reason=Reason.NOT_FOUND)
+    if not path.is_file() or (not only_reads and os.access(path, os.W_OK)):
         try:
             return open_for_writing(path), None
         except sqlite3.Error as error:
@@ -361,9 +370,9 @@ class SqliteReader:
             code = str(getattr(error, "sqlite_errorname", None) or "")
             if code.startswith(_BUSY_ERRORS):
                 raise StoreUnreachable(f"{self.path}: {error}") from error
-            if is_damaged(error):
-                raise StoreDamaged(f"{self.path}: {error}") from error
             reason = next((mapped for name, mapped in _REASONS_BY_ERROR.items() if code.startswith(name)), None)
+            if reason is None:
+                raise store_error(error, f"{self.path}: {error}") from error
             raise StoreError(f"{self.path}: {error}", reason=reason) from error
         except (TypeError, ValueError) as error:
             wrong_values = [*find_wrong_values(self._connection())]

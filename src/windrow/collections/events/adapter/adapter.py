@@ -301,10 +301,13 @@ class EventAdapter(RecordAdapter):
             _, document = self._find_named(workspace, view.name)
             event = complete_document(document) if document else None
             return show_event(event) if event else super().home(workspace, ledger, view)
-        if not self._path(workspace).is_file():
-            return super().home(workspace, ledger, view)  # which says that there are no records yet
-        with open_databases(workspace) as databases:
-            return show_home(databases, workspace.of(COLLECTION.name), view)
+        try:
+            with open_databases(workspace) as databases:
+                return show_home(databases, workspace.of(COLLECTION.name), view)
+        except StoreError as error:
+            if error.reason != Reason.NOT_FOUND:
+                raise
+            return super().home(workspace, ledger, view)  # before the first documents are written
 
     REQUESTS_AT = "/api/events"
 

@@ -89,12 +89,12 @@ class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
-        """Open the file. Unless `read_only` is true, create the list if it is missing, with all papers in it.
+        """Open the file and, if it may be written, create the list if it is missing, with all papers in it.
 
         For `columns`, see `RecordStore`.
         """
         super().__init__(path, columns, read_only=read_only)
-        if read_only:
+        if self._read_only:
             return
         with close_on_failure(self._connection.close), self._guarded():
             if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
