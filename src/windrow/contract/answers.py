@@ -21,7 +21,8 @@ class Request(NamedTuple):
     `when_named`, it is sent once in each run in which an answer leads to it; this is meant for the further pages of a
     list that is read completely. `service` names a declared service; it is empty for a request to the source. `url` may
     be relative to the URL of the answer, or of the source. If `is_guess`, nothing named the address, so nothing is lost
-    if its answer is not used, and the request is not repeated for that.
+    if its answer is not used, and the request is not repeated for that. With `again`, the request is for no list, and
+    is sent again after that many seconds, then after pauses that double, up to a year.
     """
 
     url: str
@@ -36,6 +37,7 @@ class Request(NamedTuple):
     when_named: bool = False
     service: str = ""
     is_guess: bool = False
+    again: int = 0
 
 
 class Answer(NamedTuple):

@@ -81,6 +81,9 @@ SOURCE = (
     *CAPTURED,
     Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: detected from the page at `url`"),
     Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
+    Setting(
+        "again", DURATION, "6h", "pause before an article's page is requested again; further pauses double; 0: never"
+    ),
     Setting("overlap", DURATION, "48h", "how far requests for new posts reach back before the last run"),
     Setting("full_listing_every", DURATION, "1d", "WordPress: time between two listings of all posts; 0: in each run"),
     Setting("since", DAY, "", "first day of the articles that are wanted; empty: from the first article"),

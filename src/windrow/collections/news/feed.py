@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
 from windrow.formats.json_page import load_json
+from windrow.formats.moment import read_page_time
 from windrow.formats.text import counted
 from windrow.formats.url import is_front_page, normalise
 from windrow.formats.url_hints import HintKind, UrlHints
@@ -112,6 +114,11 @@ def texts_in(nested: Any) -> list[str]:
     return [text for text in members if isinstance(text, str) and text]
 
 
+UNDATED_AGE = timedelta(days=30)
+"""The age that an article without a date in its list is taken to have, when its next request is planned."""
+MAX_FIRST_PAUSE = 366 * 86_400
+"""The longest pause before the second request for an article, in seconds."""
+
 LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
 _MAX_REMEMBERED = 1_000  # newest articles of a list; only their changes and removals are noticed
 _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has times of change by address
@@ -179,6 +186,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     }
     details, repeated = _read_details(body, url, hints.kind)
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
+    listing = replace(listing, requests=_repeat(listing.requests, source, _ages(wanted, details, answer.at)))
     unwanted = [address for address in articles if address not in wanted]
     left_out = (
         *_count_refusals(refusals),
@@ -204,6 +212,7 @@ def _follow_section(
     cap = SECTION_LINKS._replace(number=source.options.get("max_links", SECTION_LINKS.number))
     kind = answer.request.name.partition(".")[0]
     listing = _article_requests(kind, learned, url, dict.fromkeys(links[: cap.number], ""), {})
+    listing = replace(listing, requests=_repeat(listing.requests, source, {}))
     return replace(listing, left_out=count_excess(cap.find_excess(len(links)), url))
 
 
@@ -317,6 +326,23 @@ def _article_requests(
     if len(times) < _MIN_USUAL <= len(known_times):
         learned_now[f"{_MOST_PREFIX}{list_key}"] = len(known_times)
     return FollowResult(tuple(requests), offers, learned_now, end=end)
+
+
+def _repeat(requests: Sequence[Request], source: Source, ages: Mapping[str, int]) -> tuple[Request, ...]:
+    """Return requests for articles so that they are repeated: after the setting `again`, or as long as they are old."""
+    first_pause = int(source.options.get("again", 0))
+    pauses = {request.url: max(first_pause, min(ages.get(request.url, 0), MAX_FIRST_PAUSE)) for request in requests}
+    return tuple(request._replace(again=pauses[request.url] if first_pause else 0) for request in requests)
+
+
+def _ages(modified_by_url: Mapping[str, str], details: Mapping[str, Mapping[str, Any]], at: datetime) -> dict[str, int]:
+    """Return how many seconds ago each article was published or changed; an article without a date counts as old."""
+    ages = {}
+    for address, modified in modified_by_url.items():
+        time = read_page_time(modified or details.get(address, {}).get("published", ""))
+        age = at - (time.replace(tzinfo=time.tzinfo or UTC)) if time else UNDATED_AGE
+        ages[address] = max(0, int(age.total_seconds()))
+    return ages
 
 
 def _forget_lists(learned: Mapping[str, Any], kept_key: str, count: int) -> dict[str, dict[str, str]]:

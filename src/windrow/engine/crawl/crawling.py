@@ -244,7 +244,9 @@ class CrawlDispatcher:
             held = self._shared_answers.answers_for(host.source, host.origin, addresses, requests)
         for address in addresses:
             request = requests.get(address.digest)
-            interval = interval_of(request) if request else address.interval
+            interval = address.interval
+            if request:
+                interval = interval_of(request, address.interval, address.failures)
             host.handed_out[address.digest] = (interval, address.failures, address.kind)
         jobs = [_make_job(address, requests.get(address.digest), held.get(address.digest)) for address in addresses]
         run.fetchers.submit(host.walk, jobs)

@@ -106,6 +106,7 @@ def context_text(request: Request, hops: int = 0) -> str:
     every = None if request.every is None else max(1, request.every)
     context = {
         "name": request.name, "context": request.context, "every": every, "hops": hops, "is_guess": request.is_guess,
+        "again": request.again,
     }  # fmt: skip
     return json.dumps({name: field for name, field in context.items() if field})
 
@@ -121,18 +122,27 @@ def request_of(url: str, stored: HttpRequest | None) -> Request:
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
-        every=context.get("every"), is_guess=context.get("is_guess", False),
+        every=context.get("every"), is_guess=context.get("is_guess", False), again=context.get("again", 0),
     )  # fmt: skip
 
 
-def interval_of(stored: HttpRequest | None) -> int:
+LONGEST_PAUSE = 366 * 86_400
+"""The longest pause before a request with `again` is repeated, in seconds: a year."""
+
+
+def interval_of(stored: HttpRequest | None, last_interval: int = 0, failures: int = 0) -> int:
     """Return the seconds after which a stored request is repeated by itself, 0 if it is not.
 
-    The target of a redirect is requested when the redirect leads to it, and not by itself: an address that the server
-    has left would otherwise be read for ever beside the new one.
+    `last_interval` is that before its last attempt, in seconds, and `failures` is how many attempts failed since. The
+    target of a redirect is requested when the redirect leads to it, and not by itself: an address that the server has
+    left would otherwise be read for ever beside the new one.
     """
     context = context_of(stored)
-    return 0 if context.get("hops") else context.get("every") or 0
+    if context.get("hops"):
+        return 0
+    if first_pause := int(context.get("again", 0)):
+        return max(first_pause, min(last_interval if failures else 2 * last_interval, LONGEST_PAUSE))
+    return int(context.get("every") or 0)
 
 
 def found_url(
