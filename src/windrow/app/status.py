@@ -23,7 +23,6 @@ from windrow.app.summary import (
     summarise,
     unfinished_takedowns,
 )
-from windrow.app.takedowns import sharing_sources
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, describe_broken, installed
@@ -336,6 +335,8 @@ def _undeclared_sources(
 
 def _may_be_forgotten(workspace: Workspace, ledger: Ledger, source: Source) -> bool:
     """Return whether `windrow forget` removes what was kept of a source, and accepts its name."""
+    from windrow.app.takedowns import sharing_sources  # noqa: PLC0415 few workspaces have such a source
+
     adapters = capable(Forgets, {source.collection}, skip_broken=True).values()
     targets = [target for adapter in adapters for target in adapter.takedown_targets(workspace, ledger, source.name)]
     return bool(adapters) and not sharing_sources(workspace, ledger, source.name, {target.name for target in targets})

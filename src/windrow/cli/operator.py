@@ -117,9 +117,8 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     if flags["lift"]:
         return _lift(console, workspace, names)
     estimates = workspace.would_forget(names)
-    if names and (flags["dry"] or not flags["yes"]):
-        _print_estimates(console, estimates)
-    _name_sources(console, estimates)
+    if names:
+        _print_estimates(console, estimates, in_full=bool(flags["dry"] or not flags["yes"]))
     if flags["dry"]:
         return 0
     if names and not flags["yes"]:  # without names, it finishes takedowns that were confirmed before
@@ -139,21 +138,18 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     return 1 if any(takedown.errors for takedown in takedowns) else 0
 
 
-def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) -> None:
-    if console.json:
+def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate], *, in_full: bool) -> None:
+    """Print the estimates if `in_full`, and in any case of which targets several sources would lose something."""
+    if in_full and console.json:
         for estimate in estimates:
             console.message("would_forget", estimate)
-        return
-    head = ["target", "addresses", "attempts", "captures", "size"]
-    console.print(table(head, [(*estimate[:4], spell_size(estimate.bytes)) for estimate in estimates]))
-
-
-def _name_sources(console: Console, estimates: Sequence[TakedownEstimate]) -> None:
+    elif in_full:
+        head = ["target", "addresses", "attempts", "captures", "size"]
+        console.print(table(head, [(*estimate[:4], spell_size(estimate.bytes)) for estimate in estimates]))
     for estimate in estimates:
         if len(estimate.sources) > 1:
-            console.inform(
-                f"{estimate.target}: it is removed from all sources that have it: {', '.join(estimate.sources)}"
-            )
+            names = ", ".join(estimate.sources)
+            console.inform(f"{estimate.target}: it is removed from all sources that have it: {names}")
 
 
 def _lift(console: Console, workspace: Windrow, names: tuple[str, ...]) -> int:

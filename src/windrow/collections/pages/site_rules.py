@@ -140,7 +140,8 @@ class SiteRules:
             self._robots_state, status=status, content=body, agent=agent, now=answered_at
         )
         robots_rules = self._robots_state.robots
-        self._left_out += robots_state.find_long_delay(robots_rules, url)
+        if robots_rules.asked_delay:
+            self._left_out += robots_state.find_long_delay(robots_rules, url)
         if not self._options.sitemaps:
             return []
         self._note_excess(ROBOTS_SITEMAPS, url, robots_rules.sitemaps_left_out)

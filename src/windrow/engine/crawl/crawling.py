@@ -237,7 +237,7 @@ class CrawlDispatcher:
         addresses = [address for address in due if address.digest not in host.handed_out][:count]
         host.is_exhausted = len(addresses) < count
         requests, held = self._requests_at(host, addresses) if addresses else {}, dict[int, HeldAnswer]()
-        addresses = self._leave_former_targets(host, addresses, requests)
+        addresses = self._leave_former_targets(host, addresses, requests) if requests else addresses
         if not addresses or (not host.walk and not self._start_walk(host)):
             return
         if not service_of(host.source):
@@ -258,7 +258,10 @@ class CrawlDispatcher:
         self, host: _Host, addresses: list[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> list[DueAddress]:
         """Return `addresses` without targets of redirects that are due by themselves; make these never due."""
-        former = [address for address in addresses if is_former_target(address, requests.get(address.digest))]
+        former = [
+            address for address in addresses
+            if address.digest in requests and is_former_target(address, requests[address.digest])
+        ]  # fmt: skip
         if not former:
             return addresses
         with self._run.ledger.writing() as writer:

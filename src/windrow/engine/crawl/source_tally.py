@@ -50,7 +50,7 @@ class SourceTally:
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     forgotten_seeds: dict[int, str] = field(default_factory=dict)  # URLs of seeds that were taken down, by digest
     sitemaps: set[int] = field(default_factory=set)  # its seeds that are not pages, and the targets of their redirects
-    unread_sitemaps: set[int] = field(default_factory=set)  # that are counted as left out
+    unread_sitemaps: frozenset[int] = frozenset()  # that are counted as left out
     responses: int = 0  # to requests for pages, including those of another collection
     usable: int = 0  # responses with a page or with status 304; in a discovery by requests, those that it could use
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
@@ -87,7 +87,7 @@ class SourceTally:
             return
         has_document = attempt.status == NOT_MODIFIED or (attempt.status == OK and attempt.kept and attempt.kept.size)
         if (attempt.reason or not has_document) and attempt.target not in self.unread_sitemaps:
-            self.unread_sitemaps.add(attempt.target)
+            self.unread_sitemaps |= {attempt.target}
             reason = attempt.reason or reason_of_status(attempt.status or 0, Reason.NOT_A_FEED)
             self.left_out.add(reason, SITEMAP_RULE if is_of_settings else NAMED_SITEMAP_RULE, 1, attempt.url)
 

@@ -78,7 +78,7 @@ class Redirects:
             writer.addresses.abandon(self._collection.name, source, digests)
 
 
-def is_former_target(address: DueAddress, request: HttpRequest | None) -> bool:
+def is_former_target(address: DueAddress, request: HttpRequest) -> bool:
     """Return whether an address is only the target of redirects, and due again by itself although it did not fail.
 
     Earlier versions repeated such a request by itself, also when nothing redirected to it any more.

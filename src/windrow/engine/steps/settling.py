@@ -387,7 +387,9 @@ class Settling:
         entries = self._make_entries(batch)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in batch if (reason := self._why_unread(settled))}
-        substitutes = [(settled.recorded, reason) for settled in batch if (reason := self._substitute(settled))]
+        substitutes: list[tuple[RecordedAttempt, Reason]] = []
+        if self._step.takes_answers:
+            substitutes = [(settled.recorded, reason) for settled in batch if (reason := settled.substitute_reason)]
         if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
             self._run.harvest.unread |= reasons
         elif reasons or substitutes:
@@ -430,7 +432,9 @@ class Settling:
         uses = [(settled.left_out, settled.judge_use(has_records=self._step.takes_answers)) for settled in batch]
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
-                read = [settled for settled in batch if not (self._why_unread(settled) or self._substitute(settled))]
+                read = [settled for settled in batch if self._why_unread(settled) is None]
+                if self._step.takes_answers:
+                    read = [settled for settled in read if settled.substitute_reason is None]
                 self._unread.record_waiting(writer, [settled.recorded.seq for settled in read if settled.asks])
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled, (left_out, use) in zip(batch, uses, strict=True):
@@ -460,9 +464,6 @@ class Settling:
     def _why_unread(self, settled: SettledAttempt) -> Reason | None:
         """Return why a document was not read completely. Return None if it was, or if it is itself at fault."""
         return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
-
-    def _substitute(self, settled: SettledAttempt) -> Reason | None:
-        return settled.substitute_reason if self._step.takes_answers else None
 
     def _read_again(self) -> None:
         run, store = self._run, self._content_store
