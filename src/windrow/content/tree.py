@@ -33,10 +33,11 @@ _TAGS_OF_COPIES = {"a": "a", "text": "span", "foreignObject": "div"}
 _DRAWN_ELEMENTS = frozenset(_TAGS_OF_COPIES)
 _UNDRAWN_ELEMENTS = _DRAWN_ELEMENTS | {"defs", "symbol", "clipPath", "mask", "marker", "pattern"}
 """Elements of a drawing whose content is not shown, or is copied with them."""
-_CHANGED_SELECTOR = ", ".join((
+CHANGED_SELECTOR = ", ".join((
     *sorted(_SILENT_ELEMENTS), "svg a", "svg text", "svg foreignObject", f".{_EDIT_LINK_CLASS}", "[hidden]",
     "[style*=display]",
 ))  # fmt: skip
+"""Selects the elements that `remove_silent_elements` examines."""
 
 _MAX_UNCHECKED_TAGS = 12_000  # pages with more tags are checked for deep nesting
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*+)[^>]*+>")
@@ -138,7 +139,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
     has_moved = True
     while has_moved:  # what was moved is examined, too
         silent, text_to_remove, has_moved = [], [], False
-        for node in select_once(tree, _CHANGED_SELECTOR):  # one search, which takes longer than all that follows
+        for node in select_once(tree, CHANGED_SELECTOR):  # one search, which takes longer than all that follows
             tag = node.tag
             if tag in _SILENT_ELEMENTS:
                 silent.append(node)
@@ -146,7 +147,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
             if tag in _DRAWN_ELEMENTS:
                 has_moved |= _copy_out_of_drawing(tree, node)
             attributes = node.attributes
-            if (tag in _INLINE_ELEMENTS and _is_hidden(attributes)) or _EDIT_LINK_CLASS in (
+            if (tag in _INLINE_ELEMENTS and is_hidden(attributes)) or _EDIT_LINK_CLASS in (
                 attributes.get("class") or ""
             ).split():
                 text_to_remove.append(node)
@@ -214,7 +215,8 @@ def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
             _remove_text(node)
 
 
-def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
+def is_hidden(attributes: Mapping[str, str | None]) -> bool:
+    """Return whether an element with these attributes is hidden, by `hidden` or by its style."""
     if "hidden" in attributes:
         return attributes["hidden"] != "until-found"
     return hides((attributes.get("style") or "").encode("utf-8", "replace"))

@@ -65,9 +65,12 @@ def test_an_address_that_is_none_costs_neither_its_event_nor_the_others():
 
 
 def test_events_that_lie_within_one_another_end_where_their_texts_are_too_much():
-    read_events, unread = read(b"<div>" * 15_000, "html", items="div", fields={"title": "b", "start": "i"})
+    read_events, unread = read(b"<div>" * 11_000, "html", items="div", fields={"title": "b", "start": "i"})
     assert (read_events, unread[-1].reason) == ([], Reason.TOO_LARGE)
     assert len(unread) < 1000
+    read_events, unread = read(b"<div>" * 15_000, "html", items="div", fields={"title": "b", "start": "i"})
+    message = "the page has more than 512 levels of elements in a page with 12,000 tags; 14488 are left out"
+    assert (read_events, unread[0].reason, unread[0].message) == ([], Reason.TOO_LARGE, message)
 
 
 def test_a_calendar_with_an_event_in_each_second_has_a_bound_and_costs_no_other():
@@ -117,3 +120,16 @@ def test_a_page_is_decoded_as_its_meta_element_says():
     page = '<meta charset="iso-8859-2"><li><b>Łódź</b><i>2026-09-15</i></li>'.encode("iso-8859-2")
     (read_event,), _ = read(page, "html", items="li", fields={"title": "b", "start": "i"})
     assert read_event.value["title"] == "Łódź"
+
+
+def test_text_in_a_shadow_tree_and_a_drawing_is_read_and_hidden_text_is_not():
+    page = (
+        "<li><b>Board<svg><title>icon</title><text>of Ethics</text></svg><span style='display : none'>no</span></b>"
+        "<a-day><template shadowrootmode=open><i>2026-09-15</i></template></a-day><template><i>2026-09-16</i></template>"
+    )
+    (read_event,), unread = read(page, "html", items="li", fields={"title": "b", "start": "i"})
+    assert (read_event.value["title"], read_event.value["datetime"][:10], unread) == (
+        "Board of Ethics",
+        "2026-09-15",
+        [],
+    )

@@ -18,12 +18,11 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote, urljoin
 
-from selectolax.lexbor import LexborHTMLParser
-
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.html_text import visible_text
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
 from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned, read_span
+from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats.json_page import find_error, find_repeated_keys, find_total, load_json
@@ -73,7 +72,7 @@ def remove_markup(text: str) -> str:
     """
     if "<" not in text and "&" not in text:
         return text
-    page = LexborHTMLParser(text)
+    page = parse(text)
     for node in page.css(_ELEMENTS_WITHOUT_CONTENT):
         if node.tag != "head":
             node.decompose()

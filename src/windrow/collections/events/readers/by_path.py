@@ -29,6 +29,7 @@ from windrow.collections.events.readers.by_fields import (
     read_json,
 )
 from windrow.collections.events.readers.html_text import visible_text
+from windrow.content.tree import parse, parse_counting
 from windrow.content.xhtml import PageText, decode_page, describe_fault
 from windrow.errors import StepError
 from windrow.formats import xml
@@ -130,8 +131,10 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
     """
     decoded, rules = decode_document(document), document.rules
-    page = LexborHTMLParser(decoded.html)
+    page, left_out = parse_counting(decoded.html)
     yield from count_faults(document, decoded)
+    for excess in left_out:
+        yield SkippedPart(Reason.TOO_LARGE, f"the page has {excess.cap.rule}; {excess.number} are left out")
     if rules.root and _select_first(page.root, rules.root) is None:
         raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
@@ -171,8 +174,8 @@ def next_html_page(document: SourceDocument) -> str:
 
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
-    """Parse a page; raise StepError if it is too large."""
-    return LexborHTMLParser(decode_document(document).html)
+    """Parse a page; raise StepError if it is too large or has too many tags."""
+    return parse(decode_document(document).html)
 
 
 def decode_document(document: SourceDocument) -> PageText:

@@ -6,7 +6,8 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_HIDDEN = "[style*='display:none'], [style*='display: none'], [hidden], script, style, template"
+from windrow.content.tree import CHANGED_SELECTOR, is_hidden, remove_silent_elements
+
 _TAGS = r"</?(?:b|i|u|s|em|strong|mark|small|big|font|abbr|sub|sup|wbr)(?:\s(?:\"[^\"]*\"|[^\">])*)?>"
 _TAGS_IN_WORD = re.compile(rf"(?<=[^\W\d_])(?:{_TAGS})+(?=([^\W\d_])|[,.;:!?)])|(?<=\d)<sup>(?=[a-z])")
 _FORMATTING = "b, i, u, s, em, strong, mark, small, big, font, abbr, sub, sup, wbr"
@@ -15,18 +16,20 @@ _PARENTS = {"tr": "<table><tr>", "tbody": "<table>", "thead": "<table>", "tfoot"
 
 
 def visible_text(node: LexborNode) -> str:
-    """Return the text of a node without hidden elements and scripts.
+    """Return the text of a node without hidden elements, and without what `remove_silent_elements` removes.
 
     There are spaces at the tags in it, except at those that format a part of a word.
 
     >>> visible_text(LexborHTMLParser("<p>Zon<b>ing</b> Bo<wbr>ard<i>, Hall</i><br>4<sup>th</sup> <b>Mon</b>May").body)
     'Zoning Board, Hall 4th Mon May'
     """
-    if node.css_matches(f"{_HIDDEN}, {_FORMATTING}"):
+    if node.css_matches(f"{CHANGED_SELECTOR}, {_FORMATTING}"):
         begin = _PARENTS.get(node.tag or "", "")
         page = LexborHTMLParser(f"{begin}{node.inner_html or ''}")
-        for hidden in page.css(_HIDDEN):
-            hidden.decompose()
+        remove_silent_elements(page)
+        for styled in reversed(page.css("[hidden], [style*=display]")):  # nested ones first
+            if is_hidden(styled.attributes):
+                styled.decompose()
         node = LexborHTMLParser(_TAGS_IN_WORD.sub(_join_word, page.html or "")).root or node
     return " ".join(node.text(separator=" ").split())
 

@@ -48,6 +48,7 @@ from windrow.collections.events.readers.by_path import (
 )
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.content.json_ld import decode_json_ld
+from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -263,7 +264,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
     """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
     decoded = decode_document(document)
     yield from count_faults(document, decoded)
-    for script in LexborHTMLParser(decoded.html).css("script[type]"):
+    for script in parse(decoded.html).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
         values, is_whole = decode_json_ld(script.text())
