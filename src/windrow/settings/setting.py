@@ -6,6 +6,7 @@ The loader, `windrow config` and the reference page use these and each collectio
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, NamedTuple
 
 from windrow.model import Limits, Site
@@ -76,6 +77,7 @@ def is_name(text: str) -> bool:
     return _SOURCE_NAME.fullmatch(text) is not None
 
 
+@cache
 def variable_name(name: str) -> str:
     """Return the name of the environment variable for the setting with the dotted name `name`."""
     return PREFIX + "".join(character if character.isalnum() else "_" for character in name).upper()
