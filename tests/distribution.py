@@ -12,6 +12,7 @@ TOGETHER = {
         f"tests/house/test_{name}.py": "syntax trees"
         for name in ("collections", "dialling", "caps", "frontier", "ledger", "packages", "size", "word")
     },
+    "tests/cli/test_convention.py": "syntax trees",
     "tests/collections/papers/test_wide.py": "hbase",
     "tests/collections/papers/test_harvest.py": "hbase",
     "tests/collections/papers/test_existing.py": "hbase",
