@@ -18,7 +18,8 @@ NO_CAPS = {
         "*couchdb:*", "*hbase:_MAX_ROWS", "*events/adapter/projection:*", "*crawling:MAX_*", "*DISCARDED*",
         "*COMPRESSED_BODY", "*WINDOW*", "*LINES_ONE_BY_ONE", "*UNCHECKED*", "*SCANNED*", "*WHOLE_TEXT", "*TREE_BYTES",
         "*LOOPED*", "*FACTS_IN_MEMORY", "*IN_MEMORY", "*erase:*", "*LINE_OCTETS", "*VERSION_BYTES", "*BAND_BYTES",
-        "*_UNANSWERED", "*PACKET*", "*SIZE_LINE*", "*MEAN_RECORD*", "*EXTRA_WORKERS",
+        "*_UNANSWERED", "*PACKET*", "*SIZE_LINE*", "*MEAN_RECORD*", "*EXTRA_WORKERS", "*home:_PAGE_*", "*home:_MAX_READ",
+        "*home:_DAY_EVENTS",
     ),
     "sizes of caches: what is forgotten is computed again": (
         "*REMEMBERED*", "*CACHED*", "*_MAX_HOSTS", "*CHECKED_HOURS", "*LINK_SHAPES", "*rules:MAX_KINDS",
@@ -34,13 +35,14 @@ NO_CAPS = {
         "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",
         "*kinds_named*", "*RESULTS_PER_HOST", "*TEXTS_READ", "*MAX_BLOCKS", "*MAX_MATCHES", "*COMPLETIONS", "*index_lines:_MAX_LINES",
         "*likeness:*", "query/spelling:*", "query/word_forms:*", "*rules:MAX_RULES", "*record_changes:*", "*KINDS_NAMED", "*RECENT_SITEMAPS", "*DESCRIPTION_LENGTH",
+        "*home:_MAX_ROWS", "*home:_MAX_GROUPS", "*home:_MAX_MOMENTS",
     ),
     "messages, names and fields shortened for a column or a line": (
         "*MESSAGE*", "*COMMENT*", "*ERROR_CHARACTERS", "*LINE_CHARACTERS", "*UID_CHARACTERS", "*RULE_LENGTH", "*_KEY_CHARACTERS",
         "*:[[]:32]", "*:[[]:40]", "*:[[]:64]", "*:[[]:80]", "*:[[]:100]", "*:[[]:160]", "*:[[]:200]", "*:[[]:256]",
         "*:[[]:300]", "*:[[]:500]", "*:[[]:512]", "*:[[]:1000]", "*:[[]:1024]", "*:[[]:2000]", "*:[[]:2048]",
         "*TITLE_CHARACTERS", "*FIELD_CHARACTERS", "*ABSTRACT_CHARACTERS", "*RECORD_ID_CHARACTERS", "*api:_MAX_TEXT*",
-        "*HOST_LENGTH", "*WORD_LENGTH", "*URL_LENGTH", "*pdf:_MAX_TEXT_CHARACTERS", "*PARAMETER_LENGTH",
+        "*HOST_LENGTH", "*WORD_LENGTH", "*URL_LENGTH", "*pdf:_MAX_TEXT_CHARACTERS", "*PARAMETER_LENGTH", "*_EXCERPT_CHARACTERS",
     ),
     "the start of a document, from which its kind or encoding is detected": (
         "*EXAMINED*", "*status_words:*", "*events/times:_MAX_*", "*PRESCAN*", "*HEAD_SIZE", "*HEAD_BYTES", "*PROBE*", "*:[[]:4096]", "*:[[]:1048576]",
