@@ -13,7 +13,7 @@ import windrow
 from windrow import caps, content, errors, model
 from windrow.adapters import adapter, home, search_answer, trial
 from windrow.adapters.record_story import RecordHit
-from windrow.app import begin, captures, item_states, lookup, session_details, status, story, summary
+from windrow.app import begin, captures, item_states, lookup, session_details, session_progress, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.search import PageHit
 from windrow.collections.pages.search.rank import ScorePart
@@ -32,7 +32,8 @@ RESULTS: tuple[type, ...] = (
     source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, item_states.StateCount,
     rest.RestingFile, unread.UnreadCount, waiting.ServiceWait, sessions.RuleCount, items.DifferingFile,
     captures.SessionEntry, captures.KeptCapture,
-    session_details.SessionDetails, session_details.SessionTask, session_details.SourceRun,
+    session_details.SessionDetails, session_details.SessionTask, session_progress.SessionProgress,
+    session_details.SourceRun,
     story.StoryAnswer, story.Story, story.Event, lookup.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     search_answer.SearchAnswer, search_answer.SearchResult, likeness.Piece, PageHit, ScorePart, RecordHit,

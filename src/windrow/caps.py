@@ -245,6 +245,10 @@ WEB_NAME_CHARACTERS = _cap(
 WEB_RESULTS = _cap(
     "WEB_RESULTS", 1_000, "results of a search that the web view pages through", "time of a search", "it is refused"
 )
+WEB_STREAMS = _cap(
+    "WEB_STREAMS", 500, "streams of events of the web view that are open at a time", "memory and file descriptors",
+    "it is refused; the page shows the same when it is loaded again",
+)  # fmt: skip
 SHOWN_CAPTURE_BYTES = _cap(
     "SHOWN_CAPTURE_BYTES", MIB, "bytes of a capture shown as text", "a browser's memory",
     "the page says how much is shown; the download has all of it",

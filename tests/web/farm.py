@@ -42,18 +42,14 @@ def get(
 
     An error of the class `faulty` that the application raises is ignored.
     """
-    path, _, query = target.partition("?")
-    headers = {"host": "localhost", **{name.replace("_", "-"): value for name, value in fields.items()}}
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": path, "raw_path": path.encode(), "root_path": "", "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
-    }  # fmt: skip
+    scope = http_scope(target, method, **fields)
     messages: list[Message] = []
+    requests: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        if requests:
+            return requests.pop()
+        return await asyncio.Event().wait()  # the client does not disconnect
 
     async def send(message: Any) -> None:
         messages.append(message)
@@ -63,6 +59,18 @@ def get(
     start = messages[0]
     received = {name.decode().lower(): value.decode() for name, value in start["headers"]}
     return Reply(start["status"], received, b"".join(message.get("body", b"") for message in messages[1:]))
+
+
+def http_scope(target: str, method: str = "GET", **fields: str) -> dict[str, Any]:
+    """Return the scope of a request, as an ASGI server passes it to an application."""
+    path, _, query = target.partition("?")
+    headers = {"host": "localhost", **{name.replace("_", "-"): value for name, value in fields.items()}}
+    return {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+        "path": path, "raw_path": path.encode(), "root_path": "", "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
 
 
 async def _call(view: ASGIApp, *arguments: Any) -> None:

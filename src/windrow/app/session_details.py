@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.app.changes import content_counts
+from windrow.app.session_progress import SessionProgress, read_progress
 from windrow.app.status import requested_something
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
@@ -36,12 +37,14 @@ class SessionTask(NamedTuple):
 class SessionDetails(NamedTuple):
     """A session: its summary, its tasks in the order of their beginning, and an example for each reason.
 
-    `examples` has, by reason, the first address or item that failed for it in the session.
+    `examples` has, by reason, the first address or item that failed for it in the session. `progress` is None unless
+    the session runs now.
     """
 
     summary: SessionSummary
     tasks: tuple[SessionTask, ...]
     examples: Mapping[str, str]
+    progress: SessionProgress | None
 
 
 class SourceRun(NamedTuple):
@@ -73,7 +76,10 @@ def describe_session(workspace: Workspace, ledger: Ledger, number: int) -> Sessi
         for task in ledger.sessions.tasks(row.span)
     )  # fmt: skip
     summary = summarise(ledger, row.seq, names, content_counts=content_counts(workspace, ledger))
-    return SessionDetails(summary, tasks, ledger.sessions.failure_examples(row.span))
+    progress = read_progress(ledger, number) if row.ended is None else None
+    return SessionDetails(
+        summary, tasks, ledger.sessions.failure_examples(row.span), progress if progress and progress.running else None
+    )
 
 
 def list_runs(workspace: Workspace, ledger: Ledger, limit: int) -> dict[str, tuple[SourceRun, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -28,9 +28,10 @@ from windrow.errors import EXIT_CODES, ArchiveError, LedgerError, StoreError, Us
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
 from windrow.reasons import Reason
 from windrow.web import homes, pages
-from windrow.web.guard import CAPTURE_POLICY, LOOPBACK_NAMES, Guard
+from windrow.web.guard import CAPTURE_POLICY, LIVE_POLICY, LOOPBACK_NAMES, Guard
+from windrow.web.live import LiveSessions
 from windrow.web.manual import ManualPage, open_manual, render_manual
-from windrow.web.markup import link, render, style
+from windrow.web.markup import link, render, script, style
 from windrow.web.openapi import WebError, describe_api
 from windrow.web.query import PageQuery
 from windrow.web.routes import NUMBERED, PAGES, NumberedRoute, PageRoute
@@ -40,13 +41,16 @@ _TITLES = {400: "This cannot be asked so", 404: "Not found", 405: "Only GET and 
 _LEAST_PACKED = 1_000  # bytes; a smaller response is not packed
 
 
-def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> ASGIApp:
+def app(
+    workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "", is_stopping: Callable[[], bool] = lambda: False
+) -> ASGIApp:
     """Return the web view of a workspace as an ASGI application, which can be mounted in another.
 
     It answers requests whose Host is `localhost`, a loopback address or one of `hosts`. With a `token`, requests must
-    have it, as a bearer token or as the password of HTTP's basic authentication.
+    have it, as a bearer token or as the password of HTTP's basic authentication. `is_stopping` says whether the server
+    is to end: then streams of events end.
     """
-    view = _View(workspace)
+    view = _View(workspace, is_stopping)
     routes = [Route(f"{page.path}{suffix}", view.endpoint(page, as_json=bool(suffix)))
               for page in (*PAGES, PageRoute("/openapi", "openapi.html", describe_api))
               for suffix in ("", "index.json" if page.path == "/" else ".json")]  # fmt: skip
@@ -63,6 +67,8 @@ def app(workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "") -> AS
         Route("/metrics", view.metrics),
         Route("/opensearch.xml", view.opensearch),
         Route("/style.css", view.style),
+        Route("/live.js", view.script),
+        Route("/sessions/{number:int}/events", view.events),
         Route("/{path:path}", view.other),  # last: what a collection answers by its own standard
     ]
     handlers = {WindrowError: view.refused, HTTPException: view.unknown, Exception: view.fault}
@@ -103,9 +109,10 @@ def _json_bytes(value: Any) -> bytes:
 class _View:
     """Answers requests about one workspace."""
 
-    def __init__(self, workspace: Windrow) -> None:
+    def __init__(self, workspace: Windrow, is_stopping: Callable[[], bool]) -> None:
         self._workspace = workspace
         self._workers = Workers()
+        self._live = LiveSessions(workspace, self._workers, is_stopping)
 
     def endpoint(self, page: PageRoute, *, as_json: bool) -> Callable[[Request], Any]:
         """Return the function that answers requests for a page."""
@@ -137,7 +144,8 @@ class _View:
             collections=names(), sources=[source.name for source in self._workspace.config.sources],
             exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value, request.scope.get("root_path", "")),
         )  # fmt: skip
-        return _respond(request, html, "text/html")
+        policy = {"content_security_policy": LIVE_POLICY} if getattr(value, "progress", None) else {}
+        return _respond(request, html, "text/html", **policy)
 
     def _render(self, request: Request, template: str, **values: Any) -> bytes:
         root = request.scope.get("root_path", "")
@@ -240,6 +248,18 @@ class _View:
     async def style(self, request: Request) -> Response:
         """Return the style sheet; its address changes with it."""
         return _respond(request, style(), "text/css", cache_control="public, max-age=31536000, immutable")
+
+    async def script(self, request: Request) -> Response:
+        """Return the script of live pages; its address changes with it."""
+        return _respond(request, script(), "text/javascript", cache_control="public, max-age=31536000, immutable")
+
+    async def events(self, request: Request) -> Response:
+        """Return the progress of a session as server-sent events, until it has ended."""
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}  # proxies must not keep events back
+        if request.method == "HEAD":
+            return Response(headers=headers, media_type="text/event-stream")
+        stream = await self._live.open(_number(request))
+        return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """Return the page of an error of windrow."""

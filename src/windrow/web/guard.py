@@ -20,6 +20,9 @@ PAGE_POLICY = (
 )
 """The Content-Security-Policy of pages: no script, no inline style, and nothing from elsewhere."""
 
+LIVE_POLICY = f"{PAGE_POLICY}; script-src 'self'; connect-src 'self'"
+"""The Content-Security-Policy of a page with the progress of a session under way, which a script of ours updates."""
+
 CAPTURE_POLICY = "sandbox; default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 """The Content-Security-Policy of captures, which strangers wrote: nothing of them runs or loads anything."""
 

@@ -43,7 +43,7 @@ def environment() -> Environment:
         "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
         "spell_schema": spell_schema, "describe_end": describe_end,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
-        "style": f"/style.css?{digest(style())[-16:]}",
+        "style": f"/style.css?{digest(style())[-16:]}", "script": f"/live.js?{digest(script())[-16:]}",
     }  # fmt: skip
     return templates
 
@@ -52,6 +52,12 @@ def environment() -> Environment:
 def style() -> bytes:
     """Return the style sheet."""
     return files(__package__).joinpath("static", "style.css").read_bytes()
+
+
+@cache
+def script() -> bytes:
+    """Return the script of pages that show a session under way."""
+    return files(__package__).joinpath("static", "live.js").read_bytes()
 
 
 def _finalize(value: Any) -> Any:

@@ -164,6 +164,9 @@ _OTHERS = {
     ),
     "/captures/{number}/text": _Request("Return the start of a capture as plain text.", (), "text/plain", str),
     "/captures/{number}/download": _Request("Return a capture as a file.", (), "application/octet-stream", str),
+    "/sessions/{number}/events": _Request(
+        "Return the progress of a session as server-sent events, until it has ended.", (), "text/event-stream", str
+    ),
     "/metrics": _Request("Return counts for Prometheus.", (), "text/plain", str),
 }
 

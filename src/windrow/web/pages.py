@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
 from windrow.app.captures import SessionEntry
 from windrow.app.session_details import SessionDetails, SourceRun
+from windrow.app.session_progress import SessionProgress, running_session
 from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import SessionSummary
@@ -47,7 +49,10 @@ class Attention(NamedTuple):
 
 
 class TodayPage(NamedTuple):
-    """The first page: what needs a person, what changed since a time by kind, the sources with their last runs."""
+    """The first page: what needs a person, what changed since a time by kind, the sources with their last runs.
+
+    `progress` is that of the session that runs now, or None.
+    """
 
     workspace: str
     holder: str
@@ -58,6 +63,7 @@ class TodayPage(NamedTuple):
     changes: tuple[SourceChange, ...]
     sources: tuple[SourceState, ...]
     runs: Mapping[str, tuple[SourceRun, ...]]
+    progress: SessionProgress | None
 
 
 class ChangesPage(NamedTuple):
@@ -125,11 +131,13 @@ class CaptureBytes(NamedTuple):
 def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     """Return the first page; `since` chooses from when on changes are listed, by default one day ago."""
     state, since = workspace.status(), query.time("since", "24h")
+    with closing(workspace.ledger()) as ledger:
+        progress = running_session(ledger) if state.holder else None
     changes = _newest_first(workspace.changes(since))
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
         state.workspace, state.holder, state.last, since, tuple(_find_attention(state)), counts,
-        tuple(changes[:_LINES_SHOWN]), state.sources, workspace.runs(),
+        tuple(changes[:_LINES_SHOWN]), state.sources, workspace.runs(), progress,
     )  # fmt: skip
 
 

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import uvicorn
 
 from windrow.app import Windrow
+from windrow.caps import WEB_STREAMS
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import is_loopback
 from windrow.web.application import app
 
-_CONNECTIONS = 200
-"""The number of connections that are served at a time; more are answered with 503."""
+_CONNECTIONS = WEB_STREAMS.number + 200
+"""The number of connections that are served at a time; more are answered with 503. Streams of events leave 200."""
 _KEPT_SECONDS, _STOP_SECONDS = 15, 5
 
 
@@ -58,7 +59,12 @@ def serve(workspace: Windrow, address: Address, announce: Callable[[str], None])
         port = listener.getsockname()[1]
         name = f"[{address.host}]" if ":" in address.host else address.host
         scheme = "https" if address.certificate else "http"
-        view = app(workspace, hosts={name, *filter(None, [address.proxy])}, token=address.token)
+
+        def is_stopping() -> bool:
+            return server.should_exit
+
+        hosts = {name, *filter(None, [address.proxy])}
+        view = app(workspace, hosts=hosts, token=address.token, is_stopping=is_stopping)
         config = uvicorn.Config(
             view, http="h11", ws="none", lifespan="off", log_level="warning", access_log=False, server_header=False,
             proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_SECONDS,

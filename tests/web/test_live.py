@@ -1,0 +1,102 @@
+"""A session under way: its pages are complete without a script, and a stream of events tells what is new."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import html
+
+import windrow
+from tests.web.farm import get, http_scope
+from windrow.app.session_progress import read_progress
+from windrow.ledger import Ledger
+from windrow.ledger.lease import Lease, name_this_process
+from windrow.web import app, live
+
+
+class UnderWay:
+    """A workspace whose ledger has a session that runs in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.farm = windrow.init(folder)
+        self.farm.new_source("town", "http://town.example/", collection="pages")
+        self.farm = windrow.open(folder)
+        self.ledger = Ledger(self.farm.config.ledger)
+        self.lease = Lease(self.ledger)
+        with self.ledger.writing() as writer:
+            self.session = writer.sessions.open(name_this_process(), "run")
+            self.task = writer.sessions.open_task(self.session, "pages", "town", 1)
+
+    def end(self) -> None:
+        with self.ledger.writing() as writer:
+            writer.sessions.close_task(self.task, None, "", failed=False)
+            writer.sessions.close(self.session, 0)
+
+
+@pytest.fixture
+def under_way(tmp_path: Path) -> Iterator[UnderWay]:
+    made = UnderWay(tmp_path / "farm")
+    yield made
+    made.lease.release()
+    made.ledger.close()
+
+
+def test_pages_show_a_session_under_way_without_a_script(under_way: UnderWay) -> None:
+    view = app(under_way.farm)
+    for path in ("/", "/sessions/1"):
+        reply = get(view, path)
+        page = html.fromstring(reply.text)
+        assert page.xpath("//dd[@data-text='under way']/text()") == ["town: crawl"], path
+        assert page.xpath("//*/@data-events") == ["/sessions/1/events"]
+        assert "script-src 'self'" in reply.fields["content-security-policy"]
+        assert "unsafe-inline" not in reply.fields["content-security-policy"]
+        (script,) = page.xpath("//script/@src")
+        assert get(view, script).fields["content-type"].startswith("text/javascript")
+    under_way.end()
+    reply = get(view, "/sessions/1")
+    assert "data-events" not in reply.text
+    assert "script-src" not in reply.fields["content-security-policy"]
+
+
+def test_a_stream_tells_what_is_new_and_ends_with_the_session(under_way: UnderWay, monkeypatch) -> None:
+    monkeypatch.setattr(live, "_INTERVAL_SECONDS", 0.01)
+    received: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        received.append(message.get("body", b""))
+        if len(received) == 3:  # after the start and the first event
+            under_way.end()
+
+    asyncio.run(app(under_way.farm)(http_scope("/sessions/1/events"), receive, send))
+    events = b"".join(received).decode().strip().split("\n\n")
+    assert events[-1] == "event: end\ndata: {}"
+    first, last = (json.loads(event.removeprefix("data: ")) for event in (events[0], events[-2]))
+    assert (first["running"], first["texts"]["under way"]) == (True, "town: crawl")
+    assert (last["running"], last["ended_phases"]) == (False, 1)
+
+
+def test_streams_end_when_the_server_stops_and_more_than_the_cap_are_refused(under_way: UnderWay, monkeypatch) -> None:
+    stopping = app(under_way.farm, is_stopping=lambda: True)
+    reply = get(stopping, "/sessions/1/events")
+    assert (reply.text.count("data: "), reply.fields["content-type"]) == (1, "text/event-stream; charset=utf-8")
+    assert get(stopping, "/sessions/9/events").status == 404
+    assert get(stopping, "/sessions/1/events", "HEAD").body == b""
+    monkeypatch.setattr(live, "WEB_STREAMS", live.WEB_STREAMS._replace(number=0))
+    assert get(stopping, "/sessions/1/events").status == 503
+
+
+def test_a_later_reading_adds_only_what_came_since(farm) -> None:
+    with closing(farm.ledger()) as ledger:
+        progress = read_progress(ledger, 1)
+        assert (progress.attempts, progress.running, progress.under_way) == (3, False, ())
+        assert read_progress(ledger, 1, progress._replace(attempts=10)).attempts == 10
