@@ -50,7 +50,8 @@ class Feed:
     """A feed and its entries. Titles and the description are plain text; addresses and times are as written.
 
     `left_out` is the number of entries that cannot be read or come after the first `MAX_ENTRIES`. `is_whole` is false
-    if the document ends too early, or other bytes follow its end.
+    if the document ends too early, or other bytes follow its end. `next` is the address of the next page, with older
+    entries (RFC 5005, section 3; `next_url` of JSON Feed 1.1); `generator` is the program that made the feed.
     """
 
     title: str
@@ -60,6 +61,8 @@ class Feed:
     entries: tuple[FeedEntry, ...]
     left_out: int = 0
     is_whole: bool = True
+    next: str = ""
+    generator: str = ""
 
 
 def read_feed(raw: bytes) -> Feed | None:
@@ -136,6 +139,8 @@ def _read_rss(root: etree._Element) -> Feed:
         first_child_text(channel, "lastBuildDate", "pubDate", "date"),
         entries,
         left_out,
+        next=_find_next(channel),
+        generator=first_child_text(channel, "generator"),
     )
 
 
@@ -191,7 +196,15 @@ def _read_atom(root: etree._Element) -> Feed:
         first_child_text(root, "updated", "modified"),
         entries,
         left_out,
+        next=_find_next(root),
+        generator=first_child_text(root, "generator"),
     )
+
+
+def _find_next(element: etree._Element) -> str:
+    """Return the address of the next page of a feed, as the feed or its channel `element` writes it, or ""."""
+    links = (link for link in element.iterchildren("{*}link") if link.get("rel", "").strip().lower() == "next")
+    return next((address for link in links if (address := link.get("href", "").strip())), "")
 
 
 def _atom_authors(element: etree._Element) -> list[str]:
@@ -276,6 +289,7 @@ def _read_json_feed(raw: bytes) -> Feed | None:
         "",
         entries,
         len(all_items) - len(entries),
+        next=_first_member(document, "next_url"),
     )
 
 

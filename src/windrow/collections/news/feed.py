@@ -125,6 +125,7 @@ _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has t
 _MIN_USUAL = 10  # a list that named this many things is not expected to be empty later
 _MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short
 _MAX_RECENT_SITEMAPS = 100  # the newest sitemaps of an index that are requested every time
+_PAGED = re.compile(r"[?&]paged=([0-9]{1,6})(?=&|$)")
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
 _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
@@ -184,9 +185,11 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         for address, time in articles.items()
         if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
     }
-    details, repeated = _read_details(body, url, hints.kind)
+    details, repeated, next_url = _read_details(body, url, hints.kind)
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
-    listing = replace(listing, requests=_repeat(listing.requests, source, _ages(wanted, details, answer.at)))
+    next_pages = _next_page(kind, answer.request, next_url) if wanted else ()
+    repeated_requests = _repeat(listing.requests, source, _ages(wanted, details, answer.at))
+    listing = replace(listing, requests=(*repeated_requests, *next_pages))
     unwanted = [address for address in articles if address not in wanted]
     left_out = (
         *_count_refusals(refusals),
@@ -385,21 +388,47 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
     return [address for address in known_addresses[first:last] if address not in listed]
 
 
-def _read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def _next_page(kind: str, request: Request, next_url: str) -> tuple[Request, ...]:
+    """Return the request for the next page of a feed, with older articles; () if there is none.
+
+    It is made again only if this page offers something new. A page that the feed does not name is a guess.
+    """
+    is_guess = next_url == _count_up(request.url)
+    next_page = Request(next_url, f"{kind}.{LIST}", priority=1, only_if_new=True, is_guess=is_guess)
+    return (next_page,) if next_url and next_url != request.url else ()
+
+
+def _count_up(url: str) -> str:
+    """Return the address of the next page of a feed of WordPress, by the parameter `paged`.
+
+    >>> _count_up("https://a.example/feed/"), _count_up("https://a.example/feed/?paged=2&x=1")
+    ('https://a.example/feed/?paged=2', 'https://a.example/feed/?paged=3&x=1')
+    """
+    if page := _PAGED.search(url):
+        return f"{url[: page.start(1)]}{int(page[1]) + 1}{url[page.end(1) :]}"
+    return f"{url}{'&' if '?' in url else '?'}paged=2"
+
+
+def _read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict[str, Any]], list[str], str]:
     """Return by address what a feed or a sitemap of news gives for each of its articles, by its first entry.
 
     Also return the address of each further entry that differs from the earlier ones at its address in its title or in
-    the fragment of its link: it may be about another article, which cannot be requested.
+    the fragment of its link: it may be about another article, which cannot be requested. The third value is the address
+    of the feed's next page, or "".
     """
     listed: Sequence[entries.FeedEntry] = ()
+    next_url = ""
     try:
         if kind is HintKind.FEED:
             parsed = entries.read_feed(body)
             listed = parsed.entries if parsed else ()
+            next_url = normalise(parsed.next, url).url if parsed and parsed.next else ""
+            if parsed and listed and not next_url and "wordpress.org" in parsed.generator.lower():
+                next_url = _count_up(url)
         elif b"sitemap-news" in body:
             listed = entries.read_news_sitemap(body)
     except StepError:
-        return {}, []
+        return {}, [], ""
     details: dict[str, dict[str, Any]] = {}
     seen: set[tuple[str, ...]] = set()
     repeated = []
@@ -416,7 +445,7 @@ def _read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict
             "keywords": entry.categories,
         }  # fmt: skip
         details.setdefault(address, {name: value for name, value in entry_fields.items() if value})
-    return details, repeated
+    return details, repeated, next_url
 
 
 def _is_html(body: bytes) -> bool:
