@@ -231,3 +231,11 @@ def test_every_directive_of_a_crawler_that_hides_the_page_is_listed() -> None:
     page_head = head("<meta name=Bot content=nofollow><meta name=bot content=noindex><meta name=bot content=none>")
     assert page_head.robots_metas == (("bot", "noindex"), ("bot", "none"))
     assert page_head.metas == (("bot", "nofollow"),)
+
+
+def test_a_feed_whose_link_has_a_type_of_any_xml_is_known_by_its_address_or_title() -> None:
+    links = (
+        "<link rel=alternate type=text/xml href=/rss.xml><link rel=alternate type=application/xml href=/x title='Feed'>"
+        "<link rel=alternate type=text/xml href=/sitemap.xml><link rel=alternate type=text/html href=/feed.html>"
+    )
+    assert [feed.href for feed in head(links).feeds] == ["/rss.xml", "/x"]

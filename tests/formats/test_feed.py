@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from windrow.errors import StepError
 from windrow.formats import feed
 from windrow.formats.feed import read_feed
 from windrow.formats.url_hints import read_hints
+from windrow.reasons import Reason
 
 GOOD = "<entry><title>Good</title><link href='http://a.example/good'/><content type='html'>Tea</content></entry>"
 XHTML = "xmlns='http://www.w3.org/1999/xhtml'"
@@ -135,3 +137,21 @@ def test_an_atom_entry_without_authors_has_those_of_its_source_or_of_the_feed():
 def test_authors_and_categories_of_entries_are_plain_texts(content):
     (entry,) = read_feed(content).entries
     assert (entry.authors, entry.categories) == (("Ann Lee", "Bo Ek"), ("Sport & Leisure", "Quay"))
+
+
+NETSCAPE = (
+    b'<?xml version="1.0"?>\n<!DOCTYPE rss PUBLIC "-//Netscape Communications//DTD RSS 0.91//EN"'
+    b' "http://my.netscape.com/publish/formats/rss-0.91.dtd">\n<!-- old -->'
+)
+
+
+def test_a_feed_that_names_a_dtd_is_read_without_it_and_one_that_declares_entities_is_refused():
+    items = b"<rss version='0.91'><channel><item><title>Caf&eacute;</title><link>http://a.example/1</link></item></channel></rss>"
+    parsed = read_feed(NETSCAPE + items)
+    assert [(entry.title, entry.url) for entry in parsed.entries] == [("Caf\u00e9", "http://a.example/1")]
+    hints = read_hints(NETSCAPE + items, "http://a.example/")
+    assert [hint.url for hint in hints.entries] == ["http://a.example/1"]
+    for declared in (b"<!DOCTYPE rss [<!ENTITY e 'x'>]>", NETSCAPE + b"<!DOCTYPE rss [<!ENTITY e 'x'>]>"):
+        assert read_hints(declared + items, "http://a.example/").reason is Reason.DTD_FORBIDDEN
+        with pytest.raises(StepError, match="document type declaration"):
+            read_feed(declared + items)

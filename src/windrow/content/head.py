@@ -85,6 +85,9 @@ def _read_date(element: LexborNode) -> str:
     return " ".join(date[:_MAX_DATE_CHARACTERS].split())
 
 
+_XML_TYPES = frozenset({"text/xml", "application/xml"})
+_FEED_WORD = re.compile(r"(?i)rss|atom|feed")
+"""Matches the address or title of a feed whose link has a type of _XML_TYPES."""
 _FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
 _JSON_LD_TYPE = "application/ld+json"
 HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
@@ -363,12 +366,11 @@ def _read_title(tree: LexborHTMLParser) -> str:
 
 def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
     for relations, attributes in links:
-        if (
-            "alternate" in relations
-            and (media_type := _media_type(attributes)) in _FEED_TYPES
-            and attributes.get("href")
-        ):
-            yield FeedLink(media_type, _text(attributes, "href"), _text(attributes, "title"))
+        if "alternate" not in relations or not attributes.get("href"):
+            continue
+        media_type, address, title = _media_type(attributes), _text(attributes, "href"), _text(attributes, "title")
+        if media_type in _FEED_TYPES or (media_type in _XML_TYPES and _FEED_WORD.search(f"{address} {title}")):
+            yield FeedLink(media_type, address, title)
 
 
 def read_refresh(attributes: _Attributes) -> str:

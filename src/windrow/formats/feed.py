@@ -77,7 +77,7 @@ def read_feed(raw: bytes) -> Feed | None:
     trimmed = raw.lstrip(b" \t\r\n")
     if trimmed.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
         return _read_json_feed(raw)
-    admitted = xml.admit(trimmed, _LIMITS)
+    admitted = xml.admit(trimmed, _LIMITS, may_name_dtd=True)
     if admitted.root not in {"rss", "RDF", "feed"}:
         return None
     root = build_feed_tree(admitted)
@@ -115,7 +115,7 @@ def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
     >>> read_news_sitemap(b"<urlset><url><loc>/a</loc><news><title>R&amp;amp;D</title></news></url></urlset>")[0].title
     'R&amp;D'
     """
-    admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS)
+    admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS, may_name_dtd=True)
     if admitted.root != "urlset":
         return ()
     root = build_feed_tree(admitted)

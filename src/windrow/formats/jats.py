@@ -12,8 +12,6 @@ from windrow.formats.xml import parse
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-# A declaration that only names the public DTD is removed; one with declarations of its own remains, and is refused.
-_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[\]<>]*>")
 _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]{1,30};")
 
 
@@ -59,8 +57,7 @@ class JatsArticle(NamedTuple):
 
 def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     """Read an article; raise StepError if it is not XML within the limits, or not JATS (WRONG_ROOT)."""
-    content = _NAMED_REFERENCE.sub(_spell_reference, _DOCTYPE.sub(b"", content, count=1))
-    article = parse(content, limits)
+    article = parse(_NAMED_REFERENCE.sub(_spell_reference, content), limits, may_name_dtd=True)
     front = article.find("front")
     if article.tag != "article" or front is None:
         raise StepError("the document is not JATS: its root is not `article`, or has no `front`", Reason.WRONG_ROOT)

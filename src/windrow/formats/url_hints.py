@@ -205,7 +205,7 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
     """Read the addresses in XML element by element, so that no tree of the whole document is in memory."""
     stripped = content.lstrip(_BLANKS) if content[:1] in _BLANKS else content  # many have it before the declaration
     try:
-        admitted = xml.admit(stripped, _LIMITS)
+        admitted = xml.admit(stripped, _LIMITS, may_name_dtd=True)
     except StepError as error:
         return UrlHints(HintKind.NONE, reason=error.reason)
     if admitted.root not in _KIND_BY_ROOT:

@@ -79,8 +79,14 @@ class XmlText(NamedTuple):
     root: str
 
 
-def admit(content: bytes, limits: Limits) -> XmlText:
+_NAMED_DTD = re.compile(rb"<!DOCTYPE\s[^\[\]<>]*>")
+"""Matches a document type declaration that only names a DTD, and declares nothing itself."""
+
+
+def admit(content: bytes, limits: Limits, *, may_name_dtd: bool = False) -> XmlText:
     """Convert a document to UTF-8, and check it before it is parsed.
+
+    If `may_name_dtd`, a document type declaration that only names a DTD, as in RSS 0.91, is removed and not refused.
 
     Raise StepError if the document is too large or its encoding is wrong or not supported, or if it has a DTD, too many
     elements, or a text that is too long. The name of the root is empty if something that XML does not allow precedes
@@ -94,6 +100,10 @@ def admit(content: bytes, limits: Limits) -> XmlText:
     text = _convert_to_utf_8(content)
     prolog = PROLOG.match(text)
     start = prolog.end() if prolog else 0
+    if may_name_dtd and (declaration := _NAMED_DTD.match(text, start)):
+        text = text[:start] + text[declaration.end() :]
+        prolog = PROLOG.match(text)
+        start = prolog.end() if prolog else 0
     if text.startswith(b"<!DOCTYPE", start):
         line = text.count(b"\n", 0, start) + 1
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN, line=line)
@@ -114,15 +124,15 @@ def require_root(text: XmlText) -> XmlText:
     return text
 
 
-def parse(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document and return its root element; raise StepError with a reason if it is refused.
+def parse(content: bytes, limits: Limits, *, may_name_dtd: bool = False) -> etree._Element:
+    """Parse a document and return its root element; raise StepError with a reason if it is refused, as `admit` says.
 
     Comments and processing instructions are removed, so that no text is split by them.
 
     >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
     '13'
     """
-    return build_tree(admit(content, limits).content)
+    return build_tree(admit(content, limits, may_name_dtd=may_name_dtd).content)
 
 
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:

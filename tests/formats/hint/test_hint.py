@@ -122,7 +122,7 @@ def test_a_json_feed():
         (b"hello", Reason.UNSUPPORTED),
         (b"\xff\xff", Reason.WRONG_ENCODING),
         (b"<html><body/></html>", Reason.WRONG_ROOT),
-        (b"<!DOCTYPE html><html/>", Reason.DTD_FORBIDDEN),
+        (b"<!DOCTYPE html><html/>", Reason.WRONG_ROOT),
         (b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><urlset><url><loc>https://h/&e;</loc></url></urlset>", Reason.DTD_FORBIDDEN),
         (lambda: b"<urlset>" + b"<aa/>" * 1_000_001 + b"</urlset>", Reason.TOO_MANY_ELEMENTS),
         (b"{}", Reason.WRONG_ROOT),

@@ -73,7 +73,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 def xml_tree(document: SourceDocument) -> etree._Element:
     """Parse XML; raise StepError if `xml.admit` refuses it, or if it is not well-formed or has the wrong root."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
-    admitted = xml.admit(content, _XML_LIMITS)
+    admitted = xml.admit(content, _XML_LIMITS, may_name_dtd=True)
     wanted_root = document.rules.root
     if wanted_root and admitted.root != wanted_root:
         raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted_root!r}", Reason.WRONG_ROOT)
@@ -305,7 +305,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         rules = replace(document.rules, items="items", fields={**_JSON_FEED_FIELDS, **document.rules.fields})
         yield from read_json(document._replace(rules=rules))
         return
-    admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _XML_LIMITS)
+    admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _XML_LIMITS, may_name_dtd=True)
     if admitted.root not in {"rss", "RDF", "feed"}:
         raise StepError(f"the document is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
     tree = build_feed_tree(admitted)
