@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.engine.site_crawl import CRAWL_ONLY, crawl_sites, faults, source
+from tests.engine.two_hosts import HOSTS, two_hosts
 from windrow.app.summary import is_damage
 from windrow.config import load
 from windrow.engine.crawl.part_exchange import UNKNOWN_SOURCE_RULE, UNREADABLE_RULE
@@ -21,41 +19,6 @@ from windrow.errors import ConfigError
 from windrow.host_part import HostPart
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
-
-HOSTS = "127.0.0.2", "127.0.0.4"  # of the first and the second of two parts
-PAGE = "<title>{0}</title><img src=http://127.0.0.4:{1}/a.png><a href=/b>b</a><a href=http://{2}:{1}/c>c</a>"
-
-
-@contextmanager
-def two_hosts() -> Iterator[tuple[int, list[str]]]:
-    """Serve pages that link to each other at two addresses; yield their port and the list of what is requested."""
-    requested: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            requested.append(self.headers["Host"].partition(":")[0] + self.path)
-            other, port = HOSTS[self.headers["Host"].startswith(HOSTS[0])], self.server.server_address[1]
-            body = PAGE.format(self.path, port, other).encode() if self.path != "/robots.txt" else b""
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    first = ThreadingHTTPServer((HOSTS[0], 0), Handler)
-    second = ThreadingHTTPServer((HOSTS[1], first.server_address[1]), Handler)
-    servers = [first, second]
-    for server in servers:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield first.server_address[1], requested
-    finally:
-        for server in servers:
-            server.shutdown()
-            server.server_close()
 
 
 def test_parts_request_together_what_one_machine_requests(tmp_path):

@@ -234,6 +234,9 @@ class CrawlDispatcher:
         priority_limit = BEHIND if host.is_endless else ABOVE_EVERY_ORDER
         limit = count + len(host.handed_out)
         due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit) if count > 0 else []
+        if self._follower is None and any(self._is_again(address) for address in due):
+            # Otherwise a crawl that takes longer than the interval of its pages would not end.
+            tally.has_pages_again, due = True, [address for address in due if not self._is_again(address)]
         addresses = [address for address in due if address.digest not in host.handed_out][:count]
         host.is_exhausted = len(addresses) < count
         requests, held = self._requests_at(host, addresses) if addresses else {}, dict[int, HeldAnswer]()
@@ -253,6 +256,10 @@ class CrawlDispatcher:
         self._in_hand += len(addresses)
         self._handed_out += len(addresses)
         tally.handed_out += len(addresses)
+
+    def _is_again(self, address: DueAddress) -> bool:
+        """Return whether an address became due again in this run, although it did not fail."""
+        return address.due > self._began and not address.failures
 
     def _leave_former_targets(
         self, host: _Host, addresses: list[DueAddress], requests: Mapping[int, HttpRequest]

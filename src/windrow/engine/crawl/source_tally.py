@@ -56,6 +56,7 @@ class SourceTally:
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or why requests failed
     more_faults: int = 0  # further ones, only counted
     left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
+    has_pages_again: bool = False  # whether pages became due again in this run, which are left to the next one
     problem: str = ""  # why the source failed, or why an origin was given up
     is_failed: bool = False
     failure_reason: Reason | None = None
@@ -152,6 +153,8 @@ class SourceTally:
         comment += f"; {self.shared} were requested by another collection in this run" if self.shared else ""
         comment += f"; {self.discovery_end}" if self.discovery_end else ""
         comment += f"; {self.problem}" if self.problem else ""
+        if self.has_pages_again:
+            comment += "; some pages were due again before the end of the run, and are left to the next one"
         limit = self.source.most
         comment += f"; one run requests at most {limit} addresses" if 0 < limit <= self.handed_out else ""
         return comment + (f"; {error}" if error else "")
