@@ -51,25 +51,31 @@ def test_a_size_of_64_bits_in_sftp_attributes_is_refused(size):
     assert offer == Offer(KEY, KEY, reason=Reason.TOO_LARGE, unkeyed=True)
 
 
-def test_a_missing_folder_that_had_files_is_a_failed_listing_and_nothing_is_gone(make_workspace):
+def test_a_folder_that_had_files_and_is_missing_or_empty_is_a_failed_listing_and_nothing_is_gone(make_workspace):
     workspace = make_workspace()
     folder = workspace.add_folder("own")
-    for name, content in (drop("H", DAY, number) for number in (5, 6)):
-        put(folder, name, content)
+    for number in range(12):
+        put(folder, f"refused {number}.zip", b"")
     assert workspace.run().code == 0
     shutil.move(folder / "add", folder / "unadd")
     assert workspace.run().code == 3
     (_, reason, comment), (_, _, left_out) = workspace.tasks("own")[-2:]
     assert reason == "not_found"
     assert left_out == "1 left out, such as unadd: folders, links and devices beside the folders add, edit, delete"
-    assert "the folder 'add' is missing, and its 2 files were not recorded as gone" in comment
+    assert "the folder 'add' is missing, and its 12 files were not recorded as gone" in comment
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
     shutil.move(folder / "unadd", folder / "add")
     assert workspace.run().code == 0
     shutil.rmtree(folder / "add")
     (folder / "add").mkdir()
-    assert workspace.run().code == 0
-    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(2,)]
+    assert workspace.run().code == 3
+    failed, reason, comment = workspace.tasks("own")[-1]
+    assert (failed, reason) == (1, "no_longer_listed")
+    cause = "the listing of the folder 'add' may be incomplete (it lists 0; before, it listed 12)"
+    assert f"{cause}, and so 12 files missing from it were not recorded as gone" in comment
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
+    assert workspace.run().code == 0  # reported once
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(12,)]
 
 
 def test_a_listing_with_unreadable_lines_is_failed_where_it_lacks_files_and_nothing_is_gone(make_workspace):
@@ -113,7 +119,7 @@ def test_a_base_folder_without_any_of_the_three_is_a_failed_listing_and_nothing_
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(1,)]
 
 
-def test_lines_of_a_manifest_that_lie_outside_are_told(make_workspace):
+def test_lines_of_a_manifest_that_lie_outside_are_told_and_an_empty_one_is_a_failed_listing(make_workspace):
     def answer(lines):
         return f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(lines)}\r\n\r\n{lines}".encode()
 
@@ -128,6 +134,11 @@ def test_lines_of_a_manifest_that_lie_outside_are_told(make_workspace):
             "web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=60, attempts=1, connections=1
         )
         assert workspace.run().code == 0  # the zip itself is answered with the manifest, and refused
+        current_answer = answer("")
+        assert workspace.run().code == 3
+        _, reason, comment = workspace.tasks("web")[-1]
+        assert reason == "protocol_error"
+        assert "the manifest is empty, and 1 file missing from it were not recorded as gone" in comment
         current_answer = answer(outside_lines)
         assert workspace.run().code == 0
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(1,)]

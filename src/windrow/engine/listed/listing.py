@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from windrow.digest import digest
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, FolderMissing, ListedEntries, TransferBatch
 from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_after, worth_waiting
+from windrow.engine.requests.list_yield import describe_loss
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, replace_lone_surrogates, show
 from windrow.ledger import LedgerWriter
@@ -153,8 +155,8 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and the files that it does not offer any more.
 
-    Files are not recorded as gone if their folder is missing, or if its listing has unreadable lines, which may be
-    about these files. If there are such files, the listing has failed.
+    Files are not recorded as gone if there is a doubt about their folder. If there are such files, the listing has
+    failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
@@ -183,17 +185,13 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                 new += offer.reason is None
         _retry_renewed(run, writer, keyed, files, known_mirrors)
         absent_mirrors = {key: mirror for key, mirror in known_mirrors.items() if mirror.present and key not in keyed}
-        gone, lost, unsure = _record_gone(run, writer, listing, absent_mirrors)
-    comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
-    for folder, count in lost.items():
-        comment += (
-            f"; the folder {folder!r} is missing, and its {count:,} files were not recorded as gone: if the folder was"
+        gone, kept = _record_gone(
+            run, writer, listing, absent_mirrors, _list_doubts(run, listing, known_mirrors, keyed)
         )
-        comment += " removed on purpose, create it again and leave it empty"
-    for folder, count in unsure.items():
-        comment += f"; the listing of the folder {folder!r} has lines that cannot be read, and so"
-        comment += f" {counted(count, 'file')} missing from it were not recorded as gone"
-    reason = Reason.NOT_FOUND if lost else Reason.PROTOCOL_ERROR if unsure else None
+    comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
+    for doubt, count in kept.items():
+        comment += f"; {doubt.cause} {counted(count, 'file')} {doubt.rest}were not recorded as gone{doubt.advice}"
+    reason = next((doubt.reason for doubt in kept), None)
     run.close_task(listing.task, comment, reason, failed=reason is not None)
     run.progress.step(1, reason is not None)
 
@@ -213,24 +211,81 @@ def _count_left_out(entries: Sequence[ListingEntry], offers: Sequence[Offer], fo
     return counter
 
 
-def _record_gone(
-    run: HarvestRun, writer: LedgerWriter, listing: _SourceListing, absent_mirrors: Mapping[str, Mirror]
-) -> tuple[int, Counter[str], Counter[str]]:
-    """Record that files are gone from a source, unless their folder is missing or its listing has unreadable lines.
+class _Doubt(NamedTuple):
+    """Why files of a folder that are missing from a listing may still be there."""
 
-    Returns the number of files recorded as gone, and two counts by folder of the others: those in missing folders, and
-    those in folders whose listings have unreadable lines.
+    folder: str
+    reason: Reason
+    cause: str
+    rest: str = "missing from it "
+    advice: str = ""
+
+
+def _list_doubts(
+    run: HarvestRun, listing: _SourceListing, known_mirrors: Mapping[str, Mirror], offers: Mapping[str, Offer]
+) -> list[_Doubt]:
+    """Return the doubts about the folders of a listing; those that later listings may share come first.
+
+    A folder may be missing, its listing may have unreadable lines, the manifest may be empty, or far fewer files than
+    before may be listed. The last is a doubt once: the next listing is believed.
     """
-    gone, lost, unsure = 0, Counter[str](), Counter[str]()
+    advice = ": if the folder was removed on purpose, create it again and leave it empty"
+    doubts = [
+        _Doubt(name, Reason.NOT_FOUND, f"the folder {name!r} is missing, and its", "", advice)
+        for name in listing.missing_folders
+    ]
+    for name in listing.unreadable_folders:
+        cause = f"the listing of the folder {name!r} has lines that cannot be read, and so"
+        doubts.append(_Doubt(name, Reason.PROTOCOL_ERROR, cause))
+    if listing.source.site.manifest and not listing.entries:
+        advice = ": if all were removed on purpose, set `active = false` for the source"
+        doubts.append(_Doubt("", Reason.PROTOCOL_ERROR, "the manifest is empty, and", advice=advice))
+    folders = run.collection.listing.folders
+    counts = Counter(_folder_of(folders, offer.path) for offer in offers.values())
+    earlier = Counter(_folder_of(folders, mirror.path) for mirror in known_mirrors.values() if mirror.present)
+    falls = {
+        name: fall
+        for name, count in earlier.items()
+        if name is not None and (fall := describe_loss(counts[name], count))
+    }
+    if falls and not _has_reported_loss(run, listing):
+        advice = ": if they are still missing, the next run does that"
+        for name, fall in falls.items():
+            cause = f"the listing of the folder {name!r} may be incomplete ({fall}), and so"
+            doubts.append(_Doubt(name, Reason.NO_LONGER_LISTED, cause, advice=advice))
+    return doubts
+
+
+def _has_reported_loss(run: HarvestRun, listing: _SourceListing) -> bool:
+    """Return whether the last complete listing of a source failed because it had far fewer files than before."""
+    phase = run.collection.phase(run.collection.listing.list_phase)
+    reasons = [
+        task.reason
+        for task in run.ledger.sessions.tasks_of_source(listing.source.name)
+        if task.phase == phase and task.ended and task.reason in {None, Reason.NO_LONGER_LISTED}
+    ]
+    return bool(reasons) and reasons[-1] == Reason.NO_LONGER_LISTED
+
+
+def _record_gone(
+    run: HarvestRun,
+    writer: LedgerWriter,
+    listing: _SourceListing,
+    absent_mirrors: Mapping[str, Mirror],
+    doubts: Sequence[_Doubt],
+) -> tuple[int, dict[_Doubt, int]]:
+    """Record that files are gone from a source, unless there is a doubt about their folder.
+
+    Returns the number of files recorded as gone, and the number of the others by doubt, in the order of `doubts`.
+    """
+    gone, kept = 0, Counter[_Doubt]()
     for key, mirror in absent_mirrors.items():
-        if (folder := _folder_of(listing.missing_folders, mirror.path)) is not None:
-            lost[folder] += 1
-        elif (folder := _folder_of(listing.unreadable_folders, mirror.path)) is not None:
-            unsure[folder] += 1
+        if doubt := next((doubt for doubt in doubts if _folder_of([doubt.folder], mirror.path) is not None), None):
+            kept[doubt] += 1
         else:
             writer.mirrors.add(run.session, listing.source.name, mirror.file, Offer(key, mirror.path), "gone")
             gone += 1
-    return gone, lost, unsure
+    return gone, {doubt: kept[doubt] for doubt in doubts if doubt in kept}
 
 
 def _retry_renewed(

@@ -47,8 +47,23 @@ def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield], words
     if len(earlier) < _MIN_DAYS or today - date.fromisoformat(earlier[0].day) < _MIN_SPAN:
         return ""
     usual, fewest = median(day.fewest for day in earlier), min(day.fewest for day in earlier)
-    if usual < _MIN_USUAL or offers >= usual * MAX_SHARE_OF_USUAL or offers >= fewest * _MAX_SHARE_OF_FEWEST:
+    if not _is_far_less(offers, usual) or offers >= fewest * _MAX_SHARE_OF_FEWEST:
         return ""
     days = f"on the {len(earlier)} earlier days compared"
     now, before, unit = words
     return f"it {now} {offers:,}{unit}; {days}, it usually {before} {usual:,.0f}, and never fewer than {fewest:,}"
+
+
+def describe_loss(files: int, before: int) -> str:
+    """Return a message if a folder lists far fewer `files` than `before`, otherwise "".
+
+    Files stay in a folder until they are removed, so it needs no history, unlike a list of news (`describe_fall`).
+
+    >>> describe_loss(9, 40), describe_loss(10, 40), describe_loss(0, 9)
+    ('it lists 9; before, it listed 40', '', '')
+    """
+    return f"it {LISTED.now} {files:,}; before, it {LISTED.before} {before:,}" if _is_far_less(files, before) else ""
+
+
+def _is_far_less(number: int, usual: float) -> bool:
+    return usual >= _MIN_USUAL and number < usual * MAX_SHARE_OF_USUAL
