@@ -145,6 +145,14 @@ def test_a_file_that_changed_and_is_not_listed_any_more_is_not_to_be_fetched(mak
     state = workspace.status()
     assert state.differing == ()
     assert "content_changed" not in {str(reason.reason) for reason in state.reasons}
+    put(workspace.add_folder("copy", "J"), NAME, OTHER)  # it is compared with bytes whose source is without it
+    assert workspace.run().code == 0
+    assert "file of copy differs from that of own" in workspace.status().differing[0].message
+    put(folder, NAME, OTHER + b"3")
+    assert workspace.run().code == 0
+    (message,) = [file.message for file in workspace.status().differing]
+    assert message.startswith(f"own now offers {len(OTHER) + 1:,} bytes")
+    assert f"before, it offered {len(OTHER):,} bytes" in message
 
 
 def test_another_host_with_the_same_bytes_is_compared_once_and_anew_when_it_says_that_they_changed(make_workspace):

@@ -113,7 +113,7 @@ SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.mod
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g
     WHERE g.listed_file = o.listed_file AND g.end_seq > 0 AND g.reason IS NULL ORDER BY g.end_seq DESC LIMIT 1)
 JOIN host h ON h.seq = v.host
-WHERE o.listed_file IN (SELECT listed_file FROM mirror WHERE present = 1 GROUP BY listed_file HAVING count(*) > 1)
+WHERE o.listed_file IN (SELECT listed_file FROM mirror GROUP BY listed_file HAVING count(*) > 1)
 AND o.present = 1 AND f.collection = :collection AND o.source IN (SELECT value FROM json_each(:sources))
 AND o.source <> h.source
 AND NOT EXISTS (SELECT 1 FROM attempt s JOIN host g ON g.seq = s.host

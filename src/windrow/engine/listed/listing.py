@@ -283,7 +283,9 @@ def _record_gone(
         if doubt := next((doubt for doubt in doubts if _folder_of([doubt.folder], mirror.path) is not None), None):
             kept[doubt] += 1
         else:
-            writer.mirrors.add(run.session, listing.source.name, mirror.file, Offer(key, mirror.path), "gone")
+            # With its version, so that another one is noticed if the file comes back.
+            offer = Offer(key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
+            writer.mirrors.add(run.session, listing.source.name, mirror.file, offer, "gone")
             gone += 1
     return gone, {doubt: kept[doubt] for doubt in doubts if doubt in kept}
 
@@ -328,18 +330,21 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file if it is new or has changed. `known` is its last offer, or None."""
+    """Record a source's offer of a known file if it is new or has changed.
+
+    `known` is what the source offered last, perhaps before the file was gone for some time, or None.
+    """
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # The name is accepted now, because the collection accepts more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
+    elif _has_changed(known, offer):
+        writer.mirrors.add(run.session, source, file, offer, "changed")
+    if known is None or (known.size, known.modified) == (offer.size, offer.modified):
         return
-    if not _has_changed(known, offer):
-        return
-    writer.mirrors.add(run.session, source, file, offer, "changed")
-    if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
+    if run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
         message += f"; before, it offered {_describe_version(known.size, known.modified)}"
         finding = Finding("ContentChanged", f"{message}; to fetch it: windrow retry {offer.key}", Level.WARN)
