@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from lxml import html
 from lxml.etree import LxmlError
@@ -57,7 +57,7 @@ _DATE_FORMATS = (
     (re.compile(r"\b(\d{1,2}-[A-Z][a-z]{2}-\d{4} \d{2}:\d{2})\b"), "%d-%b-%Y %H:%M"),
     (re.compile(r"\b(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\b"), "%Y-%m-%d %H:%M"),
 )
-_INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
+_INDEX_TITLE = re.compile(rb"<title>\s*(?:Index of\b|Directory listing for\b|[^<>\s]{1,300} - /)", re.IGNORECASE)
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
 _PAGE_START, _PAGE_END = re.compile(rb"<html\b", re.IGNORECASE), re.compile(rb"</html\s*>", re.IGNORECASE)
 _ROW_START = re.compile(rb"<tr\b", re.IGNORECASE)
@@ -192,10 +192,12 @@ class LineSplitter:
 def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entries:
     """Read an index page as nginx, Apache and others generate it; `address` is the address of the folder.
 
-    Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
-    exact (Apache's `20K` is not); times are read as UTC. A page with `<html>` that ends before `</html>` was cut: one
-    more entry has the reason PROTOCOL_ERROR, as for a line that cannot be read. Raises TerminalFailure: PROTOCOL_ERROR
-    for a page that is not an index or cannot be parsed, TOO_LARGE for too many entries, links or tags.
+    Only links to direct children are read, not those to other folders or for sorting. A link to another zip, or to one
+    with a query, becomes an entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`. A size is read only if
+    it is exact (Apache's `20K` is not); times are read as UTC. A page with `<html>` that ends before `</html>` was cut:
+    one more entry has the reason PROTOCOL_ERROR, as for a line that cannot be read. Raises TerminalFailure:
+    PROTOCOL_ERROR for a page that cannot be parsed or is not an index (which has an index's title, or links to a child
+    or to the parent folder), TOO_LARGE for too many entries, links or tags.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -204,27 +206,33 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
     refuse_too_many((page.count(b"<a") + page.count(b"<A")) // 2, address)  # some servers link a file's icon as well
     if page.count(b"<") > LISTING_TAGS.number:
         raise TerminalFailure(f"{address}: the listing has more than {LISTING_TAGS.number:,} tags", Reason.TOO_LARGE)
-    has_links = False
+    is_index = False
     entries: dict[str, ListingEntry] = {}
+    unreadable: dict[str, ListingEntry] = {}
     for piece in _split_page(page):
         texts_by_cell: dict[html.HtmlElement, list[str]] = {}
         for link in _find_links(piece, address):
-            has_links = True
-            child = _direct_child(address, link.get("href") or "")
-            if child is None or child in entries:
-                continue
-            is_file = not child.endswith("/")
-            size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
-            name = unquote(child.rstrip("/"), errors="surrogateescape")
-            entries[child] = ListingEntry(folder, name, size, modified, is_file)
+            href = (link.get("href") or "").strip()
+            child = _direct_child(address, href)
+            if child is None:
+                is_index = is_index or _is_parent(address, href)
+                if href.partition("#")[0].partition("?")[0].lower().endswith(".zip"):
+                    name = href[:MAX_SHOWN_CHARACTERS]
+                    unreadable[name] = ListingEntry(folder, name, reason=Reason.PROTOCOL_ERROR)
+            elif child not in entries:
+                is_file = not child.endswith("/")
+                size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
+                name = unquote(child.rstrip("/"), errors="surrogateescape")
+                entries[child] = ListingEntry(folder, name, size, modified, is_file)
         refuse_too_many(len(entries), address)
-    if not has_links and not _INDEX_TITLE.search(page):  # on most servers, an empty folder links to its parent
+    if not (is_index or entries or unreadable or _INDEX_TITLE.search(page)):
         hint = "if this server does not show its folders, set `manifest` for the source"
         raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
+    all_entries = [*entries.values(), *_bound_unreadable(folder, list(unreadable.values()))]
     if _PAGE_START.search(page) and not _PAGE_END.search(page, max(0, len(page) - _PIECE_BYTES)):
         cut = ListingEntry(folder, "the page ends before </html>", reason=Reason.PROTOCOL_ERROR)
-        return [*entries.values(), cut]
-    return list(entries.values())
+        all_entries.append(cut)
+    return all_entries
 
 
 def read_manifest(folder: str, address: str, manifest: bytes | bytearray) -> Entries:
@@ -310,13 +318,36 @@ def _direct_child(address: str, href: str) -> str | None:
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
-        target = urljoin(address, href.strip())
+        target = urljoin(address, href)
+        if target.startswith(address):
+            below = target[len(address) :]
+        else:
+            name_start = target.rfind("/", 0, -1) + 1
+            below = target[name_start:] if _spell_folder(target[:name_start]) == _spell_folder(address) else ""
     except ValueError:
         return None
-    if not target.startswith(address):
-        return None
-    below = target[len(address) :]
     return None if not below or below == "/" or "/" in below[:-1] or below in {"./", "../"} else below
+
+
+def _is_parent(address: str, href: str) -> bool:
+    """Return whether a link leads to the parent of the folder at `address`, as on most pages of an empty folder."""
+    try:
+        return bool(href) and _spell_folder(urljoin(address, href)) == _spell_folder(urljoin(address, ".."))
+    except ValueError:
+        return False
+
+
+def _spell_folder(address: str) -> tuple[str | None, int | None, str]:
+    """Return the parts of a folder's address that two spellings have in common; raise ValueError if it is not valid.
+
+    The scheme is not among them, because behind a proxy for TLS some servers write http.
+    """
+    address_parts = urlsplit(address)
+    usual_port = {"http": 80, "https": 443}.get(address_parts.scheme)
+    if usual_port is None:
+        raise ValueError(address)
+    port = None if address_parts.port == usual_port else address_parts.port
+    return address_parts.hostname, port, unquote(address_parts.path, errors="surrogateescape")
 
 
 def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
