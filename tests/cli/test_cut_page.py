@@ -13,7 +13,7 @@ def test_a_page_that_was_cut_is_open_until_its_whole_body_came(root: Path, small
     small.put(0, "index.html", page("home", "packed.html"))
     small.put(0, "packed.html", whole[:-500])
     output = windrow("run", "one")
-    assert "still open: 1 failed or not read" in output.err + output.out
+    assert "still open: 1 failed, not fetched or not read" in output.err + output.out
     url = f"{small.origin(0)}/packed.html"
     output = windrow("why", url)
     assert CUT_BODY in output.out
@@ -36,6 +36,6 @@ def test_a_run_that_left_a_page_unread_does_not_say_that_all_is_well(
     small.put(0, "index.html", page("home", "report.pdf"))
     small.put(0, "report.pdf", b"%PDF-1.4\nbroken")
     output = windrow("run", "one")
-    assert "still open: 1 failed or not read" in output.out + output.err
+    assert "still open: 1 failed, not fetched or not read" in output.out + output.err
     assert "all well" not in output.out + output.err
     assert "all well" not in windrow("status").err

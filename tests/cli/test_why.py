@@ -220,7 +220,7 @@ def test_a_run_in_which_nothing_fails_names_what_is_still_open(harvested, windro
     assert output.code == 0
     assert "all well" not in output.err
     assert output.err.splitlines()[0].endswith(": done, 2 still open")
-    assert "still open: 2 failed or not read, including earlier runs (windrow status)" in output.err
+    assert "still open: 2 failed, not fetched or not read, including earlier runs (windrow status)" in output.err
 
 
 def test_status_before_the_first_run(workspace, windrow) -> None:

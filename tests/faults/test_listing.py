@@ -119,6 +119,22 @@ def test_a_base_folder_without_any_of_the_three_is_a_failed_listing_and_nothing_
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(1,)]
 
 
+def test_files_that_wait_are_open_and_those_that_no_source_lists_any_more_are_named(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own")
+    put(folder, NAME, CONTENT)
+    assert workspace.run(limit=0).code == 0
+    state = workspace.status()
+    assert (state.last.still_open, state.left_out) == (1, ())
+    (folder / KEY).unlink()
+    assert workspace.run().code == 0
+    state = workspace.status()
+    rule = "files to fetch that no available source lists now"
+    assert (state.last.still_open, *state.left_out) == (1, ("own", "no_host", rule, 1, KEY))
+    workspace.add_source("own", f"file://{folder}/", state="removed")
+    assert workspace.status().last.still_open == 0
+
+
 def test_lines_of_a_manifest_that_lie_outside_are_told_and_an_empty_one_is_a_failed_listing(make_workspace):
     def answer(lines):
         return f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(lines)}\r\n\r\n{lines}".encode()

@@ -25,6 +25,7 @@ from windrow.app.summary import (
 )
 from windrow.clock import now
 from windrow.config import Workspace
+from windrow.contract import Listing
 from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
@@ -39,6 +40,7 @@ from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.captures import LeftOutRow
 from windrow.ledger.typed.imports import ImportSource
 from windrow.ledger.typed.items import DifferingFile
+from windrow.ledger.typed.mirrors import WaitingFiles
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 from windrow.reasons import Reason
@@ -168,7 +170,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def count_open(workspace: Workspace, ledger: Ledger, unread: Iterable[UnreadCount], skipped: Mapping[str, int]) -> int:
-    """Return how many files and captures are failed now, plus how many documents and records have not been read so far.
+    """Return how many files and captures are failed or wait now, plus how many documents and records are not read.
 
     `unread` counts these documents in all collections, and `skipped` those records (`count_skipped`). Addresses of
     which only a part was received are counted. Those whose last request failed are not, since they are requested again
@@ -177,13 +179,38 @@ def count_open(workspace: Workspace, ledger: Ledger, unread: Iterable[UnreadCoun
     failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
     failed += Counter(ledger.addresses.count_partial())
     failed_count = sum(failed[source.name] for source in workspace.sources)
+    failed_count += sum(files.number for files in _waiting_files(workspace, ledger))
     return failed_count + sum(count.documents for count in unread) + sum(skipped.values())
 
 
 def count_unlisted(workspace: Workspace, ledger: Ledger) -> list[RuleCount]:
-    """Return counts of what the sources of a workspace do not list any more, although nothing failed."""
+    """Return counts of what the sources of a workspace do not list any more, although nothing failed.
+
+    Listed files are counted only if they were not fetched.
+    """
     adapters = capable(CountsUnlisted, harvested_collections(workspace, ledger), skip_broken=True)
-    return [count for adapter in adapters.values() for count in adapter.count_unlisted(workspace, ledger)]
+    counts = [count for adapter in adapters.values() for count in adapter.count_unlisted(workspace, ledger)]
+    waiting_files = [files for files in _waiting_files(workspace, ledger) if not files.is_listed]
+    return counts + [
+        RuleCount(
+            files.source, Reason.NO_HOST, "files to fetch that no available source lists now", files.number, files.key
+        )
+        for files in waiting_files
+    ]
+
+
+def _waiting_files(workspace: Workspace, ledger: Ledger) -> list[WaitingFiles]:
+    """Count the listed files that wait to be fetched, except those of sources that are switched off."""
+    active = [source.name for source in workspace.sources if source.active]
+    inactive = {source.name for source in workspace.sources if not source.active}
+    listings = [(collection.name, collection.discovery) for collection in installed().values()]
+    return [
+        files
+        for name, discovery in listings
+        if isinstance(discovery, Listing)
+        for files in ledger.mirrors.waiting(name, discovery.fetch_phase, active)
+        if files.is_listed or files.source not in inactive
+    ]
 
 
 def _left_out_by_rules(

@@ -116,7 +116,7 @@ class SessionSummary:
     `changes_left_out` says whether there are more. The names of the WARC files that it wrote begin with `warc_prefix`.
     `differing` is the number of files that had other content at a source than was fetched, when a run ended. `problems`
     say what is lost in the archive or unfinished, each with what to do. `still_open` is the number of documents that
-    had failed or were unread when a run ended; None means that they were not counted.
+    had failed, waited to be fetched or were unread when a run ended; None means that they were not counted.
     """
 
     session: int
@@ -353,8 +353,9 @@ def describe_end(summary: SessionSummary) -> str:
     """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
 
     The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
-    files of which a source offers other content, and problems. If there are none, but documents of any run are failed
-    or unread, their number follows; otherwise the text is "all well". Addresses that rules leave out are not counted.
+    files of which a source offers other content, and problems. If there are none, but documents of any run are failed,
+    not fetched or unread, their number follows; otherwise the text is "all well". Addresses that rules leave out are
+    not counted.
     """
     code = summary.exit_code or 0
     problems = [counted(len(summary.problems), "problem")] if summary.problems else []

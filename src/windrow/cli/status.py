@@ -56,7 +56,8 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.differing:
         text.append("to take the other content: the commands in windrow status")
     if summary.still_open:
-        text.append(f"still open: {summary.still_open:,} failed or not read, including earlier runs (windrow status)")
+        open_documents = f"{summary.still_open:,} failed, not fetched or not read"
+        text.append(f"still open: {open_documents}, including earlier runs (windrow status)")
     if not summary.kept_all:
         text.append("try: windrow why NAME for the history of an item or source; windrow status for all")
     return shorten_lines(text)

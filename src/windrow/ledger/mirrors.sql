@@ -52,6 +52,21 @@ WITH failed (file) AS (
 SELECT o.source, count(*) AS "number: int" FROM failed f JOIN mirror o ON o.listed_file = f.file
 WHERE o.present = 1 GROUP BY o.source;
 
+-- row: WaitingFiles
+-- The number of files that wait for a step, and the key of one of them.
+-- `source` lists them or, if `is_listed` is false, may have listed them.
+
+-- def waiting(collection: str, step: str, sources: Sequence[str]) -> list[WaitingFiles]
+-- Count the files that wait for a step by source, and by whether one of these sources lists them now.
+SELECT source AS "source: str", is_listed AS "is_listed: bool", count(*) AS "number: int", min(file_key) AS "key: str" FROM (
+    SELECT f.file_key, coalesce((SELECT o.source FROM mirror o WHERE o.listed_file = f.seq
+        ORDER BY o.present = 0, o.source NOT IN (SELECT value FROM json_each(:sources)), o.source LIMIT 1), '') AS source,
+        EXISTS (SELECT 1 FROM mirror o WHERE o.listed_file = f.seq AND o.present = 1
+            AND o.source IN (SELECT value FROM json_each(:sources))) AS is_listed
+    FROM pending_step p JOIN listed_file f ON f.seq = p.item
+    WHERE p.collection = :collection AND p.step = :step AND p.status = 1
+) GROUP BY 1, 2 ORDER BY 1, 2;
+
 -- row: RefusalRow
 -- An entry of a listing, or a listed file, that was refused, for example because of its name.
 

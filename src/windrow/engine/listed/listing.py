@@ -238,7 +238,7 @@ def _list_doubts(
         cause = f"the listing of the folder {name!r} has lines that cannot be read, and so"
         doubts.append(_Doubt(name, Reason.PROTOCOL_ERROR, cause))
     if listing.source.site.manifest and not listing.entries:
-        advice = ": if all were removed on purpose, set `active = false` for the source"
+        advice = ': if all were removed on purpose, set `state = "removed"` for the source'
         doubts.append(_Doubt("", Reason.PROTOCOL_ERROR, "the manifest is empty, and", advice=advice))
     folders = run.collection.listing.folders
     counts = Counter(_folder_of(folders, offer.path) for offer in offers.values())

@@ -74,7 +74,6 @@ class FetchQueue:
     later: list[tuple[float, int, WantedFile]] = field(default_factory=list)
     in_memory: int = 0  # the number of files that are queued or that fetchers have
     drawn: int = 0  # the number of files that were read from the ledger and queued so far
-    unavailable: int = 0  # the number of files that no available source lists
     resting: list[RestingFile] = field(default_factory=list)  # files that failed too often to be requested now
     _due_items: Iterator[Due] | None = None
     _ended: bool = False
@@ -94,8 +93,7 @@ class FetchQueue:
             self._ended = not due_items
             for file in _make_wanted_files(self.run, due_items):
                 file.source_jobs = [job for job in file.source_jobs if job.source.name not in self.down]
-                if not file.source_jobs:
-                    self.unavailable += 1
+                if not file.source_jobs:  # it stays pending, and is counted when the run has ended
                     continue
                 open_attempt = self._open.pop(file.due.item.id, None)
                 if open_attempt and any(source.name == open_attempt.source for source, _ in file.source_jobs):

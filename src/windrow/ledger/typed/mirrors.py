@@ -42,6 +42,18 @@ class RefusalCount(NamedTuple):
     number: int
 
 
+class WaitingFiles(NamedTuple):
+    """The number of files that wait for a step, and the key of one of them.
+
+    `source` lists them or, if `is_listed` is false, may have listed them.
+    """
+
+    source: str
+    is_listed: bool
+    number: int
+    key: str
+
+
 class RefusalRow(NamedTuple):
     """An entry of a listing, or a listed file, that was refused, for example because of its name."""
 
@@ -123,6 +135,11 @@ def _make_refusal_count(row: tuple[Any, ...]) -> RefusalCount:
     return RefusalCount(source, Reason(reason), number)
 
 
+def _make_waiting_files(row: tuple[Any, ...]) -> WaitingFiles:
+    source, is_listed, number, key = row
+    return WaitingFiles(source, bool(is_listed), number, key)
+
+
 def _make_refusal_row(row: tuple[Any, ...]) -> RefusalRow:
     seq, at, session, source, path, reason = row
     return RefusalRow(seq, parse(at), session, source, path, Reason(reason))
@@ -189,6 +206,10 @@ class TypedMirrors(LedgerQueries):
         A file that is done counts too, if a member that its latest attempt fetched has failed.
         """
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
+
+    def waiting(self, collection: str, step: str, sources: Sequence[str]) -> list[WaitingFiles]:
+        """Count the files that wait for a step by source, and by whether one of these sources lists them now."""
+        return self._database.rows(_make_waiting_files, "mirrors.waiting", json.dumps([*sources]), collection, step)
 
     def refused(self, name: str) -> list[RefusalRow]:
         """Return refused entries whose path, last part of the path, or source and path are `name`.
