@@ -151,6 +151,22 @@ def test_a_server_without_mlsd_is_asked_for_names_when_its_list_is_empty(feature
             assert not list_entries(site("ftp", port), "add")
 
 
+def test_a_list_that_is_refused_or_not_complete_is_not_taken_as_whole() -> None:
+    no_mlsd, line = {"MLSD": b"502 no\r\n"}, b"-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip\r\n"
+    with listening(ftp({**no_mlsd, "NLST": b"550 permission denied\r\n"})) as port:
+        assert_fails(lambda: list_entries(site("ftp", port), "add"), TerminalFailure, Reason.PERMISSION_DENIED)
+    with listening(ftp({**no_mlsd, "NLST": b"550 no\r\n"}, b"ls: cannot open directory\r\n")) as port:
+        (entry,) = list_entries(site("ftp", port), "add").values()
+        assert entry.reason is Reason.PROTOCOL_ERROR
+    for reply in (b"226-Options: -l\r\n226 Output truncated to 1 matches\r\n", b"226 2 matches total\r\n"):
+        for replies, content in ((no_mlsd, line), ({}, b"type=file;size=5; a.zip\r\n")):
+            with listening(ftp({**replies, "226": reply}, content)) as port:
+                a_zip, cut = list_entries(site("ftp", port), "add").values()
+                assert (a_zip.name, a_zip.size, cut.reason) == ("a.zip", 5, Reason.PROTOCOL_ERROR)
+    with listening(ftp({**no_mlsd, "226": b"226 1 matches total\r\n"}, line)) as port:
+        assert set(list_entries(site("ftp", port), "add")) == {"a.zip"}
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 def test_sizes_of_names_are_requested_together_and_within_the_time_of_the_listing(monkeypatch, is_late) -> None:
     pushed, push = [], FtpSession.push

@@ -54,13 +54,12 @@ def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
 def test_list_that_is_empty_or_strange() -> None:
     assert listing.read_list("add", []) == []
     assert listing.read_list("add", ["total 0"]) == []
-    assert listing.read_list("add", ["who knows"]) is None
+    assert listing.read_list("add", ["who knows"]) == [ListingEntry("add", "who knows", reason=Reason.PROTOCOL_ERROR)]
 
 
 def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     good = "-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip"
     entries = listing.read_list("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
-    assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
     reasons = [(entry.name, entry.reason) for entry in entries if entry.reason]
     assert reasons == [

@@ -149,7 +149,7 @@ class FtpConnection(Connection):
                     size = int(announced[1]) if announced else size
                 sink.open(size)
                 received = start + _copy_data(session, data_connection, sink, None if size is None else size - start)
-            code = session.finish_data()
+            code = int(session.finish_data()[:3])
         if size is not None and received != size:
             raise TransientFailure(
                 f"{public_address(self._site, path)}: received {received:,} bytes; the server announced {size:,}",
@@ -207,39 +207,47 @@ class FtpConnection(Connection):
         The command is MLSD, or LIST if the server does not have MLSD. If the list that LIST returns is empty or in an
         unknown format, NLST follows: some servers send an empty list when their listing program fails. MLSD returns
         times. After LIST and NLST, the times are requested with MDTM, if the server has it. `site.listing_timeout`
-        limits the total time of these commands.
+        limits the total time of these commands. If the server says that a list is not complete, as pure-ftpd does after
+        2,000 files, that reply becomes an entry with the reason PROTOCOL_ERROR.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
-            if self._has_mlsd:
-                try:
-                    return read_mlsd(folder, session.lines(f"MLSD {full_path}", public_address(self._site, folder)))
-                except Refused as error:
-                    lacks_mlsd = {"502"} if session.has_feature("MLST") else {"500", "501", "502", "504"}
-                    if str(error)[:3] not in lacks_mlsd:
-                        _raise_unless_missing(error)
-                        return None
-                    self._has_mlsd = False
             try:
-                session.cwd(full_path)
-                entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
+                entries = self._list_with_mlsd(session, full_path, folder) if self._has_mlsd else None
                 if entries is None:
-                    entries = self._list_names(session, folder)
-                elif not entries:
-                    entries = self._list_any_names(session, folder)
+                    session.cwd(full_path)
+                    entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
+                    if all(entry.reason for entry in entries):
+                        entries = self._list_any_names(session, folder) or entries
+                    entries = _add_times(session, full_path, entries)
             except Refused as error:
                 _raise_unless_missing(error)
                 return None
-            return _add_times(session, full_path, entries)
+            if session.cut_reply:
+                cut = printable(session.cut_reply)
+                entries.append(ListingEntry(folder, f"the reply: {cut}", reason=Reason.PROTOCOL_ERROR))
+            return entries
+
+    def _list_with_mlsd(self, session: FtpSession, full_path: str, folder: str) -> Entries | None:
+        """Return a folder's entries with MLSD, or None if the server does not have it."""
+        try:
+            return read_mlsd(folder, session.lines(f"MLSD {full_path}", public_address(self._site, folder)))
+        except Refused as error:
+            lacks_mlsd = {"502"} if session.has_feature("MLST") else {"500", "501", "502", "504"}
+            if str(error)[:3] not in lacks_mlsd:
+                raise
+            self._has_mlsd = False
+            return None
 
     def _list_any_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries with NLST, or [] for the reply 450 or 5yz, which some servers send for no files."""
+        """Return a folder's entries with NLST, or [] if the server does not have it or replies that there are no files.
+
+        For no files some servers send 450, or 550 as for a missing folder, which this one is not.
+        """
         try:
             return self._list_names(session, folder)
-        except Refused:
-            return []
-        except Delayed as error:
-            if not str(error).startswith("450"):
+        except (Refused, Delayed) as error:
+            if str(error)[:3] not in {"450", "500", "502"} and map_error(error, "").reason is not Reason.NOT_FOUND:
                 raise
             return []
 

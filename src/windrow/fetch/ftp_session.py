@@ -25,6 +25,7 @@ _MAX_LINE = 8 * 2**10  # the maximum number of bytes of a line
 _MAX_REPLY = 256 * 2**10  # the maximum number of bytes of a reply
 _MAX_UNANSWERED = 32  # the maximum number of commands that are sent before their replies are read
 _SUCCESS = re.compile(r"2\d\d(?!\d)", re.ASCII)
+_TRUNCATED, _TOTAL = re.compile(r"\btruncated\b", re.IGNORECASE), re.compile(r"\b(\d{1,18}) matches total\b", re.ASCII)
 _PASV_PORT = re.compile(r"(?<!\d)\d{1,3},\d{1,3},\d{1,3},\d{1,3},(\d{1,3}),(\d{1,3})(?!\d)")
 _EPSV_PORT = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 
@@ -44,6 +45,7 @@ class FtpSession(ftplib.FTP):
         self.host = site.host
         self.view = memoryview(bytearray(BLOCK_SIZE))  # the buffer for received data
         self.deadline = 0.0  # time.monotonic() before which a listing must end; 0: no listing is under way
+        self.cut_reply = ""  # see `listing`
         self._unread = b""  # received bytes after the last line that was returned
         self._context: ssl.SSLContext | None = None
         self.sock = connect_socket(site, 21)
@@ -231,16 +233,20 @@ class FtpSession(ftplib.FTP):
             with suppress(OSError):
                 connection.unwrap()
 
-    def finish_data(self) -> int:
-        """Read the reply after the data, and return its code. Raises an ftplib error if it is not a success."""
+    def finish_data(self) -> str:
+        """Read the reply after the data, and return it. Raises an ftplib error if it is not a success."""
         reply = self.getmultiline()
         if not _SUCCESS.match(reply):
             raise reply_error(reply)
-        return int(reply[:3])
+        return reply
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Limit the time of `lines`, `sizes` and `ask_all` in the block to the site's listing timeout."""
+        """Limit the time of `lines`, `sizes` and `ask_all` in the block to the site's listing timeout.
+
+        After it, `cut_reply` is the reply that a list of `lines` is not complete, if there was one.
+        """
+        self.cut_reply = ""
         self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield
@@ -256,8 +262,11 @@ class FtpSession(ftplib.FTP):
                 splitter.feed(bytes(self.view[:count]))
                 self._check_deadline()
             self.close_data(connection)
-        self.finish_data()
-        return list(splitter.end())
+        reply, lines = self.finish_data(), list(splitter.end())
+        total = _TOTAL.search(reply)
+        if _TRUNCATED.search(reply) or (total and int(total[1]) > len(lines)):
+            self.cut_reply = reply
+        return lines
 
     def restart_at(self, start: int) -> bool:
         """Send REST, so that the next transfer begins at the offset `start`. Return whether the server accepts it."""

@@ -108,11 +108,11 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     return entries + _bound_unreadable(folder, unreadable)
 
 
-def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; return None if it has unreadable lines, but no entries.
+def read_list(folder: str, lines: Iterable[str]) -> Entries:
+    """Read the lines of LIST in the formats of Unix and DOS.
 
-    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in another
-    format, each of them becomes an entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`.
+    Times are not read: LIST has neither their zone nor, for old files, the hour. A line in another format becomes an
+    entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
     [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
@@ -135,7 +135,7 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
             continue
         if entry.name not in _SELF_AND_PARENT:
             entries.append(entry)
-    return None if unreadable and not entries else entries + _bound_unreadable(folder, unreadable)
+    return entries + _bound_unreadable(folder, unreadable)
 
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
