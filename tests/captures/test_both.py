@@ -7,6 +7,7 @@ import pytest
 
 from tests.captures.quotes import CRAWLED, PAGES, harvest_pages
 from tests.captures.titles import COLLECTION, LINK
+from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.adapters.records import RecordAdapter
@@ -127,6 +128,32 @@ def test_records_of_a_source_of_two_discoveries_are_the_same_after_replay(tmp_pa
     with ADAPTER._store(workspace) as store:
         assert [*store.versions()] == before
     assert len(site.asked) == asked
+
+
+def begin_repeatedly(source, learned):
+    return (Request("/list", "list", every=0),)
+
+
+def select_all(source, options):
+    return lambda line: None
+
+
+def test_an_address_is_requested_although_an_index_line_of_it_fails(tmp_path, site):
+    """The retry of the line made the address never due, and every later run was fine without it."""
+    configure(tmp_path, site, taken=False)
+    (tmp_path / "old.cdx").write_text(f"x 20240301120000 {site.url}list text/html 200 - - - 100 0 missing.warc.gz\n")
+    with (tmp_path / "windrow.toml").open("a") as file:
+        file.write(f'cdx = ["{tmp_path / "old.cdx"}"]\n')
+    workspace = load(tmp_path, environ={}, collections={"titles": BOTH})
+    discovery = (Requests(begin_repeatedly, follow), Captures(select_all, "1", take))
+    collection = replace(BOTH, discovery=discovery)
+    for number in (1, 2, 3):  # the first run records the failure, the second one retries the line
+        with Session(session_settings(workspace), "run") as session:
+            session.run_harvest(replace(ADAPTER.harvest(workspace), collection=collection))
+        assert site.paths().count("/list") == number
+        pass_time(2)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        assert ledger.captures.failed_by_source() == {"heads": 1}
 
 
 def observe_gone(recorded, observation):

@@ -7,6 +7,7 @@ collection of this ledger, or a WARC file without an index, is read like an inde
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
@@ -63,10 +64,17 @@ class CaptureWriter:
         """Add `rule.lines` to the number of lines of an index that this rule has left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
 
-    def fail(self, attempt: int, collection: str, source: str, row: FailedRow) -> None:
+    def fail(self, collection: str, source: str, row: FailedRow) -> None:
         """Record that an attempt failed to read the WARC record of a wanted index line."""
-        columns = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
-        self._batch.row("capture_failed", collection, source, *columns, attempt)
+        self._batch.row("capture_failed", collection, source, *row)
+
+    def end_retries(self, attempts: Iterable[int]) -> None:
+        """Record that what these failed attempts could not read was read again, as an operator may have ordered.
+
+        Addresses that are requested keep their due time.
+        """
+        self._batch.flush()
+        self._batch.database.execute_many("capture_retried", [(attempt,) for attempt in attempts])
 
     def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
         """Remove the record of a failure to read the WARC record at a place (file, offset)."""

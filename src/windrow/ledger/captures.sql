@@ -158,17 +158,24 @@ FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
--- A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address.
+-- A wanted index line, as JSON, whose record could not be read.
+-- `address` is the digest of the line's address, `attempt` the number of the last attempt to read the record.
 
 -- def failed(source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int)
 --     -> list[FailedRow]
 -- Return at most `limit` failed index lines of a source (collection, name), after the place `after`, in order.
 -- They failed for one of `reasons`, or in one of the WARC `files`, or their address is due next (1).
-SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
+SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address, f.attempt
+FROM capture_failed f
 WHERE f.collection = :source[0] AND f.source = :source[1] AND (f.warc, f.place_offset) > (:after[0], :after[1])
-AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR f.warc IN (SELECT value FROM json_each(:files)) OR EXISTS (SELECT 1 FROM address a
-    JOIN host h ON h.seq = a.host WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
+AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR f.warc IN (SELECT value FROM json_each(:files)) OR EXISTS (SELECT 1 FROM attempt v
+    JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.seq = f.attempt AND a.due = 1))
 ORDER BY f.warc, f.place_offset LIMIT :limit;
+
+-- name: capture_retried
+-- The address of a failed attempt is not due any more, if it is known only from captures of others.
+UPDATE address SET due = NULL
+WHERE interval = -1 AND (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?);
 
 -- def failed_by_source() -> dict[str, int]
 -- Return a dict from source to the number of its wanted index lines whose record could not be read.

@@ -321,7 +321,7 @@ class ForeignCapturing:
                     if not self._copy_records(index, map(self._locate, batch, repeat(index), repeat(None), keys)):
                         return
             with run.ledger.writing() as writer:
-                writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
+                writer.captures.end_retries(failure.attempt for failure in failures)
 
     def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> bool:
         """Copy records into the archive. Return False if some were not requested because the run is stopped."""
@@ -481,8 +481,8 @@ class ForeignCapturing:
             writer.captures.remove_failure(name, record.failed_key)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
         key, line = record.key, json.dumps([*record.line])
-        failed_row = FailedRow(index, key.warc, key.offset, line, reason, attempt.target)
-        writer.captures.fail(attempt_number, name, self._source.name, failed_row)
+        failed_row = FailedRow(index, key.warc, key.offset, line, reason, attempt.target, attempt_number)
+        writer.captures.fail(name, self._source.name, failed_row)
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:

@@ -77,7 +77,10 @@ class LeftOutRow(NamedTuple):
 
 
 class FailedRow(NamedTuple):
-    """A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address."""
+    """A wanted index line, as JSON, whose record could not be read.
+
+    `address` is the digest of the line's address, `attempt` the number of the last attempt to read the record.
+    """
 
     found_in: int
     warc: str
@@ -85,6 +88,7 @@ class FailedRow(NamedTuple):
     line: str
     reason: Reason
     address: int
+    attempt: int
 
 
 class FailedFile(NamedTuple):
@@ -127,8 +131,8 @@ def _make_left_out_row(row: tuple[Any, ...]) -> LeftOutRow:
 
 
 def _make_failed_row(row: tuple[Any, ...]) -> FailedRow:
-    found_in, warc, offset, line, reason, address = row
-    return FailedRow(found_in, warc, offset, line, Reason(reason), address)
+    found_in, warc, offset, line, reason, address, attempt = row
+    return FailedRow(found_in, warc, offset, line, Reason(reason), address, attempt)
 
 
 def _make_failed_file(row: tuple[Any, ...]) -> FailedFile:
