@@ -1,5 +1,6 @@
 """A collection with both kinds of discovery: its source sends requests, and takes captures of another collection."""
 
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
@@ -11,11 +12,13 @@ from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.adapters.records import RecordAdapter
+from windrow.app.takedowns import take_down
 from windrow.config import load
 from windrow.contract import Captures, FollowResult, Observation, Offering, Request, Requests, Skip, observed
 from windrow.engine.check import Fault, check_archive, check_index, check_states
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
+from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration
@@ -128,6 +131,37 @@ def test_records_of_a_source_of_two_discoveries_are_the_same_after_replay(tmp_pa
     with ADAPTER._store(workspace) as store:
         assert [*store.versions()] == before
     assert len(site.asked) == asked
+
+
+def test_captures_belong_to_the_source_that_took_them_and_are_not_taken_down_with_another(tmp_path, site):
+    configure(tmp_path, site, taken=False)
+    with (tmp_path / "windrow.toml").open("a") as file:
+        file.write('[source.old]\ncollection = "titles"\nfrom = ["pages:web"]\n')
+    workspace = load(tmp_path, environ={}, collections={"pages": PAGES, "titles": BOTH})
+    run(workspace)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        assert {host.source for host in ledger.addresses.hosts("titles")} == {"heads", "old"}
+    with ADAPTER._store(workspace) as store:
+        taken = {version.key for version in store.versions() if version.source == "old"}
+    assert taken
+
+    def take_down_source(name):
+        return take_down(workspace, session_settings(workspace), (name,), "asked", {"titles": ADAPTER})
+
+    with closing(sqlite3.connect(workspace.ledger)) as database, database:  # as an earlier windrow stored them
+        own, other = (
+            database.execute("SELECT seq FROM host WHERE source = ?", (source,)).fetchone()[0]
+            for source in ("old", "heads")
+        )
+        database.execute("UPDATE attempt SET host = ? WHERE host = ?", (other, own))
+    with pytest.raises(UsageError, match="belongs to the source old too"):
+        take_down_source("heads")
+    with closing(sqlite3.connect(workspace.ledger)) as database, database:
+        old_attempts = "SELECT attempt FROM captured WHERE source = 'old'"
+        database.execute(f"UPDATE attempt SET host = ? WHERE seq IN ({old_attempts})", (own,))
+    assert take_down_source("heads")[0].done
+    with ADAPTER._store(workspace) as store:
+        assert {version.source for version in store.versions()} == {"old"}
 
 
 def begin_repeatedly(source, learned):

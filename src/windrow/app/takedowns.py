@@ -88,20 +88,20 @@ def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, For
 def sharing_sources(
     workspace: Workspace, ledger: Ledger, name: str, targets: AbstractSet[str]
 ) -> list[tuple[str, str]]:
-    """Return (origin, source) for the declared sources that would lose a whole origin with the source `name`.
+    """Return (origin, source) for the declared sources that would lose what they have of an origin with `name`.
 
-    They are of the same collection. `targets` are the names of the takedown targets that have this name. The result is
-    empty if `name` is not the name of a source.
+    They are of the same collection as the source `name`. `targets` are the names of the takedown targets that have this
+    name. The result is empty if `name` is not the name of a source.
     """
     sharing = []
     for host in ledger.addresses.host_states(name, "", 0):
-        if host.origin not in targets:
-            continue
-        rows = ledger.addresses.host_states("", host.origin.partition("://")[2], 0)
-        names = {row.source for row in rows if row.origin == host.origin}
+        names = ledger.captures.borrowers(host.seq, name)
+        if loses_origin := host.origin in targets:
+            rows = ledger.addresses.host_states("", host.origin.partition("://")[2], 0)
+            names |= {row.source for row in rows if row.origin == host.origin}
         for source in workspace.sources:
             # A source that has not been harvested yet has no host.
-            begins_there = normalise(f"{source.site.origin}/").url == f"{host.origin}/"
+            begins_there = loses_origin and normalise(f"{source.site.origin}/").url == f"{host.origin}/"
             if source.collection == host.collection and source.name != name and (source.name in names or begins_there):
                 sharing.append((host.origin, source.name))
     return sharing

@@ -157,6 +157,12 @@ SELECT c.attempt, c.original, coalesce(h.collection, ''), coalesce(h.source, '')
 FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
+-- def borrowers(host: int, source: str) -> set[str]
+-- Return the other sources whose captures are stored at a host of `source`.
+-- Only an earlier windrow stored them there: now each source has a host of its own.
+SELECT DISTINCT c.source FROM address a CROSS JOIN attempt v ON v.address = a.digest AND v.host = a.host
+CROSS JOIN captured c ON c.attempt = v.seq WHERE a.host = :host AND c.source <> :source;
+
 -- row: FailedRow
 -- A wanted index line, as JSON, whose record could not be read.
 -- `address` is the digest of the line's address, `attempt` the number of the last attempt to read the record.

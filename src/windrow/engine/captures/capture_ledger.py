@@ -34,7 +34,7 @@ MAX_ERRORS_SHOWN = 5
 If there are more, the comment also states their number.
 """
 
-_MAX_HOSTS = 10_000  # the maximum number of origins whose numbers on the ledger are remembered
+_MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers on the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
@@ -108,7 +108,7 @@ class CaptureLedger:
         self.run = run
         self.captures = captures
         self.taken = 0
-        self._hosts: dict[str, int] = {}  # numbers on the ledger, by origin
+        self._hosts: dict[tuple[str, str], int] = {}  # numbers on the ledger, by source and origin
 
     def must_stop(self) -> bool:
         """Return whether the run is being stopped or its limit of items is reached."""
@@ -240,20 +240,18 @@ class CaptureLedger:
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
         """Store an attempt for which no request was made, and its address. Return the number of the attempt."""
         run = self.run
-        host = self._host_number(writer, source, parts(attempt.url).origin)
+        host = self._host_number(writer, source.name, parts(attempt.url).origin)
         writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))
         capture = attempt._replace(kind=CAPTURED, allowed=True, seconds=0.0)
         return writer.attempts.record_attempt(run.session, host, capture)
 
-    def _host_number(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        run = self.run
-        host = self._hosts.get(origin) or run.ledger.addresses.host(origin, run.collection.name)
-        if host is None:
-            host = writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
-            writer.flush()
-        if len(self._hosts) > _MAX_HOSTS:
-            self._hosts.clear()
-        self._hosts[origin] = host
+    def _host_number(self, writer: LedgerWriter, source: str, origin: str) -> int:
+        """Return the number of the source's own host with this origin, so that a takedown of the source finds it."""
+        if (host := self._hosts.get((source, origin))) is None:
+            if len(self._hosts) > _MAX_HOSTS:
+                self._hosts.clear()
+            host = writer.addresses.host_of(self.run.session, self.run.collection.name, source, origin)
+            self._hosts[source, origin] = host
         return host
 
 

@@ -231,6 +231,13 @@ class TypedCaptures(LedgerQueries):
         """Return the capture that an attempt took, or None if it made a request of its own."""
         return self._database.first(captured_row, "captures.captured", attempt)
 
+    def borrowers(self, host: int, source: str) -> set[str]:
+        """Return the other sources whose captures are stored at a host of `source`.
+
+        Only an earlier windrow stored them there: now each source has a host of its own.
+        """
+        return {*self._database.column("captures.borrowers", host, source)}
+
     def failed(
         self, source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int
     ) -> list[FailedRow]:
