@@ -58,7 +58,7 @@ class Message(NamedTuple):
     shape: Shape
 
 
-_DECIDED = {"key": "text", "phase": "number", "status": "text"}
+_DECIDED = {"key": "text", "source": "text", "phase": "number", "status": "text"}
 MESSAGES = {
     "error": Message("every command, on standard error", "why the command failed; the last line", {
         "message": "text", "hint": "text", "exit_code": "number", "reason": "text",

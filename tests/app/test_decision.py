@@ -50,3 +50,25 @@ def test_the_reason_of_a_status_finds_the_addresses_that_answered_with_it(tmp_pa
             statuses = [int(address.url.rpartition("/")[2]) for address in failing]
             assert statuses, reason
             assert {reason_of_status(status) for status in statuses} == {reason}
+
+
+def test_a_decision_about_a_source_is_not_one_about_other_sources_of_the_address(tmp_path):
+    made, url = collection(send_parts, SERVICE), "https://a.example/list"
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        with ledger.writing() as writer:
+            session = writer.sessions.open("test", "run")
+            for source in ("one", "two"):
+                host = writer.addresses.add_host(session, made.name, source, "https://a.example")
+                writer.addresses.add(host, 0, [FoundUrl(hash64(url), "https://a.example", url)])
+        frontier = frontier_of(ledger, made)
+
+        def decide(act, chosen):
+            write_decision(ledger, made, act, chosen)
+            return {choice.source: choice.state[1] for choice in frontier.find_named([url])}
+
+        pending, cancelled = Status.PENDING, Status.CANCELLED
+        assert decide(CANCEL, frontier.find_undone(CANCEL, "one", "")) == {"one": cancelled, "two": pending}
+        assert decide(CANCEL, frontier.find_named([url])) == {"one": cancelled, "two": cancelled}
+        one = [choice for choice in frontier.find_named([url]) if choice.source == "one"]
+        assert decide(RETRY, one) == {"one": pending, "two": cancelled}
+        assert decide(RETRY, frontier.find_named([url])) == {"one": pending, "two": pending}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,15 @@ _EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "c
 def _decide(decision: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
     workspace = console.open()
     items = (workspace.retry if decision == "retry" else workspace.cancel)(names, **selection)
+    counts = Counter(item.key for item in items)
     for item in items:
         if console.json:
             phase, status = item.state
-            console.message(decision, {"key": item.key, "phase": phase, "status": status.name.lower()})
+            console.message(
+                decision, {"key": item.key, "source": item.source, "phase": phase, "status": status.name.lower()}
+            )
         else:
-            console.print(item.key)
+            console.print(f"{item.key} (source {item.source})" if counts[item.key] > 1 else item.key)
     if not items:
         console.inform(f"there is nothing to {decision}")
         return 0

@@ -123,7 +123,7 @@ class Chosen(NamedTuple):
     there. `children` are documents with their states: for a file, the members of its latest attempt that wait for a
     step; for an address, its attempts that a step could not read for a cause other than their bytes. An address chosen
     only for these has the phase of the first step. `is_done` is true if a file and the members of its latest attempt
-    are all done.
+    are all done. `source` is one of the sources that request an address, each of which is chosen, or empty for a file.
     """
 
     number: int
@@ -131,6 +131,7 @@ class Chosen(NamedTuple):
     state: State
     children: tuple[tuple[int, State], ...]
     is_done: bool = False
+    source: str = ""
 
 
 class FileFrontier:
@@ -321,7 +322,7 @@ class AddressFrontier:
         if act == CANCEL:
             return self._choose(addresses.waiting(name, source, reason, excluded), unread)
         rows = [find(name, source, reason, excluded) for find in (addresses.failed_captures, addresses.failing)]
-        return self._choose({row.digest: row for row in chain(*rows)}.values(), unread)
+        return self._choose({(row.digest, row.source): row for row in chain(*rows)}.values(), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """If `act` is RETRY, let the next run request addresses again and read their unread attempts again.
@@ -329,8 +330,12 @@ class AddressFrontier:
         If it is CANCEL, neither happens any more. An address chosen only for its unread attempts keeps its due time.
         """
         del session  # the session itself is the record of the decision
-        addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
-        writer.addresses.set_due(self._collection.name, addresses, 1 if act == RETRY else None)
+        digests_by_source: dict[str, list[int]] = {}
+        for address in chosen:
+            if address.state[0] == self.task_phase:
+                digests_by_source.setdefault(address.source, []).append(address.number)
+        for source, digests in digests_by_source.items():
+            writer.addresses.set_due(self._collection.name, digests, 1 if act == RETRY else None, source)
         attempts = [(phase, attempt) for address in chosen for attempt, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
@@ -391,22 +396,18 @@ class AddressFrontier:
 
     def _choose(self, addresses: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
         """Join addresses with their unread attempts. Addresses chosen only for unread attempts come last."""
-        unread_by_address: dict[int, list[UnreadAddress]] = {}
+        unread_by_address: dict[tuple[int, str], list[UnreadAddress]] = {}
         for attempt in unread:
-            unread_by_address.setdefault(attempt.address, []).append(attempt)
+            unread_by_address.setdefault((attempt.address, attempt.source), []).append(attempt)
         chosen = []
         for address in addresses:
             status = Status.FAILED if address.failures else Status.PENDING if (address.due or 0) <= 1 else Status.DONE
             state = (1, Status.CANCELLED if address.due is None else status)
-            chosen.append(
-                Chosen(address.digest, address.url, state, _unread_states(unread_by_address.pop(address.digest, ())))
-            )
-        if unread_by_address:
+            children = _unread_states(unread_by_address.pop((address.digest, address.source), ()))
+            chosen.append(Chosen(address.digest, address.url, state, children, source=address.source))
+        for (digest, source), attempts in unread_by_address.items():
             state = (self._collection.phase(self._collection.steps[0].phase), Status.FAILED)
-            chosen += [
-                Chosen(unread_attempts[0].address, unread_attempts[0].url, state, _unread_states(unread_attempts))
-                for unread_attempts in unread_by_address.values()
-            ]
+            chosen.append(Chosen(digest, attempts[0].url, state, _unread_states(attempts), source=source))
         return chosen
 
     def _count_due(self, until: int) -> dict[str, dict[str, int]]:

@@ -124,13 +124,13 @@ class AddressWriter:
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
-    def set_due(self, collection: str, digests: Iterable[int], due: int | None) -> None:
-        """Set when the addresses with `digests` are due, at all sources of a collection.
+    def set_due(self, collection: str, digests: Iterable[int], due: int | None, source: str = "") -> None:
+        """Set when the addresses with `digests` are due, at a source of a collection, or at all if `source` is empty.
 
         `due` is a UNIX time, 1 for next, or None for never again.
         """
         self._batch.flush()
-        self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
+        self._batch.database.execute_many("address_due_at", [(due, digest, collection, source) for digest in digests])
 
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]

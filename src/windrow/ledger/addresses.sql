@@ -166,11 +166,11 @@ WHERE (:source = '' OR h.source = :source) AND (:host_name = '' OR h.origin IN (
 GROUP BY h.seq ORDER BY h.origin;
 
 -- row: ChosenAddress
--- An address, the time when it is due (0: never requested; 1: next; None: never), and its failures in a row.
+-- An address of a source, when it is due (0: never requested; 1: next; None: never), and its failures in a row.
 
 -- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
 -- Return a collection's addresses with these digests that are not taken down, one for each source.
-SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
+SELECT a.digest, h.source, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
     WHERE (t.address = a.digest AND t.host = 0 OR t.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
@@ -197,7 +197,7 @@ WHERE a.failures > 0 AND a.due IS NOT NULL AND (SELECT v.reason IS NULL AND v.me
 -- An attempt that received only a part of the body counts as failed, with the reason `truncated`. An attempt without a
 -- reason has that of its status (`reason_of_status`), or the reason why its answer was not used.
 -- Addresses of the sources `excluded`, and those that are never due, are left out.
-SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
+SELECT a.digest, h.source, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
 AND (:reason = '' OR {why_failed} = :reason)
@@ -206,17 +206,16 @@ ORDER BY a.host, a.url;
 -- def failed_captures(collection: str, source: str, reason: str, excluded: Sequence[str]) -> list[ChosenAddress]
 -- Return the addresses of wanted captures whose record could not be read, for `reason` (empty: any), as failed.
 -- They are those of a source; an empty `source` means any source except those in `excluded`.
-SELECT a.digest, a.url, 0 AS "due: int | None", 1 AS "failures: int" FROM address a JOIN host h ON h.seq = a.host
-WHERE h.collection = :collection AND a.digest IN (SELECT f.address FROM capture_failed f
-    WHERE f.collection = :collection AND (:source = '' OR f.source = :source) AND (:reason = '' OR f.reason = :reason)
-    AND f.source NOT IN (SELECT value FROM json_each(:excluded)))
-GROUP BY a.digest ORDER BY a.url;
+SELECT DISTINCT a.digest, h.source, a.url, 0 AS "due: int | None", 1 AS "failures: int" FROM capture_failed f
+JOIN attempt v ON v.seq = f.attempt JOIN address a ON a.digest = v.address AND a.host = v.host JOIN host h ON h.seq = a.host
+WHERE f.collection = :collection AND (:source = '' OR f.source = :source) AND (:reason = '' OR f.reason = :reason)
+AND f.source NOT IN (SELECT value FROM json_each(:excluded)) ORDER BY a.url, h.source;
 
 -- def waiting(collection: str, source: str, reason: str, excluded: Sequence[str] = ()) -> list[ChosenAddress]
 -- Return the addresses of a source (empty: any) that are requested next or were never requested.
 -- Addresses of the sources `excluded` are left out, and so are those that are never due. If `reason` is not empty, the
 -- addresses whose last attempt failed for this reason are returned instead.
-SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
+SELECT a.digest, h.source, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND {why_failed} = :reason))
@@ -227,7 +226,9 @@ ORDER BY a.host, a.url;
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at
-UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
+-- Set when an address of a source is due. An empty source means all sources of the collection.
+UPDATE address SET due = ?1 WHERE digest = ?2
+AND host IN (SELECT seq FROM host WHERE collection = ?3 AND (?4 = '' OR source = ?4));
 
 -- name: begun_never_again
 -- Make some addresses of a source never due: its seeds, and its addresses at origins that it no longer has.

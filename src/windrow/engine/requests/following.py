@@ -157,7 +157,7 @@ class AnswerFollower:
         taken_down = run.ledger.takedowns.addresses()
         seed_digests = [seed.digest for seed in seeds if not taken_down.contains(seed.url)]
         writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
-        writer.addresses.set_due(name, seed_digests, 1)
+        writer.addresses.set_due(name, seed_digests, 1, source.name)
 
     def _apply_every(self, writer: LedgerWriter, source: str, urls: Sequence[FoundUrl]) -> None:
         """Store the time between two requests of each repeated request in `urls`, in place of an earlier one."""

@@ -148,7 +148,7 @@ class ServiceRequests:
             if recorded.attempt.kept is not None:
                 return kept_answer(self._run, recorded)._replace(reason=attempt.reason)
             with ledger.writing() as writer:
-                writer.addresses.set_due(name, [address], None)  # not requested again
+                writer.addresses.set_due(name, [address], None, attempt.source)  # not requested again
             answer = recorded.attempt
             request = request_of(answer.url, ledger.requests.of_attempt(attempt.attempt))
             return KeptAnswer(request, answer.url, answer.status or 0, answer.started, None, reason=answer.reason)

@@ -124,9 +124,10 @@ class HostState(NamedTuple):
 
 
 class ChosenAddress(NamedTuple):
-    """An address, the time when it is due (0: never requested; 1: next; None: never), and its failures in a row."""
+    """An address of a source, when it is due (0: never requested; 1: next; None: never), and its failures in a row."""
 
     digest: int
+    source: str
     url: str
     due: int | None
     failures: int

@@ -30,11 +30,12 @@ class CappedSession(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """An attempt that must be read again, the phase of the step, and the address as digest and URL."""
+    """An attempt that must be read again, the phase of the step, and the address as digest, source and URL."""
 
     attempt: int
     phase: int
     address: int
+    source: str
     url: str
 
 
