@@ -17,6 +17,7 @@ from tests.servers.couch import Couch, serving_couch
 from tests.sessions import session_settings
 from windrow.app import Windrow
 from windrow.collections.events.adapter import ADAPTER
+from windrow.collections.events.adapter.databases import location_of, open_databases
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
 from windrow.config import Workspace
 from windrow.engine.progress import Progress
@@ -74,7 +75,7 @@ def test_one_database_of_another_workspace_is_refused_and_replay_fills_it(tmp_pa
         with pytest.raises(StoreError, match="they go up to attempt 10000, but the records only up to") as caught:
             run(workspace)
         assert "windrow replay events" in caught.value.hint
-        assert any("has documents up to attempt 10000" in problem for problem in faults(workspace))
+        assert any("they go up to attempt 10000" in problem for problem in faults(workspace))
         ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
         assert faults(workspace) == []
         for name, documents in wanted.items():
@@ -94,6 +95,29 @@ def test_documents_in_sqlite_that_are_ahead_are_refused(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="they go up to attempt 5000"):
             run(workspace)
         assert len(events(workspace)) == 2
+
+
+def test_documents_of_another_workspace_are_not_taken_for_ones_own_and_stay(tmp_path: Path) -> None:
+    """Both had as many attempts, so nothing was written, and the run said that all is well."""
+    with serving() as site:
+        site.put("/a.ics", calendar(PLACES[0]))
+        site.put("/b.ics", calendar(*PLACES[1:]))
+        (tmp_path / "theirs").mkdir()
+        theirs = configured(tmp_path / "theirs", f"{site.url}/a.ics")
+        run(theirs)
+        documents = f'documents = "{theirs.root / location_of(theirs)}"\n'
+        (tmp_path / "own").mkdir()
+        own = configured(tmp_path / "own", f"{site.url}/b.ics", documents)
+        with pytest.raises(StoreError, match="the file of the records is another one"):
+            run(own)
+        assert "made from other records" in ADAPTER.clean_stores(own, lambda: None)[-1]
+        assert len(events(theirs)) == 1
+        with ADAPTER._store(theirs) as records, open_databases(theirs) as databases:
+            assert databases.store.identities() == {records.identity()}
+            databases.store._connection.execute("DELETE FROM windrow_meta")  # as an earlier windrow left it
+            databases.store._connection.commit()
+        run(theirs)
+        assert faults(theirs) == []
 
 
 def is_table_of(path: Path, table: str) -> bool:

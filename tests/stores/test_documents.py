@@ -120,18 +120,20 @@ def test_a_long_text_is_whole_in_every_document_and_a_checkpoint_only_rises(open
     store, (_, second) = opener.make(), opener.names
     text = "x" * 100_000 + "\u2028\x00ä"
     store.write(second, [document(1, text=text), document(2, text=text), document(3, text="")])
-    store.set_checkpoint(5)
+    assert store.identities() == set()
+    store.set_checkpoint(5, 17)
+    assert store.identities() == {17}
     assert [len(document["text"]) for document in store.view(second, "all")] == [len(text), len(text), 0]
     assert store.get(second, ["d2"])["d2"] == document(2, text=text)
     store.write(second, (), ["d1"])
-    store.set_checkpoint(3)
+    store.set_checkpoint(3, 17)
     assert store.get(second, ["d2"])["d2"]["text"] == text
     assert store.checkpoints() == (5, 5)
     store.close()
     store = opener.make()
     assert store.checkpoints() == (5, 5)
-    store.rewind()
-    assert (store.checkpoints(), store.count(second)) == ((0, 0), 2)
+    store.rewind(18)
+    assert (store.checkpoints(), store.count(second), store.identities()) == ((0, 0), 2, {18})
     store.close()
 
 
@@ -146,7 +148,7 @@ def test_many_documents_are_written_in_several_requests_and_seen_in_pages(opener
 
 def test_each_database_has_a_checkpoint_so_that_a_new_one_is_filled_from_the_first_attempt(opener):
     store, (_, second) = opener.make(), opener.names
-    store.set_checkpoint(7)
+    store.set_checkpoint(7, 17)
     assert store.checkpoints() == (7, 7)
     if isinstance(store, SqliteDocuments):
         store._connection.execute(f'DROP TABLE "{second}"')
@@ -155,8 +157,8 @@ def test_each_database_has_a_checkpoint_so_that_a_new_one_is_filled_from_the_fir
     store.close()
     store = opener.make()
     assert store.checkpoints() == (0, 7)
-    store.set_checkpoint(7)
-    store.set_checkpoint(6)
+    store.set_checkpoint(7, 17)
+    store.set_checkpoint(6, 17)
     assert store.checkpoints() == (7, 7)
     store.close()
 
@@ -235,13 +237,13 @@ def test_sqlite_gives_up_the_tables_of_another_version_and_begins_at_checkpoint_
     declared = [DocumentDatabase("a", VIEWS, texts=("title",))]
     store = SqliteDocuments(tmp_path / "a.db", declared)
     store.write("a", [document(1)])
-    store.set_checkpoint(5)
+    store.set_checkpoint(5, 17)
     store._connection.execute("PRAGMA user_version = 1")
     store.close()
     store = SqliteDocuments(tmp_path / "a.db", declared)
     assert (store.checkpoints(), store.count("a")) == ((0, 0), 0)
     store.write("a", [document(1)])
-    store.set_checkpoint(5)
+    store.set_checkpoint(5, 17)
     store.close()
     store = SqliteDocuments(tmp_path / "a.db", declared)
     assert (store.checkpoints(), store.count("a")) == ((5, 5), 1)

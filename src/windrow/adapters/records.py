@@ -68,6 +68,8 @@ _MAX_LISTED = 20
 class RecordAdapter(CountsUnrepaired, record_story.ShowsRecords):
     """The adapter of a collection that finds its records by requests or in captures."""
 
+    _after_rebuild = ""  # what else an operator must do after a run built a store again
+
     def __init__(self, collection: Collection) -> None:
         """Take a collection with the discovery `Requests`, `Captures` or both, and with one Settle step."""
         check_columns(collection.columns)
@@ -116,11 +118,11 @@ class RecordAdapter(CountsUnrepaired, record_story.ShowsRecords):
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield faults in the store and its index, and a fault if the store has attempts that are not on the ledger."""
         path = self._path(workspace)
-        hint = f"remove {path}; the next windrow run builds it again"
+        hint = f"remove {path}; the next windrow run builds it again{self._after_rebuild}"
         with self._store(workspace) as store:
             if store is None:
                 if ledger.attempts.after(self._collection.name, 0, 1):
-                    yield Fault(path.name, "does not exist", "windrow run rebuilds it")
+                    yield Fault(path.name, "does not exist", f"windrow run rebuilds it{self._after_rebuild}")
                 return
             checkpoint, last_attempt = store.checkpoint(), ledger.attempts.last_number()
             if checkpoint > last_attempt:

@@ -177,10 +177,21 @@ class CouchDocuments:
             raise self._unexpected_response()
         return checkpoint
 
-    def _set_checkpoint(self, database: str, number: int) -> None:
+    def identities(self) -> set[int]:
+        """Return the identities that are stored beside the checkpoints."""
+        texts = set[str]()
+        for database in self._databases:
+            response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
+            texts.add(str(response.content.get("records", "")) if response.status == 200 else "")
+        if not all(text.isascii() and text.isdigit() for text in texts - {""}):
+            raise self._unexpected_response()
+        return {int(text) for text in texts - {""}}
+
+    def _set_checkpoint(self, database: str, number: int, identity: int) -> None:
         for _ in range(_MAX_ATTEMPTS):
             response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
-            document = {"_id": _CHECKPOINT_ID, "checkpoint": number}
+            # A number of 62 bits is a text: what a server in JavaScript makes of it is not exact.
+            document = {"_id": _CHECKPOINT_ID, "checkpoint": number, "records": str(identity)}
             if response.status == 200:
                 document["_rev"] = response.content.get("_rev")
             if self._request("PUT", f"/{database}/{_CHECKPOINT_ID}", document, good=(201, 202, 409)).status != 409:
@@ -202,10 +213,10 @@ class CouchDocuments:
             refused |= self._write_chunk(database, chunk)
         return refused
 
-    def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
+    def set_checkpoint(self, checkpoint: int, identity: int) -> None:
+        """Set the identity of each database, and its checkpoint to `checkpoint`, unless that is higher already."""
         for database in self._databases:
-            self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
+            self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)), identity)
 
     def _write_chunk(self, database: str, documents: _Changes) -> dict[str, str]:
         """Write or remove the documents of one chunk; return the reason for each refused document, by id."""
@@ -317,10 +328,10 @@ class CouchDocuments:
                 return
             last_id = ids[-1]
 
-    def rewind(self) -> None:
-        """Set the checkpoint of each database to 0, and keep the documents."""
+    def rewind(self, identity: int) -> None:
+        """Set the checkpoint of each database to 0 and its identity to `identity`, and keep the documents."""
         for database in self._databases:
-            self._set_checkpoint(database, 0)
+            self._set_checkpoint(database, 0, identity)
 
     def close(self) -> None:
         """Close the connection."""

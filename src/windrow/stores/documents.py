@@ -71,14 +71,21 @@ FIRST_THOUSAND = ViewRange()
 
 
 class DocumentStore(Protocol):
-    """A store with databases of documents, each with a checkpoint. Writing the same documents again changes nothing."""
+    """A store with databases of documents, each with a checkpoint. Writing the same documents again changes nothing.
+
+    The identity of the records from which the documents were made, a number, is stored beside each checkpoint.
+    """
 
     def checkpoints(self) -> tuple[int, int]:
         """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
         ...
 
-    def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
+    def identities(self) -> set[int]:
+        """Return the identities that are stored beside the checkpoints."""
+        ...
+
+    def set_checkpoint(self, checkpoint: int, identity: int) -> None:
+        """Set the identity of each database, and its checkpoint to `checkpoint`, unless that is higher already."""
         ...
 
     def write(
@@ -106,8 +113,8 @@ class DocumentStore(Protocol):
         """Yield the ids of all documents of a database, except design documents."""
         ...
 
-    def rewind(self) -> None:
-        """Set the checkpoint of each database to 0, and keep the documents."""
+    def rewind(self, identity: int) -> None:
+        """Set the checkpoint of each database to 0 and its identity to `identity`, and keep the documents."""
         ...
 
     def close(self) -> None:
@@ -200,13 +207,24 @@ class SqliteDocuments(SqliteStore):
         checkpoints = [int(stored.get(_checkpoint_name(database), 0)) for database in self._databases]
         return min(checkpoints), max(checkpoints)
 
-    def set_checkpoint(self, checkpoint: int) -> None:
-        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
+    def identities(self) -> set[int]:
+        """Return the identities that are stored beside the checkpoints."""
+        with self._guarded():
+            stored = dict(self._connection.execute("SELECT name, value FROM windrow_meta"))
+        return {stored[name] for name in map(_identity_name, self._databases) if name in stored}
+
+    def set_checkpoint(self, checkpoint: int, identity: int) -> None:
+        """Set the identity of each database, and its checkpoint to `checkpoint`, unless that is higher already."""
         with self._writing():
             self._connection.executemany(
                 "INSERT INTO windrow_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                 [(_checkpoint_name(database), checkpoint) for database in self._databases],
             )
+            self._set_identity(identity)
+
+    def _set_identity(self, identity: int) -> None:
+        rows = [(_identity_name(database), identity) for database in self._databases]
+        self._connection.executemany("INSERT OR REPLACE INTO windrow_meta VALUES (?, ?)", rows)
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
@@ -387,14 +405,19 @@ class SqliteDocuments(SqliteStore):
             for (document_id,) in self._connection.execute(f'SELECT id FROM "{database}"').fetchall():
                 yield document_id
 
-    def rewind(self) -> None:
-        """Set the checkpoint of each database to 0, and keep the documents."""
+    def rewind(self, identity: int) -> None:
+        """Set the checkpoint of each database to 0 and its identity to `identity`, and keep the documents."""
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
+            self._set_identity(identity)
 
 
 def _checkpoint_name(database: str) -> str:
     return f"checkpoint of {database}"
+
+
+def _identity_name(database: str) -> str:
+    return f"records of {database}"
 
 
 def _json_field(name: str) -> str:

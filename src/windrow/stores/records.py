@@ -90,6 +90,10 @@ class RecordStore(SkippedCounts):
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return int(row[0]) if row else 0
 
+    def identity(self) -> int:
+        """Return the number of this file: another file has another one, also if it replaces this one."""
+        return self._meta("identity")
+
     # The methods for the engine.
 
     def reader_version(self) -> str:

@@ -9,7 +9,10 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
 from tests.collections.events.test_couchdb import workspace_on_couchdb
 from tests.servers.pouchdb import couchdb
+from tests.sessions import session_settings
 from windrow.collections.events.adapter.databases import open_databases
+from windrow.engine.progress import Progress
+from windrow.errors import StoreError
 from windrow.ledger import Ledger
 
 
@@ -68,8 +71,8 @@ def test_each_document_that_differs_from_what_was_read_is_a_fault(workspace):
 
 
 def test_documents_that_are_not_written_yet_are_a_fault_until_the_next_run(workspace):
-    with open_databases(workspace) as databases:
-        databases.store.rewind()
+    with ADAPTER._store(workspace) as records, open_databases(workspace) as databases:
+        databases.store.rewind(records.identity())
     assert faults(workspace) == [("some documents are not written yet", "windrow run events")]
     run(workspace)
     assert faults(workspace) == []
@@ -85,6 +88,14 @@ def test_records_that_are_gone_are_a_fault_until_the_next_run(workspace):
         assert faults(workspace) == []
     for path in workspace.root.glob("events.db*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert faults(workspace) == [("does not exist", "windrow run rebuilds it")]
-    run(workspace)
+    (fault,) = faults(workspace)
+    assert fault[0] == "does not exist"
+    assert "windrow replay events" in fault[1]
+    with pytest.raises(StoreError, match="the file of the records is another one") as caught:
+        run(workspace)
+    assert "windrow replay events" in caught.value.hint
+    assert [problem for problem, _ in faults(workspace)] == [
+        "has documents of other records: the file of the records is another one, of another workspace or made anew"
+    ]
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert faults(workspace) == []

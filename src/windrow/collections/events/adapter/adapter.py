@@ -22,7 +22,7 @@ from windrow.collections.events.adapter.databases import (
     remember_parsers,
     removed_sources,
 )
-from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection
+from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection, describe_foreign
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
 from windrow.collections.events.discover import CHANGING_FIELDS, CUT_SERIES, EMPTIED, UNPAGED, fill_address
 from windrow.collections.events.documents import MISSING, complete_document, distinct_id, end_of_event, id_of
@@ -65,6 +65,9 @@ _SELECTED_KEYS = ("branch", "entity", "source", "status", "parser_name")
 
 class EventAdapter(RecordAdapter):
     """Connects the collection `events` with a workspace."""
+
+    # A run reads only the sources that are still declared, and does not write the documents of another file of records.
+    _after_rebuild = ", then windrow replay events, for the documents and the sources that are no longer declared"
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
@@ -166,8 +169,11 @@ class EventAdapter(RecordAdapter):
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
         """Write the documents for all records and runs again, and remove all other documents that windrow wrote."""
-        with open_databases(workspace) as databases:
-            databases.store.rewind()
+        with self._store(workspace) as records:
+            if records is None:
+                return
+            with open_databases(workspace) as databases:
+                databases.store.rewind(records.identity())
         self._derive(workspace, lambda: True)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
@@ -187,8 +193,8 @@ class EventAdapter(RecordAdapter):
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and those of the documents.
 
-        The documents are compared with the records and the ledger, unless some are still to be written, or are from
-        later attempts than the records.
+        The documents are compared with the records and the ledger, unless some are still to be written, or were made
+        from other records.
         """
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
@@ -204,10 +210,9 @@ class EventAdapter(RecordAdapter):
                 if isinstance(databases.store, SqliteDocuments):
                     for message in databases.store.faults():
                         yield Fault(location, message, remedy)
-                (documents_end, highest), records_end = databases.store.checkpoints(), records.checkpoint()
-                if highest > records_end:
-                    message = f"has documents up to attempt {highest}; the records end at attempt {records_end}"
-                    yield Fault(location, message, FOREIGN_DOCUMENTS_HINT)
+                (documents_end, _), records_end = databases.store.checkpoints(), records.checkpoint()
+                if foreign := describe_foreign(databases.store, records):
+                    yield Fault(location, f"has documents of other records: {foreign}", FOREIGN_DOCUMENTS_HINT)
                 elif documents_end < records_end or records.late_attempts(1):
                     yield Fault(location, "some documents are not written yet", "windrow run events")
                 else:
@@ -343,8 +348,18 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase records and documents that were taken down; return a message if the file of records still has some."""
+        """Erase records and documents that were taken down; return a message for each place that may still have some.
+
+        Documents that were made from other records are not changed.
+        """
         remaining = super().clean_stores(workspace, pulse)
+        with self._store(workspace) as records:
+            if isinstance(records, LateAttemptStore):
+                with open_databases(workspace) as databases:
+                    foreign = describe_foreign(databases.store, records)
+                if foreign:
+                    message = f"{location_of(workspace)}: the documents were made from other records: {foreign}"
+                    return (*remaining, message)
         self._rewrite_documents(workspace)
         return remaining
 

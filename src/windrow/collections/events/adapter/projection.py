@@ -29,13 +29,14 @@ from windrow.errors import StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Limits, Source
+from windrow.stores.documents import DocumentStore
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 
 FOREIGN_DOCUMENTS_HINT = (
     "if the databases belong to this workspace: windrow replay events, which writes all documents again and removes"
     " others that windrow wrote; if not, set events.documents to databases of its own"
 )
-"""What to do if the databases have documents from attempts that the records do not have."""
+"""What to do if the databases have documents that were made from other records."""
 PAGE_SIZE = 256  # records, documents or ids
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
@@ -59,19 +60,15 @@ class EventProjection:
 
         From checkpoint 0 all documents are written, and other documents of windrow are removed. Refused documents are
         written again, and so are documents that change because an earlier attempt was read late or again. Raise
-        StoreError if the documents are from later attempts than the records.
+        StoreError if the documents were made from other records.
         """
         self._write_all(pulse)
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
 
     def _write_all(self, pulse: Callable[[], bool]) -> None:
-        (checkpoint, highest), last_attempt = self._store.checkpoints(), self._records.checkpoint()
-        if highest > last_attempt:
-            raise StoreError(
-                f"the documents were made from other records: they go up to attempt {highest}, but the records only"
-                f" up to {last_attempt}",
-                hint=FOREIGN_DOCUMENTS_HINT,
-            )
+        if foreign := describe_foreign(self._store, self._records):
+            raise StoreError(f"the documents were made from other records: {foreign}", hint=FOREIGN_DOCUMENTS_HINT)
+        (checkpoint, _), last_attempt = self._store.checkpoints(), self._records.checkpoint()
         # None unless all documents are written and others removed
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None
@@ -88,7 +85,7 @@ class EventProjection:
         if event_ids is not None and log_ids is not None:
             self._remove_stale(self._databases.events, event_ids, "uid")
             self._remove_stale(self._databases.log, log_ids, "attempt")
-        self._store.set_checkpoint(last_attempt)
+        self._store.set_checkpoint(last_attempt, self._records.identity())
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
@@ -247,6 +244,19 @@ class EventProjection:
         stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}
         if stale_ids := [id_ for id_, document in stored.items() if document.get("uid") in ids_by_uid]:
             self._store.write(self._databases.events, (), stale_ids)
+
+
+def describe_foreign(store: DocumentStore, records: LateAttemptStore) -> str:
+    """Return why documents cannot be made from these records, or "" if they may be.
+
+    A store that has no identity yet, because an earlier windrow wrote it, may be made from any records.
+    """
+    highest, last_attempt = store.checkpoints()[1], records.checkpoint()
+    if highest > last_attempt:
+        return f"they go up to attempt {highest}, but the records only up to {last_attempt}"
+    if store.identities() - {records.identity()}:
+        return "the file of the records is another one, of another workspace or made anew"
+    return ""
 
 
 class DocumentChanges(NamedTuple):
