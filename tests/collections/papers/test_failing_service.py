@@ -198,6 +198,21 @@ def test_documents_are_sent_again_on_request(tmp_path):
         assert ADAPTER.ask_again(config, "grobid", (), "", dry_run=False) == sorted(keys.values())
         workspace.run()
         assert tries == {"good": 2, "never": 11}
+        later = Shelf(tmp_path / "warcs" / "later.warc.gz")
+        later.put("http://mirror.example.org/good.pdf", contents["good"], at="2021-01-01T00:00:00Z")
+        later.index(tmp_path / "shelf.cdx")
+        with_grobid, workspace.section = workspace.section, ""
+        workspace.run()
+        kept = row(workspace, contents["good"])
+        assert kept["f:c"]["c"] == 2
+        assert kept["grobid0:status_code"] == 200, "a further capture of a paper leaves GROBID's result in its row"
+        workspace.section = with_grobid
+        assert ADAPTER.ask_again(config, "grobid", (keys["good"],), "", dry_run=False) == [keys["good"]]
+        replies["good"] = (200, TEI.replace(b"</title>", b" once more</title>"), XML)
+        workspace.run()
+        with closing(PaperStore(ADAPTER._paper_settings(config).store, read_only=True)) as store:
+            assert [version.change for version in store.history(keys["good"])] == ["new", "same"]
+        assert b"once more" in row(workspace, contents["good"])["grobid0:tei_xml"]
 
 
 def test_what_waits_for_its_next_request_still_waits_after_a_replay(tmp_path):

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier_name, final_name
-from windrow.contract import TypedColumn
+from windrow.contract import AttemptObservations, TypedColumn
+from windrow.stores.record_versions import note_completed, read_observed
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
@@ -72,6 +73,15 @@ _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
 """
+# The observations of a record in the order of time, each with the rank of its value: all are of the same bytes.
+_RANKED_QUERY = """
+SELECT o.at, o.attempt, o.value, CASE
+    WHEN json_extract(v.json, '$.grobid.status.status') = 'success' THEN 3
+    WHEN json_extract(v.json, '$.grobid.passing') = 0 THEN 2
+    WHEN json_extract(v.json, '$.text.info') IS NOT NULL THEN 1 ELSE 0 END
+FROM observation o JOIN value v ON v.id = o.value WHERE o.record = ? ORDER BY o.at, o.attempt
+"""
+_REPLACE_VALUE = "UPDATE observation SET value = ? WHERE record = ? AND at = ? AND attempt = ?"
 _PAGE_SIZE = 1000
 
 
@@ -101,6 +111,34 @@ class PaperStore(RecordStore):
                 mark_all = "INSERT INTO touched SELECT key FROM record"
                 self._connection.executescript(f"BEGIN; {_STALE_SCHEMA} {mark_all}; COMMIT;")
             self._connection.executescript(f"BEGIN; {_REQUESTS_SCHEMA} COMMIT;")
+
+    def _settle_entry(self, entry: AttemptObservations) -> set[int]:
+        touched = super()._settle_entry(entry)
+        for record in touched:
+            self._keep_best(record, entry.attempt)
+        return touched
+
+    def _keep_best(self, record: int, settled: int) -> None:
+        """Let no observation of a paper replace a better one, after the attempt `settled` observed the paper.
+
+        A successful outcome of GROBID is better than a final failure, which is better than a guess, and that is better
+        than an incomplete record. Without this, a further capture of a paper would remove GROBID's result from its row
+        when GROBID is away or no longer configured. Of equal values, the one that was settled last stands.
+        """
+        run = self._connection.execute
+        best, best_rank, is_later = 0, -1, False
+        for at, attempt, value, rank in run(_RANKED_QUERY, (record,)).fetchall():
+            is_worse = rank < best_rank
+            if is_worse and attempt == settled:  # GROBID processed nothing for it in this run
+                run("UPDATE asked SET is_new = 0 WHERE attempt = ?", (attempt,))
+            elif not is_worse and not (is_later and rank == best_rank):
+                best, best_rank = value, rank
+            is_later |= attempt == settled
+            if value != best and is_later:
+                before = read_observed(self._connection, attempt)
+                run(_REPLACE_VALUE, (best, record, at, attempt))
+                if attempt <= self._last_earlier_attempt:
+                    note_completed(self._connection, attempt, self._writing_session, before)
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
@@ -203,7 +241,7 @@ class PaperStore(RecordStore):
             self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 
     def paper(self, key: str) -> PaperRecord | None:
-        """Return the latest record of a paper, or None if the store has none."""
+        """Return the latest record of a paper, which is also the best, or None if the store has none."""
         with self._guarded():
             rows = self._connection.execute(_OBSERVATIONS_QUERY, (key,)).fetchall()
         if not rows:
