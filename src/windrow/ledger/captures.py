@@ -18,6 +18,32 @@ PARTIAL_BODY = "the record has only a part of the body"
 """The rule that counts captures that were taken with only a part of their body."""
 
 
+FailedPlace = tuple[str, int]
+"""The key of a failure: (WARC file, offset). Each index has failures of its own (`failed_place`)."""
+
+
+def failed_place(index: int, place: ArchivePlace) -> FailedPlace:
+    """Return the key of the failure to read the record at `place`, which a line of the index `index` names.
+
+    If indexes shared a failure, it would be lost with the source that recorded it, and another one at a missing file of
+    the same name would replace it.
+    """
+    return f"{index}:{place.warc}", place.offset
+
+
+def failed_file(warc: str) -> str:
+    """Return the name of the WARC file in the key of a failure.
+
+    >>> failed_file(failed_place(7, ArchivePlace("/data/1.warc", 0, 0))[0])
+    '/data/1.warc'
+    """
+    return warc.lstrip("0123456789").removeprefix(":")
+
+
+def _range_of_failures(index: int) -> tuple[str, str]:
+    return f"{index}:", f"{index};"  # ";" is the character after ":"
+
+
 class CaptureQueries(TypedCaptures):
     """Queries on captures."""
 
@@ -41,16 +67,27 @@ class CaptureWriter:
     def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
         """Record that an index is read from its beginning, with counts of 0, by the rules identified by `rules`.
 
-        The captures that were taken with only a part of their body stay counted: they are not taken again.
+        The captures that were taken with only a part of their body stay counted: they are not taken again. A failure
+        stays until the index has been read without its line.
         """
         self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
         index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
         self._batch.database.execute("capture_index_forget_counts", index.id, PARTIAL_BODY)
+        self._batch.database.execute("capture_failures_unmet", collection, *_range_of_failures(index.id))
 
-    def forget_counts(self, index: int) -> None:
-        """Delete the counts of the lines of an index that rules left out."""
+    def forget(self, collection: str, index: int) -> None:
+        """Delete the counts of the lines of an index that rules left out, and its failures."""
         self._batch.database.execute("capture_index_forget_counts", index, "")
+        self._batch.database.execute("capture_failures_forget", collection, *_range_of_failures(index), True)
+
+    def forget_unmet(self, collection: str, index: int) -> None:
+        """Delete the failures at lines that an index no longer has, after it was read to its end."""
+        self._batch.database.execute("capture_failures_forget", collection, *_range_of_failures(index), False)
+
+    def meet_failure(self, collection: str, place: FailedPlace) -> None:
+        """Record that an index that is read again still has the line of a failure."""
+        self._batch.database.execute("capture_failure_met", collection, *place)
 
     def record_progress(self, index: int, position: int, seen: int) -> None:
         """Record the position up to which an index was read, and add `seen` to the number of lines read."""
@@ -76,8 +113,8 @@ class CaptureWriter:
         self._batch.flush()
         self._batch.database.execute_many("capture_retried", [(attempt,) for attempt in attempts])
 
-    def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
-        """Remove the record of a failure to read the WARC record at a place (file, offset)."""
+    def remove_failure(self, collection: str, place: FailedPlace) -> None:
+        """Remove the record of a failure to read a WARC record."""
         self._batch.database.execute("capture_mended", collection, *place)
 
     def free_place(self, attempt: int) -> None:

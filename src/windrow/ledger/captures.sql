@@ -165,13 +165,14 @@ CROSS JOIN captured c ON c.attempt = v.seq WHERE a.host = :host AND c.source <> 
 
 -- row: FailedRow
 -- A wanted index line, as JSON, whose record could not be read.
--- `address` is the digest of the line's address, `attempt` the number of the last attempt to read the record.
+-- `warc` begins with the number of its index, `found_in`. `address` is the digest of the line's address, `attempt` the
+-- number of the last attempt to read the record.
 
 -- def failed(source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int)
 --     -> list[FailedRow]
 -- Return at most `limit` failed index lines of a source (collection, name), after the place `after`, in order.
 -- They failed for one of `reasons`, or in one of the WARC `files`, or their address is due next (1).
-SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address, f.attempt
+SELECT abs(f.capture_index) AS "found_in: int", f.warc, f.place_offset AS offset, f.line, f.reason, f.address, f.attempt
 FROM capture_failed f
 WHERE f.collection = :source[0] AND f.source = :source[1] AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR f.warc IN (SELECT value FROM json_each(:files)) OR EXISTS (SELECT 1 FROM attempt v
@@ -189,6 +190,7 @@ SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- row: FailedFile
 -- A WARC file with wanted records that could not be read, and when the first run began in which one failed.
+-- `warc` begins with the number of an index.
 
 -- def failed_files(collection: str, source: str) -> list[FailedFile]
 -- Return the WARC files of a source with wanted records that could not be read.
@@ -225,6 +227,18 @@ ORDER BY f.attempt LIMIT :limit;
 
 -- name: capture_mended
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
+
+-- name: capture_failures_unmet
+-- An index is read again: the number of the index is negative until its line is met.
+UPDATE capture_failed SET capture_index = -abs(capture_index) WHERE collection = ? AND warc >= ? AND warc < ?;
+
+-- name: capture_failure_met
+UPDATE capture_failed SET capture_index = abs(capture_index)
+WHERE collection = ? AND warc = ? AND place_offset = ? AND capture_index < 0;
+
+-- name: capture_failures_forget
+-- Of an index, all failures, or those whose line was not met since the index was begun.
+DELETE FROM capture_failed WHERE collection = ? AND warc >= ? AND warc < ? AND (? OR capture_index < 0);
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest response that another collection kept from an address, numbered above `since`, or None.

@@ -18,15 +18,28 @@ from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import Ledger, LedgerWriter
-from windrow.ledger.captures import PARTIAL_BODY
+from windrow.ledger.captures import PARTIAL_BODY, FailedPlace, failed_file
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import IndexRow, RuleRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, FoundUrl, KeptResponse, Source
-from windrow.reasons import BY_RULE, Reason
+from windrow.reasons import BY_RULE, TRANSIENT_REASONS, Reason
 
 END_OF_FILE = -1
 """The position of an index or WARC file that was read to its end."""
+
+RETRIED_REASONS = (
+    *sorted(TRANSIENT_REASONS),
+    *(Reason.NOT_FOUND, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
+    *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
+    *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
+    *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
+)
+"""Reasons for a failure after which each run tries to read the record again.
+
+After a failure for another reason, a record is read again only if its WARC file was changed or an operator orders a
+retry, or if its index line was wrong and has changed.
+"""
 
 MAX_ERRORS_SHOWN = 5
 """The maximum number of errors in the comment of a source's task.
@@ -147,6 +160,8 @@ class CaptureLedger:
             tally.left_out[reason] += line_count
             tally.rules.add(reason, rule, line_count, url or index.name)
         writer.captures.record_progress(index.id, progress.position, progress.lines)
+        if progress.position == END_OF_FILE:
+            writer.captures.forget_unmet(index.collection, index.id)
         tally.seen += progress.lines
 
     def count_partial(self, writer: LedgerWriter, index: IndexRow, url: str, tally: CaptureTally) -> None:
@@ -158,12 +173,12 @@ class CaptureLedger:
         tally.rules.add(Reason.TRUNCATED, PARTIAL_BODY, 1, url)
 
     def forget_missing(self, source: Source) -> None:
-        """Delete the counts of left-out lines for files that were removed from their folders, if the folders exist."""
+        """Delete the counts of left-out lines and the failures of files that were removed from existing folders."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
             path = Path(row.name)
             if path.is_absolute() and path.parent.is_dir() and not path.exists():
                 with self.run.ledger.writing() as writer:
-                    writer.captures.forget_counts(row.id)
+                    writer.captures.forget(row.collection, row.id)
 
     def note_unusable(self, index: IndexRow, tally: CaptureTally) -> None:
         """Note an error in `tally` if all lines of an index were left out as faulty.
@@ -196,17 +211,17 @@ class CaptureLedger:
         A file that was changed during the run in which a record failed may have been read before.
         """
         files = self.run.ledger.captures.failed_files(self.run.collection.name, source.name)
-        return {file.warc for file in files if _changed_at(Path(file.warc)) > file.since.timestamp()}
+        return {file.warc for file in files if _changed_at(Path(failed_file(file.warc))) > file.since.timestamp()}
 
-    def has_failed(self, place: ArchivePlace, line: CdxLine) -> bool:
+    def has_failed(self, place: FailedPlace, line: CdxLine) -> bool:
         """Return whether the record of an index line could not be read before, and is not to be read again.
 
         It is to be read again if its file was replaced, or if its index line may have been wrong and has changed since.
         """
-        name, captures, key = self.run.collection.name, self.run.ledger.captures, (place.warc, place.offset)
-        if not (reason := captures.failure(name, key)):
+        name, captures = self.run.collection.name, self.run.ledger.captures
+        if not (reason := captures.failure(name, place)):
             return False
-        failed_line = CdxLine(*json.loads(captures.failed_line(name, key)))
+        failed_line = CdxLine(*json.loads(captures.failed_line(name, place)))
         if reason in {Reason.DIGEST_MISMATCH, Reason.BAD_LINE}:
             return checked_fields(failed_line) == checked_fields(line)
         return is_same_capture(failed_line, line)

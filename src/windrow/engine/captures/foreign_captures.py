@@ -21,6 +21,7 @@ from windrow.contract import CAPTURED, Inputs
 from windrow.digest import hash64
 from windrow.engine.captures.capture_ledger import (
     END_OF_FILE,
+    RETRIED_REASONS,
     CaptureLedger,
     CaptureTally,
     IndexProgress,
@@ -34,6 +35,7 @@ from windrow.engine.captures.foreign_records import (
     RecordJob,
     ScanJob,
     VerifiedRecord,
+    WantedRecord,
     checked_fields,
 )
 from windrow.engine.captures.piped_indexes import piped_folder, store_piped
@@ -44,25 +46,13 @@ from windrow.errors import ArchiveError
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
+from windrow.ledger.captures import FailedPlace, failed_place
 from windrow.ledger.typed.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Reading
-from windrow.reasons import TRANSIENT_REASONS, Reason
+from windrow.reasons import Reason
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 """The endings of the names of index files."""
-
-RETRIED_REASONS = (
-    *sorted(TRANSIENT_REASONS),
-    *(Reason.NOT_FOUND, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
-    *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
-    *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
-    *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
-)
-"""Reasons for a failure after which each run tries to read the record again.
-
-After a failure for another reason, a record is read again only if its WARC file was changed or an operator orders a
-retry, or if its index line was wrong and has changed.
-"""
 
 BATCH_RECORDS = 128
 """The maximum number of records that are read, copied and stored together, as a batch."""
@@ -74,31 +64,6 @@ _ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes of a record whose index line has no
 
 PARALLEL_FILES = 8
 """The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
-
-
-class _WantedRecord:
-    """A wanted line of an index, and where its record is.
-
-    `warc_path` is the WARC file that the line names, or None if it is not in a folder of the source or if several files
-    may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
-    only this record, fetched from another machine, or None. `key` identifies the record on the ledger, with
-    `elsewhere` as its file if `warc_path` is None. `failed_key` is the (file, offset) under which the ledger has the
-    failure that is retried, or None if the record is not retried. `replaced` is the number of the attempt that took
-    another record from there, or 0.
-    """
-
-    __slots__ = ("failed_key", "key", "line", "offset", "replaced", "source_path", "warc_path")
-
-    def __init__(
-        self, line: CdxLine, warc_path: Path | None, elsewhere: str, failed_key: tuple[str, int] | None = None
-    ) -> None:
-        self.line = line
-        self.warc_path = self.source_path = warc_path
-        self.offset = line.offset
-        name = replace_lone_surrogates(str(warc_path) if warc_path else elsewhere, "backslashreplace")
-        self.key = ArchivePlace(name, line.offset or 0, 0)
-        self.failed_key = failed_key
-        self.replaced = 0
 
 
 class ForeignCapturing:
@@ -280,8 +245,8 @@ class ForeignCapturing:
         return True
 
     def _locate(
-        self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
-    ) -> _WantedRecord:
+        self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: FailedPlace | None = None
+    ) -> WantedRecord:
         """Return the wanted record of a line of `index`. If `path` is None, the line names the WARC file."""
         index_path = Path(index.name)
         elsewhere = line.warc
@@ -289,7 +254,7 @@ class ForeignCapturing:
             elsewhere = str(index_path.parent / line.warc)
         elif "/" not in line.warc:  # another machine may have another file of this name
             elsewhere = f"{self._remote.address}{line.warc}"
-        return _WantedRecord(line, path or self._warc_names.find(line.warc, index_path), elsewhere, failed_key)
+        return WantedRecord(line, path or self._warc_names.find(line.warc, index_path), elsewhere, failed_key)
 
     def _store_position(self, index: IndexRow, position: int, chosen: ChosenLines) -> None:
         with self._run.ledger.writing() as writer:
@@ -323,11 +288,12 @@ class ForeignCapturing:
             with run.ledger.writing() as writer:
                 writer.captures.end_retries(failure.attempt for failure in failures)
 
-    def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> bool:
+    def _copy_records(self, index: IndexRow, wanted: Iterable[WantedRecord]) -> bool:
         """Copy records into the archive. Return False if some were not requested because the run is stopped."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
-        records = self._new_records(wanted)
-        outcomes: dict[_WantedRecord, Any] = self._fetch_records(
+        wanted = [*wanted]
+        records, known_failures = self._new_records(index, wanted)
+        outcomes: dict[WantedRecord, Any] = self._fetch_records(
             [record for record in records if record.warc_path is None]
         )
         unrequested = {record for record, failure in outcomes.items() if failure is None}
@@ -339,7 +305,7 @@ class ForeignCapturing:
         ]
         outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
-        attempts: list[tuple[_WantedRecord, Attempt]] = []
+        attempts: list[tuple[WantedRecord, Attempt]] = []
         taken_keys: set[ArchivePlace] = set()
         for record in records:
             if record.key in taken_keys or self._is_known(record, outcomes.get(record)):
@@ -349,7 +315,11 @@ class ForeignCapturing:
                 taken_keys.update([record.key] if attempt.kept else [])
         if self._archive is not None:
             self._archive.sync()
+        ended = [record for record in wanted if record not in unrequested]
         with ledger.writing() as writer:
+            self._end_failures(writer, ended, attempts)
+            for place in known_failures:
+                writer.captures.meet_failure(name, place)
             for record, attempt in attempts:
                 if attempt.kept is None:
                     self._record_failure(writer, index.id, record, attempt)
@@ -358,39 +328,46 @@ class ForeignCapturing:
                 self._capture_ledger.take_capture(
                     writer, TakenCapture(attempt, record.key, index.id, 0, line, record.replaced), self._tally
                 )
-                writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
+                writer.captures.remove_failure(name, failed_place(index.id, record.key))
                 if outcomes[record].imported.is_truncated:
                     self._capture_ledger.count_partial(writer, index, attempt.url, self._tally)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
         return not unrequested
 
-    def _new_records(self, wanted: Iterable[_WantedRecord]) -> Sequence[_WantedRecord]:
-        new_records: dict[tuple[ArchivePlace, CheckedFields], _WantedRecord] = {}
+    def _new_records(
+        self, index: IndexRow, wanted: Iterable[WantedRecord]
+    ) -> tuple[Sequence[WantedRecord], Sequence[FailedPlace]]:
+        """Return the wanted records to read, and the failures for which other wanted records are not read again."""
+        known_failures: list[FailedPlace] = []
+        new_records: dict[tuple[ArchivePlace, CheckedFields], WantedRecord] = {}
         for record in wanted:
             if self._taken_down.contains(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
             record_id = (record.key, checked_fields(record.line))
             record.replaced, may_be_new = self._capture_ledger.find_taken(record.key, record.line)
-            is_known = record_id in new_records or (record.replaced and not may_be_new)
-            if is_known or (record.failed_key is None and self._capture_ledger.has_failed(record.key, record.line)):
+            place = failed_place(index.id, record.key)
+            if record_id in new_records or (record.replaced and not may_be_new):
                 self._tally.known += 1
+            elif record.failed_key is None and self._capture_ledger.has_failed(place, record.line):
+                self._tally.known += 1
+                known_failures.append(place)
             else:
                 new_records[record_id] = record
-        return [*new_records.values()]
+        return [*new_records.values()], known_failures
 
-    def _is_known(self, record: _WantedRecord, outcome: Any) -> bool:
+    def _is_known(self, record: WantedRecord, outcome: Any) -> bool:
         """Return whether a record that may have replaced an earlier one is the earlier one, spelled in another way."""
         attempt = outcome.imported.attempt if record.replaced and isinstance(outcome, VerifiedRecord) else None
         return attempt is not None and self._capture_ledger.has_taken(record.replaced, attempt)
 
-    def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
+    def _fetch_records(self, records: Sequence[WantedRecord]) -> dict[WantedRecord, Any]:
         """Fetch records from remote folders, and set their source paths. Return a failed reading for each failure.
 
         The result for a record that was not requested, because the run is stopped, is None.
         """
-        failures: dict[_WantedRecord, Any] = {}
+        failures: dict[WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures
         largest = self._run.limits.transfer_size
@@ -404,7 +381,7 @@ class ForeignCapturing:
         return failures
 
     def _copy_record(
-        self, index: IndexRow, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]
+        self, index: IndexRow, record: WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]
     ) -> Attempt | None:
         """Copy a record into the archive if it was verified and is wanted, and return its attempt.
 
@@ -451,7 +428,7 @@ class ForeignCapturing:
             )
         return self._archive
 
-    def _failed_attempt(self, index: IndexRow, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
+    def _failed_attempt(self, index: IndexRow, record: WantedRecord, failure: Reading | None) -> Attempt | None:
         """Return an attempt that failed for the reason of `failure`; if that is None, for BAD_LINE or NOT_FOUND.
 
         Returns None and counts the line as left out if its address is not valid.
@@ -471,7 +448,16 @@ class ForeignCapturing:
         message = replace_lone_surrogates(message, "backslashreplace")[:1000]
         return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message)
 
-    def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
+    def _end_failures(
+        self, writer: LedgerWriter, records: Iterable[WantedRecord], attempts: Iterable[tuple[WantedRecord, Attempt]]
+    ) -> None:
+        """Remove the failures of retried records that did not fail again: taken ones, and those not wanted any more."""
+        failed = {record for record, attempt in attempts if attempt.kept is None}
+        for record in records:
+            if record.failed_key and record not in failed:
+                writer.captures.remove_failure(self._run.collection.name, record.failed_key)
+
+    def _record_failure(self, writer: LedgerWriter, index: int, record: WantedRecord, attempt: Attempt) -> None:
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
         if record.failed_key is not None:
@@ -480,8 +466,8 @@ class ForeignCapturing:
                 return
             writer.captures.remove_failure(name, record.failed_key)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
-        key, line = record.key, json.dumps([*record.line])
-        failed_row = FailedRow(index, key.warc, key.offset, line, reason, attempt.target, attempt_number)
+        place, line = failed_place(index, record.key), json.dumps([*record.line])
+        failed_row = FailedRow(index, *place, line, reason, attempt.target, attempt_number)
         writer.captures.fail(name, self._source.name, failed_row)
 
 

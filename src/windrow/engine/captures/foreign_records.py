@@ -20,7 +20,9 @@ from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
 from windrow.formats.http import CUT_BODY, decode_body, read_head, read_location, read_media_type
+from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import describe_bad_address, normalise, parts
+from windrow.ledger.captures import FailedPlace
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -373,6 +375,31 @@ def is_same_capture(line: CdxLine, other: CdxLine) -> bool:
     }
     is_one_page = line.url == other.url or surt(normalise(line.url).url) == surt(normalise(other.url).url)
     return line.timestamp == other.timestamp and is_one_page and len(digests) < 2
+
+
+class WantedRecord:
+    """A wanted line of an index, and where its record is.
+
+    `warc_path` is the WARC file that the line names, or None if it is not in a folder of the source or if several files
+    may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
+    only this record, fetched from another machine, or None. `key` identifies the record on the ledger, with
+    `elsewhere` as its file if `warc_path` is None. `failed_key` is the key under which the ledger has the failure that
+    is retried, or None if the record is not retried. `replaced` is the number of the attempt that took
+    another record from there, or 0.
+    """
+
+    __slots__ = ("failed_key", "key", "line", "offset", "replaced", "source_path", "warc_path")
+
+    def __init__(
+        self, line: CdxLine, warc_path: Path | None, elsewhere: str, failed_key: FailedPlace | None = None
+    ) -> None:
+        self.line = line
+        self.warc_path = self.source_path = warc_path
+        self.offset = line.offset
+        name = replace_lone_surrogates(str(warc_path) if warc_path else elsewhere, "backslashreplace")
+        self.key = ArchivePlace(name, line.offset or 0, 0)
+        self.failed_key = failed_key
+        self.replaced = 0
 
 
 class RecordJob(NamedTuple):

@@ -79,7 +79,8 @@ class LeftOutRow(NamedTuple):
 class FailedRow(NamedTuple):
     """A wanted index line, as JSON, whose record could not be read.
 
-    `address` is the digest of the line's address, `attempt` the number of the last attempt to read the record.
+    `warc` begins with the number of its index, `found_in`. `address` is the digest of the line's address, `attempt` the
+    number of the last attempt to read the record.
     """
 
     found_in: int
@@ -92,7 +93,10 @@ class FailedRow(NamedTuple):
 
 
 class FailedFile(NamedTuple):
-    """A WARC file with wanted records that could not be read, and when the first run began in which one failed."""
+    """A WARC file with wanted records that could not be read, and when the first run began in which one failed.
+
+    `warc` begins with the number of an index.
+    """
 
     warc: str
     since: datetime
