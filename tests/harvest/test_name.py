@@ -171,8 +171,13 @@ def test_what_no_rule_takes_is_counted_until_it_is_removed(make_workspace):
     (folder / "add" / "2025").rmdir()
     (folder / "Add").rmdir()
     (folder / f"H.{DAY}.3.impc.zip").unlink()
-    assert workspace.run(last="zip_name").code == 0
+    put(folder, *drop("H", DAY, 4))
+    assert workspace.run().code == 0  # another zip is read
     assert [(count.rule, count.addresses, count.example) for count in workspace.status().left_out] == [in_zip]
+    put(folder, f"H.{DAY}.1.impc.zip", pack({member: specimens("H", 1)}))
+    workspace.retry(key)
+    assert workspace.run().code == 0
+    assert workspace.status().left_out == ()
 
 
 def test_a_bad_name_within_a_zip_fails_its_parents_and_not_its_siblings(make_workspace):

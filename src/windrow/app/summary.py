@@ -17,6 +17,7 @@ from windrow.engine.source_counts import (
     SessionCounts,
     count_frontiers,
     count_session,
+    sum_by_rule,
 )
 from windrow.errors import EXIT_CODES, SOURCES_FAILED
 from windrow.formats.text import counted
@@ -210,7 +211,7 @@ def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
     of a source's.
     """
     counts = (_read_count(task) for task in tasks)
-    return tuple(count for count in counts if count)
+    return tuple(sum_by_rule(count for count in counts if count))
 
 
 def _read_count(task: TaskRow) -> RuleCount | None:

@@ -20,7 +20,7 @@ from windrow.contract import Collection, Crawl, ItemStep
 from windrow.digest import hash64
 from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
-from windrow.engine.source_counts import count_left_out_now
+from windrow.engine.source_counts import count_left_out_now, count_left_out_of_files
 from windrow.engine.steps.due import due
 from windrow.errors import StepError
 from windrow.ledger import Lease, Ledger, LedgerWriter
@@ -214,8 +214,8 @@ class FileFrontier:
         return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
-        """Return what rules left out of a source: for each phase, in the last session whose task did not fail."""
-        return [*self._ledger.sessions.left_out_in_last(source), *of_captures]
+        """Return what rules left out of a source: of its last listing, and of the files as they were fetched last."""
+        return [*count_left_out_of_files(self._ledger, self._collection, source), *of_captures]
 
     def activity(self, phase: int) -> str:
         """Return what a task of a phase does at a source: "fetching" or "listing", or "" if a step has this phase."""

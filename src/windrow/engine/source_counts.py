@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.clock import now
-from windrow.contract import CAPTURED, NOT_MODIFIED, Crawl
+from windrow.contract import CAPTURED, NOT_MODIFIED, Collection, Crawl
 from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.formats.text import counted
@@ -173,6 +173,37 @@ def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None)
             addresses.known, addresses.pages, addresses.failing, due, next_due, by_address=True
         )
     return counts
+
+
+def count_left_out_of_files(ledger: Ledger, collection: Collection, source: str) -> list[RuleCount]:
+    """Return how much of a source that lists files was left out: of its last listing, and by each step.
+
+    What a step left out of a file counts until a later attempt at the file: each count has the file as its example.
+    """
+    steps = {collection.phase(step.phase) for step in collection.steps}
+    listings = [task for task in ledger.sessions.tasks_of_source(source) if task.failed is False]
+    last_sessions = {task.phase: task.session for task in listings}
+    of_listing: list[RuleCount] = []
+    of_files: dict[tuple[str, ...], tuple[SourceTask, RuleCount]] = {}
+    for task, count in ledger.sessions.rule_counts(source):
+        if task.phase in steps:
+            of_files[count.reason, count.rule, count.example] = task, count  # the last one, if it was read again
+        elif task.failed is False and task.session == last_sessions[task.phase]:
+            of_listing.append(count)
+    known = ledger.listed_files.known(collection.name, [count.example for _, count in of_files.values()])
+    current = [
+        count for task, count in of_files.values() if count.example in known if known[count.example].attempt < task.seq
+    ]
+    return [*of_listing, *sum_by_rule(current)]
+
+
+def sum_by_rule(counts: Iterable[RuleCount]) -> list[RuleCount]:
+    """Add up the counts of each rule of a source; the example is that of the first one."""
+    sums: dict[tuple[str, ...], RuleCount] = {}
+    for count in counts:
+        earlier = sums.get(count[:3])
+        sums[count[:3]] = earlier._replace(addresses=earlier.addresses + count.addresses) if earlier else count
+    return list(sums.values())
 
 
 def count_left_out_now(

@@ -68,12 +68,6 @@ class SessionQueries(TypedSessions):
             if task.reason and task.comment and (count := RuleCount.read(source, task.reason, task.comment))
         ]
 
-    def left_out_in_last(self, source: str) -> list[RuleCount]:
-        """Return what rules left out of a source. For each phase, the last session whose task did not fail counts."""
-        last_sessions = {task.phase: task.session for task in self.tasks_of_source(source) if task.failed is False}
-        counts = self.rule_counts(source)
-        return [count for task, count in counts if task.failed is False and task.session == last_sessions[task.phase]]
-
 
 class SessionWriter:
     """Writes sessions and their tasks."""
