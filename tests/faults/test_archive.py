@@ -151,3 +151,17 @@ def test_a_second_run_does_nothing_again(harvested):
         "SELECT (SELECT count(*) FROM attempt), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
     )
     assert after == before
+
+
+def test_a_zip_that_was_still_being_uploaded_is_fetched_again_when_it_has_changed(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own")
+    name, content = drop("H", DAY, 5)
+    key = put(folder, name, content[:300])
+    assert workspace.run().code == 0
+    assert workspace.item_state(key) == ("unzip", "failed", "truncated")
+    put(folder, name, content)
+    assert workspace.run().code == 0
+    workspace.assert_complete(key)
+    assert workspace.status().differing == ()
+    assert "ContentChanged" not in {kind for kind, _ in workspace.findings(key)}

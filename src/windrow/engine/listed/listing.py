@@ -300,6 +300,7 @@ def _retry_renewed(
     """Order a retry of each file that could not be fetched if it or its checksum file was changed after the failure.
 
     A changed size may come without a time, or with an earlier one. `known_mirrors` have what the source offered before.
+    A file that was fetched, perhaps while it was still written, is fetched again if its bytes had no usable member.
     """
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
@@ -309,6 +310,12 @@ def _retry_renewed(
         is_later = any(changed and changed > failure.last for changed in (offer.modified, offer.sidecar_modified))
         if is_later or _has_changed(known_mirrors.get(offer.key), offer):
             writer.items.retry(run.session, file, step, f"{offer.path} or its checksum file was changed")
+    for key in offers.keys() & files:
+        file = files[key]
+        if file.failed_step in {None, "", step} or not _has_changed(known_mirrors.get(key), offers[key]):
+            continue
+        if not run.ledger.members.brought(file.attempt):
+            writer.items.retry(run.session, file.file, step, f"{offers[key].path} was changed, and had no usable member")
 
 
 def _folder_of(folders: Iterable[str], path: str) -> str | None:
@@ -344,7 +351,7 @@ def _update_mirror(  # noqa: PLR0917
         writer.mirrors.add(run.session, source, file, offer, "changed")
     if known is None or (known.size, known.modified) == (offer.size, offer.modified):
         return
-    if run.ledger.attempts.latest_captures([file]):
+    if known_file.failed_step is None and run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
         message += f"; before, it offered {_describe_version(known.size, known.modified)}"
         finding = Finding("ContentChanged", f"{message}; to fetch it: windrow retry {offer.key}", Level.WARN)
