@@ -4,6 +4,7 @@ import random
 
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY
+from tests.servers.script import listening
 from windrow.demo.partner import drop, pack, specimens
 
 NAME = f"H.{DAY}.5.impc.zip"
@@ -64,6 +65,26 @@ def test_a_small_transfer_that_breaks_is_begun_again(make_workspace):
         assert server.started == [0, 0]
     assert [row[1] for row in workspace.attempts(OTHER)] == ["interrupted", None]
     workspace.assert_complete(good, OTHER)
+
+
+def test_a_web_page_in_place_of_a_zip_is_a_failed_transfer_and_tried_again(make_workspace):
+    def respond(connection):
+        path = connection.recv(65536).split()[1]
+        media_type, body = ("text/plain", OTHER.encode()) if path == b"/list.txt" else answer
+        head = (
+            f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        connection.sendall(head.encode() + body)
+
+    workspace = make_workspace()
+    answer = "text/html; charset=utf-8", b"\n<html>Closed for maintenance</html>"
+    with listening(respond) as port:
+        workspace.add_source("web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=60, attempts=1)
+        assert workspace.run().code == 3
+        assert workspace.item_state(OTHER) == ("download", "failed", "soft_404")
+        answer = "text/html", SMALL[1]  # a zip whose server states the wrong type
+        assert workspace.run().code == 0
+    workspace.assert_complete(OTHER)
 
 
 def test_another_version_is_not_put_on_top_of_a_part(make_workspace):

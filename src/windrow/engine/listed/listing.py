@@ -311,11 +311,12 @@ def _retry_renewed(
         if is_later or _has_changed(known_mirrors.get(offer.key), offer):
             writer.items.retry(run.session, file, step, f"{offer.path} or its checksum file was changed")
     for key in offers.keys() & files:
-        file = files[key]
-        if file.failed_step in {None, "", step} or not _has_changed(known_mirrors.get(key), offers[key]):
+        known_file = files[key]
+        if known_file.failed_step in {None, "", step} or not _has_changed(known_mirrors.get(key), offers[key]):
             continue
-        if not run.ledger.members.brought(file.attempt):
-            writer.items.retry(run.session, file.file, step, f"{offers[key].path} was changed, and had no usable member")
+        if not run.ledger.members.brought(known_file.attempt):
+            message = f"{offers[key].path} was changed, and had no usable member"
+            writer.items.retry(run.session, known_file.file, step, message)
 
 
 def _folder_of(folders: Iterable[str], path: str) -> str | None:

@@ -32,6 +32,7 @@ from windrow.errors import TerminalFailure, TransientFailure, TransportError, Wi
 from windrow.fetch.transfer_rate import RateWindow, TransferRate
 from windrow.fetch.transport import Connection
 from windrow.fetch.transports import Transport
+from windrow.formats.http import read_media_type
 from windrow.formats.listing import read_checksum
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, ListedFile, ListingEntry, Site
 from windrow.reasons import Reason
@@ -206,6 +207,7 @@ async def fetch(
             first_response = sink.first_head
             status = first_response.status or status
             validators = (first_response.fields.get("etag", ""), first_response.fields.get("last-modified", ""))
+        _refuse_page(sink, job)
         sink.check()
         checksum = message = ""
         if file.sidecar:
@@ -236,6 +238,15 @@ async def fetch(
     return attempt._replace(
         reason=reason, message=message, location=location, received=received, retry=retry, wait=wait
     )
+
+
+def _refuse_page(sink: CaptureSink, job: FetchJob) -> None:
+    """Raise TransientFailure for a web page in place of a file, as a server under maintenance may send it."""
+    if read_media_type(sink.first_head.fields) not in {"text/html", "application/xhtml+xml"}:
+        return
+    if sink.content(64).lstrip().startswith(b"<") and not job.file.path.lower().endswith((".html", ".htm")):
+        sink.drop()
+        raise TransientFailure(f"{job.url}: the server sent a web page instead of the file", Reason.SOFT_404)
 
 
 def _is_small(file: ListedFile) -> bool:
