@@ -5,6 +5,7 @@ from lxml import etree
 
 from tests.faults.workspace import DAY, put
 from windrow.app.decisions import decide
+from windrow.app.summary import describe_end
 from windrow.app.workspace import Windrow
 from windrow.demo.partner import pack, specimens
 from windrow.ledger import Ledger
@@ -61,6 +62,7 @@ def test_the_standards_samples_with_wrong_contents(workspace, sample):
     names = {word: f"J.{DAY}.{number}.experiment.impc.xml" for number, word in enumerate(words, 1)}
     key = put(folder, f"J.{DAY}.1.impc.zip", pack({names[word]: sample(word) for word in words}))
     assert workspace.run().code == 0
+    assert describe_end(workspace.status().last).endswith(" errors in documents")
     workspace.assert_complete(key)
     always = {"UnknownProject", "SpecimenNotSubmitted"}
     parameter = {"RequiredParameterMissing", "ParameterNotInProcedure"}

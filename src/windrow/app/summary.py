@@ -25,6 +25,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
+from windrow.model import Level
 from windrow.reasons import BY_RULE, Reason
 
 ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
@@ -354,9 +355,9 @@ def describe_end(summary: SessionSummary) -> str:
     """Describe how a session ended: by the meaning of its exit code or, if the code is 0 or missing, by counts.
 
     The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
-    files of which a source offers other content, and problems. If there are none, but documents of any run are failed,
-    not fetched or unread, their number follows; otherwise the text is "all well". Addresses that rules leave out are
-    not counted.
+    files of which a source offers other content, and problems; without any of these, that of findings of the levels
+    error and fatal. If there are none, but documents of any run are failed, not fetched or unread, their number
+    follows; otherwise the text is "all well". Addresses that rules leave out are not counted.
     """
     code = summary.exit_code or 0
     problems = [counted(len(summary.problems), "problem")] if summary.problems else []
@@ -378,6 +379,9 @@ def describe_end(summary: SessionSummary) -> str:
     counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
     counts += [f"{counted(summary.differing, 'file')} with other content at a source"] if summary.differing else []
     counts += problems
+    errors = sum(finding.items for finding in summary.findings if finding.level in {Level.ERROR, Level.FATAL})
+    if errors and not counts:  # otherwise they may be those of what failed
+        counts = [counted(errors, "error") + " in documents"]
     if summary.still_open and not counts:  # otherwise the line `still open` is enough
         counts = [f"{summary.still_open:,} still open"]
     return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
