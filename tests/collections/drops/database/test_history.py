@@ -193,5 +193,18 @@ def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store
         assert "edit/H.2024-06-01.1.impc.zip" in finding.message
     for hours in (1, 2, 3):
         assert [version.item for version in versions_as_of(store, "specimen", at(hours))] == [1]
+    stage(store, submission(3, late, "delete", sort_key="1"), load(late))
+    assert [finding.level for finding in publish(store, 3, at(3)).findings] == [Level.WARN]  # it remains without effect
+    withhold(store, 3, at(3))
     withhold(store, 1, at(4))  # withdrawn: the late one continues
     assert [version.item for version in versions_as_of(store, "specimen", at(4))] == [2]
+
+
+def test_a_zip_that_is_dated_in_the_future_is_told(store: TableStore) -> None:
+    content = specimens(mouse("s1"))
+    for item, sort_key, kinds in (
+        (1, f"{at(20):%Y-%m-%d}.1", []),
+        (2, "2999-03-01.1", ["FutureDate", "AlreadyLoaded"]),
+    ):
+        stage(store, submission(item, content, sort_key=sort_key), load(content))
+        assert [finding.kind for finding in publish(store, item, at(1)).findings] == kinds

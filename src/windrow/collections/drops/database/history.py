@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -74,7 +74,20 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
             _increase_sort_key(connection, schema, same_as, submission.sort_key)
         parameters = {"its_id": submission.id, "at": published_at, "same": same_as}
         connection.execute(statement.mark_as_published(schema), parameters)
-    return _describe_publication(connection, schema, submission.id, same_as)
+    published = _describe_publication(connection, schema, submission, same_as)
+    if _is_in_future(submission, published_at):
+        message = (
+            f"the zip's date, {submission.sort_key[:10]}, is in the future: later zips with an earlier date than this"
+        )
+        finding = Finding("FutureDate", f"{message} do not change its records", Level.ERROR)
+        published = published._replace(findings=(finding, *published.findings))
+    return published
+
+
+def _is_in_future(submission: Any, now: datetime) -> bool:
+    """Return whether the date of a submission's zip is later than tomorrow, so that no time zone explains it."""
+    zip_date = submission.sort_key[:10]
+    return len(zip_date) == 10 and zip_date > (now + timedelta(days=1)).date().isoformat()
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
@@ -209,10 +222,10 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 
 
 def _describe_publication(
-    connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
+    connection: sa.Connection, schema: TableSchema, submission: Any, same_id: int | None
 ) -> Published:
     """Return the effect of a publication. `same_id` is the id of an earlier submission with the same bytes, or None."""
-    entity = schema.entity
+    entity, submission_id = schema.entity, submission.id
     if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"
         finding = Finding("AlreadyLoaded", message, Level.NOTE)
@@ -222,6 +235,8 @@ def _describe_publication(
     findings: list[Finding] = []
     for effect in (effect for effect in _FINDINGS_BY_EFFECT if counts.get(effect)):
         kind, level, message_end = _FINDINGS_BY_EFFECT[effect]
+        if effect == "overridden" and submission.action != "add":
+            level = Level.WARN  # what its partner wanted changed is not changed
         conditions = (entity.c.submission_id == submission_id, entity.c.effect == effect)
         query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission_id, effect))
         query = query.where(*conditions)
@@ -352,6 +367,7 @@ class _JudgedBatch:
             and submission.digest not in self._published_digests
             and len(set(record_names)) == len(record_names)
             and self._judged_names.isdisjoint(record_names)
+            and not _is_in_future(submission, self._published_at)
         )
 
     def flush(self) -> None:
