@@ -208,3 +208,14 @@ def test_a_zip_that_is_dated_in_the_future_is_told(store: TableStore) -> None:
     ):
         stage(store, submission(item, content, sort_key=sort_key), load(content))
         assert [finding.kind for finding in publish(store, item, at(1)).findings] == kinds
+
+
+def test_a_record_that_the_zip_of_another_centre_replaces_or_deletes_is_told(store: TableStore) -> None:
+    put(store, 1, specimens(mouse("s1")))
+    for item, action in ((2, "add"), (3, "delete")):
+        content = specimens(mouse("s1", colony="new"))
+        zip_name = "J.2024-06-01.1.impc.zip" if action == "add" else "H.2024-06-02.1.impc.zip"
+        stage(store, submission(item, content, action, zip_name=zip_name), load(content))
+        (finding,) = publish(store, item, at(item)).findings
+        assert (finding.kind, finding.level) == ("ForeignRecord", Level.WARN)
+        assert finding.message.endswith("of another centre")

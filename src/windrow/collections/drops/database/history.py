@@ -242,7 +242,11 @@ def _describe_publication(
         query = query.where(*conditions)
         for record_kind, identifier, zip_ in connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS)):
             message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
-            findings.append(Finding(kind, message, level))
+            if zip_ and _centre_of(zip_.partition("/")[2]) != _centre_of(submission.zip_name):
+                # A centre may submit for another one, so the record changes; but both should know.
+                findings.append(Finding("ForeignRecord", f"{message}, of another centre", Level.WARN))
+            else:
+                findings.append(Finding(kind, message, level))
         if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
             findings.append(Finding(kind, f"not listed: {counted(omitted, 'more finding')} of this kind", level))
     ended = connection.scalar(statement.count_ended(schema), {"its_id": submission_id})
@@ -259,6 +263,10 @@ def _select_other_zip(schema: TableSchema, submission_id: int, effect: str) -> s
     was_ended = (older.c.ended_by == submission_id, older.c.effect.is_distinct_from("overridden"))
     was_ended_by_entity = (*was_ended, is_same_record(older, entity))
     return name.where(other_submission.c.id == older.c.submission_id, *was_ended_by_entity).limit(1).scalar_subquery()
+
+
+def _centre_of(zip_name: str) -> str:
+    return zip_name.partition(".")[0].casefold()
 
 
 def _entity_ids(connection: sa.Connection, schema: TableSchema, submission_id: int) -> list[int]:
