@@ -2,6 +2,7 @@ import io
 import random
 import stat
 import struct
+import warnings
 import zipfile
 import zlib
 
@@ -255,6 +256,20 @@ def test_headers_nested_in_one_another():
     body = outer + quoted
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 2, 2, len(directory), len(body), 0)
     assert refused(body + directory + end) is Reason.BOMB_OVERLAP
+
+
+@pytest.mark.parametrize(("place", "other"), [(0, "c"), (1, "c"), (2, "c"), (1, "a")])
+def test_a_member_that_the_directory_does_not_name_is_told(place, other):
+    names = ["a", "b"]
+    names.insert(place, other)
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as writer, warnings.catch_warnings(action="ignore"):
+        for name in names:
+            writer.writestr(name, b"1")
+        del writer.filelist[place]
+    if other == "a":  # an earlier version of a member
+        assert check_zip(buffer.getvalue()) == [("a", None), ("b", None)]
+    else:
+        assert refused(buffer.getvalue()) is Reason.CORRUPT
 
 
 def test_a_huge_directory_is_not_read():

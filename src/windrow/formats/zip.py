@@ -12,6 +12,7 @@ import io
 import re
 import stat
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from struct import Struct
 from typing import BinaryIO, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -322,8 +323,9 @@ def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True
     """Return the entries of a zip in its directory's order.
 
     Raises StepError, for the whole zip, if it is not a zip, is broken, cut or split, has too many entries, announces
-    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
-    Any other fault is the `reason` of a single entry; with `refuse_archives`, the name of an archive is such a fault.
+    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, that contradict their own headers
+    or that its directory does not name. Any other fault is the `reason` of a single entry; with `refuse_archives`, the
+    name of an archive is such a fault.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -335,7 +337,7 @@ def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True
     if sum(record.size for record in records) > limits.total_size:
         raise StepError(f"the members have more than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
     starts = [_find_content_start(view, record) for record in records]
-    _refuse_overlaps(records, starts, end)
+    _refuse_overlaps(view, records, starts, end)
     known_names: set[str] = set()
     entries = []
     for record, start in zip(records, starts, strict=True):
@@ -396,18 +398,38 @@ def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
     return record.offset + LOCAL_RECORD.size + int(name_length) + int(extra_length)
 
 
-def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], directory_start: int) -> None:
-    """Raise StepError if entries share bytes with each other or with the directory.
+def _refuse_overlaps(view: BinaryIO, records: list[DirectoryRecord], starts: list[int], directory_start: int) -> None:
+    """Raise StepError if entries share bytes with each other or with the directory, or if one is between two others.
 
     Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
     end_of_previous = 0
+    raw_names = {record.raw for record in records}
     for record, start in sorted(zip(records, starts, strict=True), key=lambda pair: pair[0].offset):
         if record.offset < end_of_previous:
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
+        _refuse_unlisted(view, end_of_previous, record.offset, raw_names)
         end_of_previous = start + record.packed
     if end_of_previous > directory_start:
         raise StepError("a member overlaps the directory of the zip", Reason.CORRUPT)
+    _refuse_unlisted(view, end_of_previous, directory_start, raw_names)
+
+
+def _refuse_unlisted(view: BinaryIO, start: int, end: int, raw_names: AbstractSet[bytes]) -> None:
+    """Raise StepError if an entry that the directory does not name begins between two others, from `start` to `end`.
+
+    An earlier version of an entry may remain there, and a data descriptor precedes it (at most 24 bytes).
+    """
+    if end - start < LOCAL_RECORD.size:
+        return
+    gap = read_exactly(view, start, min(end - start, 24 + LOCAL_RECORD.size))
+    position = gap.find(b"PK\x03\x04")
+    if position < 0 or start + position + LOCAL_RECORD.size > end:
+        return
+    name_length = int.from_bytes(gap[position + 26 : position + 28], "little")
+    raw = read_exactly(view, start + position + LOCAL_RECORD.size, name_length)
+    if raw not in raw_names:
+        raise StepError(f"{_read_name(raw, 0)[:200]!r} is not in the directory of the zip", Reason.CORRUPT)
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits, *, refuse_archives: bool = True) -> Reason | None:
