@@ -7,6 +7,8 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
 from tests.sessions import session_settings
 from windrow.collections.events.adapter.databases import remember_parsers, removed_sources
+from windrow.collections.events.collection import COLLECTION
+from windrow.config import load
 from windrow.engine.progress import Progress
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
@@ -39,6 +41,14 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
             assert [document for document in events(workspace) if document["source"] == "board"] == before[0]
             assert [log for log in logs(workspace) if log["source"] == "board"] == before[1]
             assert len(events(workspace)) == 2
+        with (tmp_path / "windrow.toml").open("a") as file:  # the run of another source goes on without this one
+            file.write('[source.board]\ncollection = "events"\nurl = 7\n')
+        workspace = load(tmp_path, environ={}, collections={"events": COLLECTION}, needed={"council"})
+        assert [source.name for source in workspace.sources if source.unusable] == ["board"]
+        pass_time(1.05)
+        run(workspace)
+        ADAPTER._rewrite_documents(workspace)
+        assert [document for document in events(workspace) if document["source"] == "board"] == before[0]
         ledger = Ledger(workspace.ledger)
         assert list(ADAPTER.check(workspace, ledger)) == []
         ledger.close()

@@ -131,10 +131,10 @@ class EventAdapter(RecordAdapter):
     def harvest(self, workspace: Workspace) -> Harvest:
         """Return the configured harvest with its sources' current addresses and the function that derives documents."""
         base = super().harvest(workspace)
-        sources = tuple(map(_with_current_address, base.sources))
+        sources = (source if source.unusable else _with_current_address(source) for source in base.sources)
         return replace(
             base,
-            sources=sources,
+            sources=tuple(sources),
             derivations={"document": partial(self._derive, workspace)},
             limits=_limit_documents(workspace).limits,
         )
@@ -148,7 +148,7 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return Derived("no documents have been read yet")
             with open_databases(workspace) as databases:
-                sources, counts = workspace.of(self._collection.name), records.count_by_source()
+                sources, counts = _usable_sources(workspace), records.count_by_source()
                 # Nothing has been read with the settings of a source that has no events, and they may still be changed.
                 remember_parsers(
                     ledger, self._collection.name, [source for source in sources if counts.get(source.name)]
@@ -177,8 +177,11 @@ class EventAdapter(RecordAdapter):
         self._derive(workspace, lambda: True)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
-        """Return the configured sources, and the removed ones whose parsers are stored: a replay keeps their events."""
-        configured = workspace.of(self._collection.name)
+        """Return the configured sources, and those with stored parsers that were removed or whose settings are wrong.
+
+        A replay keeps the events of the latter.
+        """
+        configured = _usable_sources(workspace)
         return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
@@ -187,7 +190,7 @@ class EventAdapter(RecordAdapter):
         if replayed is not None:
             self._rewrite_documents(workspace)
             with closing(Ledger(workspace.ledger)) as ledger:
-                remember_parsers(ledger, COLLECTION.name, workspace.of(COLLECTION.name), has_reread=True)
+                remember_parsers(ledger, COLLECTION.name, _usable_sources(workspace), has_reread=True)
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
@@ -222,7 +225,7 @@ class EventAdapter(RecordAdapter):
                         yield Fault(location, message, remedy)
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        sources = map(_with_current_address, workspace.of(self._collection.name)) if workspace else ()
+        sources = map(_with_current_address, _usable_sources(workspace)) if workspace else ()
         source_at_address = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
         return source_at_address or super()._source_at(workspace, url, first_url)
 
@@ -370,6 +373,11 @@ def _limit_documents(workspace: Workspace) -> Workspace:
     limits = workspace.limits
     transfer_size, member_size = (min(size, largest) for size in (limits.transfer_size, limits.member_size))
     return replace(workspace, limits=replace(limits, transfer_size=transfer_size, member_size=member_size))
+
+
+def _usable_sources(workspace: Workspace) -> tuple[Source, ...]:
+    """Return the configured sources without those whose settings are wrong."""
+    return tuple(source for source in workspace.of(COLLECTION.name) if not source.unusable)
 
 
 def _with_current_address(source: Source) -> Source:
