@@ -9,6 +9,7 @@ import pytest
 from tests.archive.foreign_records import response_record
 from tests.captures.quotes import run_quotes
 from tests.captures.test_foreign import ORIGIN, capture_counts, configure, quotes_page, records
+from windrow.app.status import count_open, damaged_captures
 from windrow.ledger import Ledger
 
 
@@ -31,3 +32,5 @@ def test_a_capture_with_a_part_of_a_body_is_taken_and_counted(tmp_path, cut):
         assert capture_counts(workspace) == (1, 2 - time, {"the record has only a part of the body": 1}, [])
     with closing(Ledger(workspace.ledger)) as ledger:
         assert [count[1:4:2] for _, count in ledger.sessions.rule_counts("press")] == [("truncated", 1)]
+        damaged = damaged_captures(workspace, ledger)
+        assert count_open(workspace, ledger, (), {}, damaged) == 1, "a later run does not end with all well"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
 from windrow.app.compared_stores import compare_stores
-from windrow.app.status import count_open, count_unlisted
+from windrow.app.status import count_open, count_unlisted, damaged_captures
 from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
@@ -427,7 +427,8 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     differing = len(ledger.items.differing())
     problems = (*session.losses, *unfinished_takedowns(ledger))
     unread = [count for collection in installed().values() for count in count_unread(ledger, collection)]
-    still_open = count_open(config, ledger, unread, count_skipped(config, ledger, None))
+    skipped, damaged = count_skipped(config, ledger, None), damaged_captures(config, ledger)
+    still_open = count_open(config, ledger, unread, skipped, damaged)
     harvested = {source.source for source in summary.sources}
     unlisted = (count for count in count_unlisted(config, ledger) if count.source in harvested)
     left_out = (*summary.left_out, *unlisted)

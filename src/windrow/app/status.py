@@ -128,7 +128,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     reasons += (skipped := count_skipped(workspace, ledger, None)).items()
     unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
     of_captures = _left_out_of_captures(workspace, ledger)
-    damaged = [count for count in of_captures if is_damage(count.reason)]
+    damaged = _damaged_of(of_captures)
     reasons += [(count.reason, count.lines) for count in damaged]
     older_ledger = describe_older_ledger(ledger, workspace.archive.folder)
     problems = (
@@ -136,7 +136,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         *find_losses(workspace.archive.folder, ledger.captures.promised),
         *unfinished_takedowns(ledger),
     )
-    still_open = count_open(workspace, ledger, unread, skipped)
+    still_open = count_open(workspace, ledger, unread, skipped, damaged)
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
@@ -169,18 +169,33 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     )
 
 
-def count_open(workspace: Workspace, ledger: Ledger, unread: Iterable[UnreadCount], skipped: Mapping[str, int]) -> int:
+def count_open(
+    workspace: Workspace,
+    ledger: Ledger,
+    unread: Iterable[UnreadCount],
+    skipped: Mapping[str, int],
+    damaged: Iterable[LeftOutRow],
+) -> int:
     """Return how many files and captures are failed or wait now, plus how many documents and records are not read.
 
-    `unread` counts these documents in all collections, and `skipped` those records (`count_skipped`). Addresses of
-    which only a part was received are counted. Those whose last request failed are not, since they are requested again
-    when they are due.
+    `unread` counts these documents in all collections, `skipped` those records (`count_skipped`), and `damaged` those
+    captures that are damaged (`damaged_captures`). Addresses of which only a part was received are counted. Those whose
+    last request failed are not, since they are requested again when they are due.
     """
     failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
     failed += Counter(ledger.addresses.count_partial())
-    failed_count = sum(failed[source.name] for source in workspace.sources)
+    failed_count = sum(failed[source.name] for source in workspace.sources) + sum(row.lines for row in damaged)
     failed_count += sum(files.number for files in _waiting_files(workspace, ledger))
     return failed_count + sum(count.documents for count in unread) + sum(skipped.values())
+
+
+def damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
+    """Count the damaged captures and index lines of each source that is declared or has imports, by reason."""
+    return _damaged_of(_left_out_of_captures(workspace, ledger))
+
+
+def _damaged_of(of_captures: Iterable[LeftOutRow]) -> list[LeftOutRow]:
+    return [count for count in of_captures if is_damage(count.reason)]
 
 
 def count_unlisted(workspace: Workspace, ledger: Ledger) -> list[RuleCount]:
