@@ -8,6 +8,7 @@ from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.query import parse
 from windrow.reasons import Reason
 from windrow.stores import records
+from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 
 
@@ -44,6 +45,33 @@ def test_written_keys_has_a_record_whose_answer_came_in_a_later_session(tmp_path
     assert store.written_keys(10) == (["late"], 20)
     assert store.written_keys(20) == ([], 20)
     store.close()
+
+
+def test_of_two_entries_of_a_document_that_are_one_record_the_second_is_counted_as_skipped(tmp_path):
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        by_key = observe(1, Observation("k", {"n": 1}), Observation("k", {"n": 1}), Observation("k", {"n": 2}))
+        by_alias = observe(
+            2, Observation("http://x", {"n": 1}, aliases=("x",)), Observation("https://x", {"n": 2}, aliases=("x",))
+        )
+        repeated = store.settle([by_key, by_alias], 2)
+        assert [(attempt, skip.key, skip.reason) for attempt, skip in repeated] == [
+            (1, "k", Reason.LISTED_TWICE),
+            (2, "https://x", Reason.LISTED_TWICE),
+        ]
+        assert store.latest(["k", "http://x"]) == {"k": {"n": 1}, "http://x": {"n": 1}}
+        assert [skip.attempt for skip in store.skipped("https://x")] == [2]
+        assert store.settle([by_key, by_alias], 2) == repeated, "reading it again changes nothing"
+        assert not list(store.faults())
+
+
+def test_a_reading_that_was_stopped_adds_to_what_was_read_of_an_attempt_and_replaces_nothing(tmp_path):
+    with closing(LateAttemptStore(tmp_path / "a.db")) as store:
+        store.settle([observe(1, Observation("k", {"text": "the whole text"}))], 1)
+        for key in ("k", ""):
+            part, other = Observation("k", {"text": "the"}), Observation("l", {"text": "other"})
+            assert store.settle([observe(1, part, other, Skip(Reason.TIME_LIMIT, key))], 1) == []
+            assert store.latest(["k", "l"]) == {"k": {"text": "the whole text"}, "l": {"text": "other"}}
+        assert store.late_records(store.late_attempts()) == {"l": []}
 
 
 def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_nothing_has_the_name(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.clock import now
-from windrow.contract import Collection, ContentCheck, PendingAsk, Rows, Undecided
+from windrow.contract import Collection, ContentCheck, PendingAsk, Rows, Skip, Undecided
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
@@ -63,8 +63,8 @@ class VersionStore(Protocol):
         number or a lower one.
         """
 
-    def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write entries that the Settle step made, and set the checkpoint.
+    def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> Sequence[tuple[int, Skip]]:
+        """Write entries that the Settle step made, and set the checkpoint. Return what is not written, by attempt.
 
         The changes are recorded as those of `session` or, if it is 0, as those of the next session that writes.
         """

@@ -36,7 +36,6 @@ from windrow.stores.record_tables import (
 from windrow.stores.record_versions import (
     AttemptStatement,
     RecordVersion,
-    Skipped,
     VersionChange,
     changed_versions,
     copy_completed,
@@ -48,7 +47,7 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.skipped_counts import SkippedCounts
+from windrow.stores.skipped_counts import CHUNK_SIZE, INSERT_SKIPPED, SkippedCounts
 from windrow.stores.sqlite import close_on_failure
 
 if TYPE_CHECKING:
@@ -65,10 +64,8 @@ SELECT source, count(*) FROM (
 ) WHERE source IS NOT NULL GROUP BY source
 """
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
-_INSERT_SKIPPED = (
-    "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-)
-_CHUNK_SIZE = 400  # attempts per query
+_OLD_ROWS = "SELECT record, at, url, value, key FROM observation JOIN record ON id = record WHERE attempt = ?"
+_REPEATED = "another entry of the document is the same record, with other content"
 
 
 class RecordStore(SkippedCounts):
@@ -117,12 +114,15 @@ class RecordStore(SkippedCounts):
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
 
-    def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
+    def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> list[tuple[int, Skip]]:
         """Write what attempts observed, skipped and wait for, and the checkpoint if it is higher, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
         could not be read now or waits for services. The changes belong to `session` (0: the next session that writes).
+        If two observations of an attempt are of one record at one time, only the first is written; if the other one has
+        another value, it is skipped, and returned with its attempt.
         """
+        repeated: list[tuple[int, Skip]] = []
         with self._writing():
             touched_records: set[int] = set()
             if session != self._writing_session:
@@ -130,7 +130,7 @@ class RecordStore(SkippedCounts):
             for entry in entries:
                 is_earlier = entry.attempt <= self._last_earlier_attempt
                 earlier_values = read_observed(self._connection, entry.attempt) if is_earlier else {}
-                touched_records |= self._settle_entry(entry)
+                touched_records |= self._settle_entry(entry, repeated)
                 if is_earlier:
                     note_completed(self._connection, entry.attempt, session, earlier_values)
             note_sessions(self._connection, {session: checkpoint})
@@ -140,10 +140,15 @@ class RecordStore(SkippedCounts):
                 " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                 (checkpoint,),
             )
+        return repeated
 
-    def _settle_entry(self, entry: AttemptObservations) -> set[int]:
-        """Write the results of an attempt; return the ids of the records whose observations may have changed."""
+    def _settle_entry(self, entry: AttemptObservations, repeated: list[tuple[int, Skip]]) -> set[int]:
+        """Write the results of an attempt; return the ids of the records whose observations may have changed.
+
+        Observations that repeat another one with another value are added to `repeated`.
+        """
         run = self._connection.execute
+        written: dict[tuple[int, str], str] = {}  # the digest of the value by record and time; "" for any value
         pending_asks = [tuple(ask) for ask in entry.results if isinstance(ask, PendingAsk)]
         if pending_asks:
             run("DELETE FROM waiting WHERE attempt = ?", (entry.attempt,))
@@ -155,47 +160,65 @@ class RecordStore(SkippedCounts):
                 for observation in entry.results
                 if isinstance(observation, Observation) and observation.value is not None
             ]
-            return set[int]().union(*(self._write_observation(entry, observation) for observation in observations))
-        old_rows = run("SELECT record, at, url, value FROM observation WHERE attempt = ?", (entry.attempt,)).fetchall()
+            return set[int]().union(
+                *(self._write_observation(entry, observation, written) for observation in observations)
+            )
+        old_rows = run(_OLD_ROWS, (entry.attempt,)).fetchall()
         touched = {row[0] for row in old_rows}
-        is_unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
-        for table in ("skipped", "waiting") if is_unread else ("observation", "skipped", "waiting"):
+        skips = [result for result in entry.results if isinstance(result, Skip)]
+        unread_keys = {skip.key for skip in skips if skip.reason in OWN_FAULTS}
+        for table in ("skipped", "waiting") if unread_keys else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE attempt = ?", (entry.attempt,))
-        for result in entry.results:
+        # What was read of such a record before may be more than what a stopped reading gives.
+        kept_rows = [row for row in old_rows if not unread_keys.isdisjoint(("", row[4]))]
+        written |= dict.fromkeys([(row[0], row[1]) for row in kept_rows], "")
+        results = list(entry.results)
+        for result in results:
             if isinstance(result, Observation):
                 key = key_of_named(self._connection, result) if result.value is None and result.names else result.key
                 if key:
                     observation = result._replace(key=replace_lone_surrogates(key))
-                    touched |= self._write_observation(entry, observation, old_rows)
+                    records = self._write_observation(entry, observation, written, old_rows)
+                    touched |= records
+                    if not records:
+                        skip = Skip(Reason.LISTED_TWICE, observation.key, _REPEATED)
+                        repeated.append((entry.attempt, skip))
+                        results.append(skip)
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.full_message[:2000])
                 skipped_row = (entry.attempt, replace_lone_surrogates(result.key), reason, message, entry.url)
-                run(_INSERT_SKIPPED, skipped_row)
+                run(INSERT_SKIPPED, skipped_row)
         return touched
 
     def _write_observation(
-        self, entry: AttemptObservations, observation: Observation, old_rows: Iterable[tuple[Any, ...]] = ()
-    ) -> set[int]:
-        """Write an observation, and mark other records with its names as gone; return the ids of all these records."""
+        self, entry: AttemptObservations, observation: Observation, written: dict[tuple[int, str], str],
+        old_rows: Iterable[tuple[Any, ...]] = (),
+    ) -> set[int]:  # fmt: skip
+        """Write an observation, and mark other records with its names as gone; return the ids of all these records.
+
+        If `written` has another value of the record at this time, nothing is written, and the result is empty.
+        """
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
+        time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
         if observation.value is not None:
             value = replace_own_key(observation.value, observation.key, key)
             json_text = replace_lone_surrogates(dump_json(value, sort_keys=True, separators=(",", ":")))
             text = replace_lone_surrogates(observation.text)
             value_digest = digest(f"{json_text}\n{text}".encode())
+            if (earlier := written.setdefault((record, time_text), value_digest)) != value_digest:
+                return set() if earlier else {record}
             aside = replace_lone_surrogates(dump_json(observation.aside, sort_keys=True)) if observation.aside else ""
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
                 (value_digest, json_text, text, aside),
             )
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
-        time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
         gives_names = value_id is not None and observation.names
         gone_records = set_names(self._connection, observation.names, record, entry) if gives_names else set()
         if gives_names:  # records that were gone before the attempt was settled again
-            gone_records |= {row[0] for row in old_rows if row[1:] == (time_text, url, None)} - {record}
+            gone_records |= {row[0] for row in old_rows if row[1:4] == (time_text, url, None)} - {record}
         rows = [(gone_record, time_text, entry.attempt, entry.source, url) for gone_record in gone_records]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, time_text, entry.attempt, value_id, entry.source, url)
@@ -305,7 +328,7 @@ class RecordStore(SkippedCounts):
             taken_down = old_store._connection.execute("SELECT key, attempt FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
         entries = old_store.entries_of_other_sources(sources)
-        while page := [*islice(entries, _CHUNK_SIZE)]:
+        while page := [*islice(entries, CHUNK_SIZE)]:
             self.settle(page, 0)
         with self._writing():
             copy_completed(self._connection, old_store._connection)
@@ -402,26 +425,6 @@ class RecordStore(SkippedCounts):
         rows = self._rows_of_attempts(query, attempts, field, f"$.{field}", excluded)
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
-    def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
-        """Return the skipped documents and entries with the key `key`, with the address `url`, or from `attempts`.
-
-        An empty key or address is ignored. A document or entry that meets several conditions is returned several times.
-        """
-        query = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._rows_of_attempts(query.format("attempt IN ({placeholders})"), attempts)]
-        with self._guarded():
-            for column, value in (("key", key), ("url", url)):
-                rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
-        return [Skipped._make((*row[:3], Reason(row[3]), row[4])) for row in rows]
-
-    def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each attempt."""
-        with self._guarded():
-            for start in range(0, len(attempts), _CHUNK_SIZE):
-                chunk = attempts[start : start + _CHUNK_SIZE]
-                placeholders = ",".join("?" * len(chunk))
-                yield from self._connection.execute(query.format(placeholders=placeholders), (*chunk, *parameters))
-
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
         query = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
@@ -457,8 +460,8 @@ class RecordStore(SkippedCounts):
         count, numbers = 0, list(attempts)
         with self._writing():
             touched_records: set[int] = set()
-            for start in range(0, len(numbers), _CHUNK_SIZE):
-                chunk = numbers[start : start + _CHUNK_SIZE]
+            for start in range(0, len(numbers), CHUNK_SIZE):
+                chunk = numbers[start : start + CHUNK_SIZE]
                 placeholders = ",".join("?" * len(chunk))
                 observed_rows = self._connection.execute(
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"

@@ -1,11 +1,19 @@
-"""The part of a store of records that counts the documents and entries that steps skipped."""
+"""The part of a store of records with the documents and entries that steps skipped."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from windrow.reasons import Reason
+from windrow.stores.record_versions import Skipped
 from windrow.stores.sqlite import SqliteStore
+
+CHUNK_SIZE = 400  # attempts per query
+INSERT_SKIPPED = (
+    "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
 
 _NOT_IGNORED = """NOT EXISTS (
     SELECT 1 FROM json_each(?) WHERE key = reason AND value IN ('', message))"""
@@ -37,3 +45,23 @@ class SkippedCounts(SqliteStore):
         """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))
+
+    def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
+        """Return the skipped documents and entries with the key `key`, with the address `url`, or from `attempts`.
+
+        An empty key or address is ignored. A document or entry that meets several conditions is returned several times.
+        """
+        query = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
+        rows = [*self._rows_of_attempts(query.format("attempt IN ({placeholders})"), attempts)]
+        with self._guarded():
+            for column, value in (("key", key), ("url", url)):
+                rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
+        return [Skipped._make((*row[:3], Reason(row[3]), row[4])) for row in rows]
+
+    def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
+        """Run a query for `CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each attempt."""
+        with self._guarded():
+            for start in range(0, len(attempts), CHUNK_SIZE):
+                chunk = attempts[start : start + CHUNK_SIZE]
+                placeholders = ",".join("?" * len(chunk))
+                yield from self._connection.execute(query.format(placeholders=placeholders), (*chunk, *parameters))

@@ -384,7 +384,7 @@ class Settling:
             write_apart(batch, checkpoint, self._write_batch, self._version_store.checkpoint)
 
     def _write_batch(self, batch: list[SettledAttempt], checkpoint: int) -> None:
-        entries = self._make_entries(batch)
+        entries = [entry for entry in self._make_entries(batch) if entry is not None]
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in batch if (reason := self._why_unread(settled))}
         substitutes: list[tuple[RecordedAttempt, Reason]] = []
@@ -397,9 +397,9 @@ class Settling:
                 self._unread.record_unread(writer, reasons)
                 for recorded, reason in substitutes:
                     self._unread.record_substitute(writer, recorded, reason)
-        self._version_store.settle([entry for entry in entries if entry is not None], checkpoint, self._run.session)
+        unwritten = self._version_store.settle(entries, checkpoint, self._run.session)
         self._set_due(batch)
-        self._count_results(batch)
+        self._count_results(batch, unwritten)
 
     def _set_due(self, batch: list[SettledAttempt]) -> None:
         """If the crawl has intervals, update when addresses are due, from content checks and expiry times."""
@@ -427,7 +427,7 @@ class Settling:
             return None
         return self._step.expires(settled.result)
 
-    def _count_results(self, batch: list[SettledAttempt]) -> None:
+    def _count_results(self, batch: list[SettledAttempt], unwritten: Sequence[tuple[int, Skip]]) -> None:
         run, failures = self._run, 0
         uses = [(settled.left_out, settled.judge_use(has_records=self._step.takes_answers)) for settled in batch]
         with run.ledger.writing() as writer:
@@ -439,6 +439,7 @@ class Settling:
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled, (left_out, use) in zip(batch, uses, strict=True):
                 reason = self._reading_fault(settled.result)
+                left_out += [skip for attempt, skip in unwritten if attempt == settled.recorded.seq]
                 self._tasks.count_left_out(settled.recorded.source, left_out, settled.recorded.attempt.url)
                 failures += reason is not None
                 self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))

@@ -110,7 +110,7 @@ class SummaryStore(DatabaseWriter):
                 rows = old_connection.execute("SELECT attempt, session FROM windrow_completed").fetchall()
                 self._connection.executemany(_NOTE_COMPLETED, rows)
 
-    def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
+    def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> tuple[()]:
         """Write a batch of crawls. `checkpoint` is the number of its last attempt in the ledger.
 
         The changes are recorded for `session` or, if that is 0, for the next session that writes. The generations of
@@ -130,6 +130,7 @@ class SummaryStore(DatabaseWriter):
                     self._connection.executemany(_NOTE_COMPLETED, [(attempt, session) for attempt, *_ in changed])
             self._set_checkpoint(ATTEMPT, checkpoint)
             note_sessions(self._connection, {session: checkpoint})
+        return ()
 
     def _read_contents(self, entries: Sequence[SummaryEntry]) -> set[tuple[Any, ...]]:
         """Return the number of each attempt with the hashes of its content and wording, or None if it has none."""
