@@ -6,12 +6,14 @@ from tests.requests.glossary import COLLECTION, configure, load_workspace, run
 from tests.sessions import session_settings
 from tests.toy_collection.server import Glossary
 from windrow.adapters.records import RecordAdapter
-from windrow.contract import Observation, Settle, Task
+from windrow.contract import Observation, Settle, Skip, Task
 from windrow.engine.progress import Progress
+from windrow.reasons import Reason
 
 
-def observe_source(task: Task) -> list[Observation]:
-    return [Observation(offer.key, {"every": task.source and task.source.options["every"]}) for offer in task.offers]
+def observe_source(task: Task) -> list[Observation | Skip]:
+    every = task.source and task.source.options["every"]
+    return [*(Observation(offer.key, {"every": every}) for offer in task.offers), Skip(Reason.NO_TEXT, "an empty part")]
 
 
 WITH_SOURCE = replace(COLLECTION, steps=(Settle("define", "1", observe_source),))
@@ -41,14 +43,16 @@ def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(
         workspace, asked = load_workspace(tmp_path), len(server.asked)
         with adapter._store(workspace) as store:
             before, words = [*store.versions()], [*store.entries_of_other_sources(["others"])]
+            skipped = store.skipped("an empty part")
         assert len(before) == 3
-        assert len(words) == 1
+        assert len(words) == len(skipped) == 1
         for _ in range(2):  # what was carried over is carried over again
             report = adapter.replay(workspace, session_settings(workspace), Progress(quiet=True))
             assert report.versions[1:] == (3, 3, 0)
             with adapter._store(workspace) as store:
                 assert [*store.versions()] == before
                 assert [*store.entries_of_other_sources(["others"])] == words
+                assert store.skipped("an empty part") == skipped
                 assert not [*store.faults()]
         assert len(server.asked) == asked
     finally:

@@ -157,7 +157,11 @@ class RecordAdapter(CountsUnrepaired, record_story.ShowsRecords):
                     closing(self._open_store(old_path)) as old_store,
                     closing(self._open_rebuilt(new_path)) as new_store,
                 ):
-                    new_store.carry_over(old_store, {source.name for source in sources})
+                    names = {source.name for source in sources}
+                    new_store.carry_over(old_store, names)
+                    undone = old_store.undone_attempts() - new_store.undone_attempts()
+                    attempts = session.ledger.attempts.by_numbers(sorted(undone))
+                    new_store.copy_undone(old_store, [each.seq for each in attempts if each.source not in names])
                     poorer_attempts = record_changes.attempts_with_lost_records(old_store, new_store, rebuilt.unread)
                 settle_unread(session.ledger, self._collection, rebuilt.unread, poorer_attempts, old_path)
 

@@ -65,3 +65,21 @@ class SkippedCounts(SqliteStore):
                 chunk = attempts[start : start + CHUNK_SIZE]
                 placeholders = ",".join("?" * len(chunk))
                 yield from self._connection.execute(query.format(placeholders=placeholders), (*chunk, *parameters))
+
+    def undone_attempts(self) -> set[int]:
+        """Return the attempts of which something was skipped, and those that wait for services."""
+        with self._guarded():
+            rows = self._connection.execute("SELECT attempt FROM skipped UNION SELECT attempt FROM waiting")
+            return {attempt for (attempt,) in rows}
+
+    def copy_undone(self, old_store: SkippedCounts, attempts: Sequence[int]) -> None:
+        """Copy from another store what it skipped of these attempts, and what they wait for."""
+        skipped = old_store._rows_of_attempts(
+            "SELECT attempt, key, reason, message, url FROM skipped WHERE attempt IN ({placeholders})", attempts
+        )
+        waiting = old_store._rows_of_attempts(
+            "SELECT attempt, asks FROM waiting WHERE attempt IN ({placeholders})", attempts
+        )
+        with self._writing():
+            self._connection.executemany(INSERT_SKIPPED, skipped)
+            self._connection.executemany("INSERT OR IGNORE INTO waiting (attempt, asks) VALUES (?, ?)", waiting)
