@@ -46,7 +46,8 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt, or of its session if that is later.
 
-    If the window has a `since`, the changes from that time on that the session before the window wrote are included.
+    If the window has a `since`, the changes from that time on that the session before the window wrote are included, and
+    those that it wrote from attempts of earlier sessions: it may have written them after that time.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -58,7 +59,8 @@ def changes(
     for sessions in ((first_fact, last_fact), *([] if window.since is None else [(first_fact - 1, first_fact - 1)])):
         for previous, version in store.written_versions(sessions):
             at = attempt_time(version.attempt) or version.at
-            if sessions[0] < first_fact and window.since is not None and at < window.since:
+            is_own_attempt = version.attempt > sessions[0]
+            if sessions[0] < first_fact and window.since is not None and at < window.since and is_own_attempt:
                 continue
             value = version.value or (previous.value if previous else None)
             difference = (
