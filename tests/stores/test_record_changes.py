@@ -127,6 +127,8 @@ def test_a_store_that_replaces_another_tells_of_each_session_what_that_one_told(
         with closing(Ledger(Path(":memory:"))) as ledger:
             window = Window(BEGIN + timedelta(hours=1), (9, 99))
             listed = record_changes.changes(before, ledger, "notices", window)
-            assert {change.key for change in listed} == {"pier", "lamps"}, "session 8 may have read them late since then"
+            assert {change.key for change in listed} == {"pier", "lamps"}, (
+                "session 8 may have read them late since then"
+            )
     assert changes[0] == {1: set(), 8: {("pier", "new"), ("lamps", "new"), ("boats", "new")}, 40: set()}
     assert changes[1] == changes[0]

@@ -46,8 +46,8 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt, or of its session if that is later.
 
-    If the window has a `since`, the changes from that time on that the session before the window wrote are included, and
-    those that it wrote from attempts of earlier sessions: it may have written them after that time.
+    If the window has a `since`, the changes from that time on that the session before the window wrote are included.
+    So are those that it wrote from attempts of earlier sessions: it may have written them after that time.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records

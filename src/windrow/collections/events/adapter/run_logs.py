@@ -169,7 +169,7 @@ class RunLogs:
         first_session = max((start for start in numbers if start <= checkpoint), default=0)
         late_sessions = {max((start for start in numbers if start <= attempt), default=0) for attempt in late_attempts}
         # A killed session has no end, so each session is taken to last until the next one.
-        for number, next_session in zip(numbers, [*numbers[1:], _AFTER_LAST_SESSION], strict=True):
+        for number, next_session in zip(numbers, [*numbers[1:], _AFTER_LAST_SESSION], strict=False):  # no session
             if number < first_session and number not in late_sessions:
                 continue
             first_and_last = (number, next_session - 1)
