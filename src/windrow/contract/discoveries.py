@@ -271,8 +271,9 @@ class Captures:
 
     `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
     has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If
-    `unchanged`, answers that repeat known bytes are wanted too, since the thing still exists. Answers with one of the
-    other `statuses`, such as 404, are wanted too, since the thing is gone. The step does not get their bytes.
+    `unchanged`, answers that repeat known bytes are wanted too, since the thing still exists; otherwise only if no
+    capture with these bytes was taken. Answers with one of the other `statuses`, such as 404, are wanted too, since the
+    thing is gone. The step does not get their bytes.
 
     `kinds` returns, like `select`, a pure function. It takes a media type and a status, and returns the Skip that
     `select` returns for every line with these two, or None if that depends on the rest of the line. It is called once

@@ -21,6 +21,8 @@ import pytest
 
 from tests import programs
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
+from tests.engine.folder_crawl import FOLDER_CRAWL
+from tests.engine.warc_intake import take_warcs
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.app.takedowns import lift_takedowns, take_down
@@ -467,3 +469,26 @@ def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
     assert int(row["file:cdx"]["c_size"]) > 0
     assert row["file:cdx"]["warc"].startswith("windrow-")
     site.close()
+
+
+def test_a_repeat_of_bytes_that_no_rule_accepted_is_a_paper_once(tmp_path):
+    """Repeats of pages' captures were left out, uncounted, also if the first capture was not wanted."""
+    shelf = Shelf(tmp_path / "pages.warc.gz")
+    shelf.put("http://example.org/x.pdf", GOOD)
+    for day in ("01", "02"):
+        shelf.revisit("http://example.org/papers/x.pdf", GOOD, f"2021-05-{day}T00:00:00Z")
+    (tmp_path / "windrow.toml").write_text(
+        '[source.shelf]\ncollection = "papers"\nfrom = ["stroll"]\npatterns = ["url-words"]\n'
+    )
+    workspace = load(tmp_path, environ={}, collections={"stroll": FOLDER_CRAWL, "papers": COLLECTION})
+    library_ = Library(tmp_path)
+    library_.workspace = lambda: workspace
+    assert take_warcs(tmp_path, shelf.path) == 0
+    library_.run()
+    row = decode_row(library_.rows()[f"sha1:{sha1(GOOD)}"])
+    assert (row["f:c"]["c"], row["f:c"]["u"]) == (1, "http://example.org/papers/x.pdf")
+    with closing(Ledger(library_.workspace().ledger)) as ledger:
+        (index,) = ledger.captures.indexes("papers", "shelf")
+        comments = [task.comment for task in ledger.sessions.tasks_of_source("shelf")]
+    assert (index.seen, index.taken) == (3, 1)
+    assert "left out: not_wanted 1; 1 were taken, or failed, before" in " ".join(comments)

@@ -69,7 +69,7 @@ _CAPTURE_RULES = "windrow.collections.papers.capture_rules"
 COLLECTION = Collection(
     name="papers",
     phases=("find", "extract", "match"),
-    discovery=Captures(later(f"{_CAPTURE_RULES}:select"), "1", unchanged=False, kinds=later(f"{_CAPTURE_RULES}:kinds")),
+    discovery=Captures(later(f"{_CAPTURE_RULES}:select"), "2", unchanged=False, kinds=later(f"{_CAPTURE_RULES}:kinds")),
     steps=(
         Settle("extract", "4", later("windrow.collections.papers.extract:extract"), retakes=2),
         Derive("match"),

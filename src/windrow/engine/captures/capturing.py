@@ -147,7 +147,7 @@ class Capturing:
                 pages.append(page)
             if not pages:
                 return
-            documents = [[recorded for recorded in page if self._is_document(recorded)] for page in pages]
+            documents = [[recorded for recorded in page if _answers_get(recorded)] for page in pages]
             lines = [[index_line(recorded) for recorded in responses] for responses in documents]
             selections = self._select_pages(source, lines)
             for page, responses, selection in zip(pages, documents, selections, strict=True):
@@ -156,13 +156,6 @@ class Capturing:
                 self._record_page(source, index, _Page(responses, page[-1].seq, selection), tally)
                 run.progress.step(len(page), 0)
                 run.tick()
-
-    def _is_document(self, recorded: RecordedAttempt) -> bool:
-        """Return whether a response answers a plain GET and, unless the collection wants repeats too, has new bytes."""
-        attempt = recorded.attempt
-        return hash64(attempt.url) == attempt.target and (
-            self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
-        )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
         """Run the rules in the pool on pages of lines. Return a selection for each; lines that fail are left out."""
@@ -196,18 +189,24 @@ class Capturing:
         with run.ledger.writing() as writer:
             for position in page.selection.wanted:
                 recorded = page.responses[position]
-                response = recorded.attempt.kept
-                assert response is not None
-                if response.place in taken_places or run.ledger.captures.taken(name, response.place):
+                assert recorded.attempt.kept is not None
+                place: ArchivePlace | None = recorded.attempt.kept.place
+                if not self._captures.unchanged:  # a repeat is taken only if none with its bytes was: rules may differ
+                    place = run.ledger.captures.place_of(recorded.attempt)
+                assert place is not None
+                if place in taken_places or run.ledger.captures.taken(name, place):
                     tally.known += 1
                     continue
-                taken_places.add(response.place)
+                taken_places.add(place)
                 attempt = recorded.attempt._replace(message="")
-                capture_ledger.take_capture(
-                    writer, TakenCapture(attempt, response.place, index.id, recorded.seq), tally
-                )
+                capture_ledger.take_capture(writer, TakenCapture(attempt, place, index.id, recorded.seq), tally)
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
+
+
+def _answers_get(recorded: RecordedAttempt) -> bool:
+    """Return whether a response answers a plain GET."""
+    return hash64(recorded.attempt.url) == recorded.attempt.target
 
 
 def _refuse_wrong_indexes(result: Selection | Reading, count: int) -> Selection | Reading:
