@@ -18,6 +18,7 @@ from windrow.collections.papers.adapter.exports import make_exports
 from windrow.collections.papers.adapter.rows import (
     PaperSettings,
     bring_up_to_date,
+    clean_former_tables,
     erase_deleted,
     extracted_by_others,
     find_altered_rows,
@@ -199,7 +200,8 @@ class PaperAdapter(RecordAdapter):
         remaining: tuple[str, ...] = ()
         if settings.store.is_file():
             bring_up_to_date(settings, pulse_and_continue)
-            remaining = tuple(map(kept_by_reader, erase_deleted(settings, pulse)))
+            remaining = tuple(clean_former_tables(settings, pulse))
+            remaining += tuple(map(kept_by_reader, erase_deleted(settings, pulse)))
         return remaining + super().clean_stores(workspace, pulse)
 
 

@@ -38,7 +38,8 @@ from windrow.collections.papers.matching import STUBS, match_paper, matched_slug
 from windrow.collections.papers.row_keys import parse_digest, row_key
 from windrow.config import Workspace
 from windrow.engine.run import Derived
-from windrow.errors import ArchiveError
+from windrow.engine.takedown import kept_by_reader
+from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import CapturedRow
@@ -244,11 +245,11 @@ def _key_settings(settings: PaperSettings) -> list[str]:
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it is for another table or another form of keys."""
+    """Open the register of rows for a `with` block, as that of the table and the form of keys in the settings."""
     with closing(RowRegister(settings.register)) as register:
-        written_for = register.meta("made")
-        if written_for and json.loads(written_for)[:3] != _key_settings(settings):
-            register.clear()
+        written_for = json.loads(register.meta("made") or "[]")[:3]
+        if written_for not in ([], _key_settings(settings)):
+            register.use_place(json.dumps(written_for), json.dumps(_key_settings(settings)))
         yield register
 
 
@@ -379,6 +380,37 @@ def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex
     if not settings.catalogue and not settings.catalogue_index.is_file():
         return None
     return stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
+
+
+def clean_former_tables(settings: PaperSettings, pulse: Callable[[], object]) -> Iterator[str]:
+    """Remove from former tables what windrow wrote there for papers that were taken down, and erase it from the files.
+
+    Yield a message for each table in which such rows may remain. The row of a paper is removed as a whole, as in the
+    present table.
+    """
+    with closing(PaperStore(settings.store)) as store, _open_register(settings) as register:
+        keys_by_place: dict[str, list[str]] = {}
+        for place, key in register.former_rows():
+            pulse()
+            if store.taken_down(key) and store.paper(key) is None:
+                keys_by_place.setdefault(place, []).append(key)
+        for place, keys in keys_by_place.items():
+            address, name, key_form = json.loads(place)
+            try:
+                if not address.startswith("hbase:") and not Path(address).is_file():
+                    raise StoreError(f"{address} does not exist")
+                with closing(open_table(address, name, FAMILIES)) as table:
+                    table.delete([row_key(parse_digest(key), KeyForm(key_form)) for key in keys])
+                    is_erased = table.erase_deleted(pulse)
+            except WindrowError as error:
+                yield (
+                    f"not removed: {counted(len(keys), 'row')} in the former table {name}, which cannot be opened:"
+                    f" {error}; make it available, then: windrow forget"
+                )
+                continue
+            register.remove_former(place, keys)
+            if not is_erased:
+                yield kept_by_reader(Path(address))
 
 
 def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> list[Path]:

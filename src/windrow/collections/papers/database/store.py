@@ -280,13 +280,20 @@ _ROWS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS row (key TEXT PRIMARY KEY, own INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS written (key TEXT, column TEXT, PRIMARY KEY (key, column)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS former_row (
+    place TEXT, key TEXT, own INTEGER NOT NULL, PRIMARY KEY (place, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS former_written (
+    place TEXT, key TEXT, column TEXT, PRIMARY KEY (place, key, column)
+) STRICT, WITHOUT ROWID;
 """
 
 
 class RowRegister(SqliteStore):
     """The register of rows that windrow made or wrote in, and of the columns that it wrote in rows of other programs.
 
-    It also stores texts by name (`meta`).
+    It also stores texts by name (`meta`). Rows of former tables stay registered by the `place` of each table, so that
+    they are windrow's own if the settings lead back to it, and a takedown finds them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -317,17 +324,36 @@ class RowRegister(SqliteStore):
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove rows from the register, because the table no longer has what windrow wrote in them."""
-        removed = [(key,) for key in keys]
+        self._delete(("row", "written"), "key = ?", [(key,) for key in keys])
+
+    def remove_former(self, place: str, keys: Iterable[str]) -> None:
+        """Remove rows of a former table from the register."""
+        self._delete(("former_row", "former_written"), "place = ? AND key = ?", [(place, key) for key in keys])
+
+    def _delete(self, tables: Iterable[str], condition: str, parameters: Sequence[tuple[str, ...]]) -> None:
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
-            for table in ("row", "written"):
-                self._connection.executemany(f"DELETE FROM {table} WHERE key = ?", removed)
+            for table in tables:
+                self._connection.executemany(f"DELETE FROM {table} WHERE {condition}", parameters)
 
-    def clear(self) -> None:
-        """Remove all rows from the register, for use with another table."""
+    def use_place(self, former_place: str, place: str) -> None:
+        """Keep the registered rows as those of `former_place`, and register the rows known from `place` instead."""
+        with self._writing():
+            for table, columns in (("row", "key, own"), ("written", "key, column")):
+                for statement, parameter in (
+                    (f"INSERT OR IGNORE INTO former_{table} SELECT ?, {columns} FROM {table} WHERE true", former_place),
+                    (f"DELETE FROM {table} WHERE ? <> ''", place),
+                    (f"INSERT INTO {table} SELECT {columns} FROM former_{table} WHERE place = ?", place),
+                    (f"DELETE FROM former_{table} WHERE place = ?", place),
+                ):
+                    self._connection.execute(statement, (parameter,))
+            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'made'", (place,))
+
+    def former_rows(self) -> Iterator[tuple[str, str]]:
+        """Yield (place, key) of each row of former tables."""
         with self._guarded():
-            self._connection.executescript("BEGIN IMMEDIATE; DELETE FROM row; DELETE FROM written; COMMIT;")
+            yield from self._connection.execute("SELECT place, key FROM former_row ORDER BY place, key")
 
     def keys(self) -> list[str]:
         """Return the keys of all registered rows."""

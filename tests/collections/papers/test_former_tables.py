@@ -1,0 +1,43 @@
+"""Tables of papers that the settings named before: their rows stay known, for a return and for takedowns."""
+
+from contextlib import closing
+from pathlib import Path
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from windrow.app.takedowns import take_down
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.database.store import RowRegister
+
+SECRET, OTHER = pdf("Nobody knows of this paper"), pdf("Everybody knows of this paper")
+
+
+def test_a_takedown_reaches_former_tables_and_rows_are_own_again_after_a_return(tmp_path: Path) -> None:
+    """Rows of a former table were forgotten: their text stayed there, and they counted as others' after a return."""
+    shelf = Shelf(tmp_path / "one.warc.gz")
+    for name, content in {"secret": SECRET, "other": OTHER}.items():
+        shelf.put(f"http://example.org/{name}.pdf", content)
+    library = Library(tmp_path, "", f'warc = ["{shelf.path}"]\n')
+    for table in ("one", "two", "three"):
+        library.section = f'table = "{table}.db"'
+        library.run()
+        assert len(library.rows()) == 2
+    (tmp_path / "one.db").rename(tmp_path / "away.db")
+
+    def forget() -> list[str]:
+        results = take_down(library.workspace(), library.setup(), [sha1(SECRET)], "asked", {"papers": ADAPTER})
+        return [error for result in results for error in result.errors]
+
+    (error,) = forget()
+    assert error.startswith(
+        "not removed: 1 row in the former table wbgrp-journal-extract-0-prod, which cannot be opened"
+    )
+    (tmp_path / "away.db").rename(tmp_path / "one.db")
+    assert forget() == []
+    files = [*tmp_path.glob("one.db*"), *tmp_path.glob("two.db*"), *tmp_path.glob("three.db*")]
+    files += [path for path in tmp_path.glob("papers*.db*") if path.is_file()]
+    assert len(files) >= 5
+    assert not any(sha1(SECRET).encode() in path.read_bytes() for path in files)
+    library.section = 'table = "one.db"'
+    library.run()
+    with closing(RowRegister(ADAPTER._paper_settings(library.workspace()).register)) as register:
+        assert register.owns([f"sha1:{sha1(OTHER)}"]) == {f"sha1:{sha1(OTHER)}": True}
