@@ -6,7 +6,8 @@ import gzip
 import json
 import random
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -276,3 +277,28 @@ def test_any_title_is_matched_without_harm(tmp_path):
         assert match_paper(paper, index.candidates(paper)).status == "different"
         assert match_paper(paper, [record(title, (title,))]).info["score"] == 1000
     index.close()
+
+
+def test_the_identifier_of_a_work_that_is_cited_does_not_decide_against_the_title(tmp_path):
+    """The first DOI on a page made an exact match with an earlier work of the same authors."""
+    own_title, near_title = "On the winding of long rows of hay in wet summers", "The efficient flow of wet grass here"
+    works = [
+        {"id": "1", "title": own_title, "authors": ["Ann Lee"], "doi": "10.1000/own"},
+        {"id": "2", "title": "Earlier measurements of straw", "authors": ["Ann Lee"], "doi": "10.1000/cited"},
+        {"id": "3", "title": near_title, "authors": ["Ann Lee"], "doi": "10.1000/near"},
+    ]
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        index.import_file("a.jsonl", "1", [json.dumps(work).encode() for work in works])
+        index.import_file("b.jsonl", "1", [json.dumps(work | {"title": "Nothing", "doi": f"10.1/{work['id']}"}).encode()
+                                           for work in works])  # fmt: skip
+
+        def match(title: str, **more: Any) -> tuple[str, str]:
+            metadata = {"title": title, "authors": ["Ann Lee"], "doi": "10.1000/cited"}
+            paper = read_paper(metadata, matched_slug(title, STUBS))._replace(**more)
+            verdict = match_paper(paper, index.candidates(paper))
+            return verdict.status, verdict.doi
+
+        assert match(own_title) == ("strong", "10.1000/own")
+        assert match(near_title.replace("ffi", "").replace("fl", "")) == ("strong", "10.1000/near")
+        assert match("A title that no work has") == ("exact", "10.1000/cited")
+        assert match("A title that no work has", is_guessed=True) == ("weak", "")

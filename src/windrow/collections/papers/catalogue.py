@@ -180,6 +180,17 @@ def _name(prefix: str, id_: str) -> str:
     return f"{prefix}{id_}" if id_ else ""
 
 
+_SHARED_NAME = re.compile(r"10\.\d{3,9}/|release_|s2:|arxiv:|pmid:|W\d+$").match
+
+
+def is_shared_name(name: str, work: CatalogueRecord) -> bool:
+    """Return whether works with this name in several files are one: it is an identifier, or the id of a catalogue.
+
+    The ids in other records may be numbers of lines, with which each file begins anew.
+    """
+    return bool(_SHARED_NAME(name)) or any(name in {full, full.partition(":")[2]} for full in work.identifiers)
+
+
 def _whole_title(title: str, subtitle: str) -> str:
     """Join a title and its subtitle, unless the title already ends with the subtitle.
 

@@ -2,7 +2,8 @@
 
 A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
 
-- exact: an identifier is the same, and the titles are alike or at least half of the authors are the same;
+- exact: an identifier is the same, and the titles are alike or at least half of the authors are the same; the latter is
+  not enough if another work has the title, or if the identifier was guessed: pages name other works of their authors;
 - strong: the slugs are the same or nearly the same, and at least half of the authors are the same;
 - weak: the slugs are the same or nearly the same, but too little else is known, or only an identifier is the same;
 - ambiguous: several works match equally well, or many have the same slug;
@@ -151,7 +152,10 @@ _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
 class Paper(NamedTuple):
-    """The properties by which a paper is matched; texts are empty if they are not known."""
+    """The properties by which a paper is matched; texts are empty if they are not known.
+
+    `is_guessed` is true if the identifiers are the first ones on the pages, which may be those of other works.
+    """
 
     title: str
     slug: str
@@ -159,6 +163,7 @@ class Paper(NamedTuple):
     year: int | None = None
     journal: str = ""
     identifiers: tuple[str, ...] = ()
+    is_guessed: bool = False
 
 
 class Verdict(NamedTuple):
@@ -202,7 +207,7 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
         return Verdict(DIFFERENT, "", info | {"reasons": [reason]})
-    candidates = sorted((_compare(paper, work) for work in works), key=_sort_key)
+    candidates = sorted(_demote_cited([_compare(paper, work) for work in works]), key=_sort_key)
     best = candidates[0]
     status, reasons = best.status, best.reasons
     if status != EXACT and sum("slug" in candidate.reasons for candidate in candidates) > MAX_SAME_SLUG:
@@ -214,6 +219,21 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
     info |= {"score": best.parts["title"], "parts": best.parts, "reasons": list(reasons)}
     info |= {"record": best.work.name, "record_doi": best.work.doi or None}
     return Verdict(status, best.work.doi if status in ACCEPTED else "", info)
+
+
+def _demote_cited(candidates: Sequence[_Candidate]) -> Sequence[_Candidate]:
+    """Make works with another title WEAK, although they have the paper's identifier, if a work has the title."""
+    if not any(
+        candidate.status != DIFFERENT and not {"slug", "near_title"}.isdisjoint(candidate.reasons)
+        for candidate in candidates
+    ):
+        return candidates
+    return [
+        candidate._replace(status=WEAK)
+        if candidate.status == EXACT and "title_differs" in candidate.reasons
+        else candidate
+        for candidate in candidates
+    ]
 
 
 def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
@@ -247,7 +267,8 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
     reasons += ["serial_title"] * is_other_edition + ["signs_differ"] * has_other_signs
     is_contradicted = author_share == 0 or (year_distance is not None and year_distance > 2) or has_other_signs
     if same_identifiers:
-        status = EXACT if is_same_title or is_near or (author_share or 0) >= 500 else WEAK
+        is_by_authors = (author_share or 0) >= 500 and not paper.is_guessed
+        status = EXACT if is_same_title or is_near or is_by_authors else WEAK
     elif not (is_same_slug or is_near) or is_contradicted:
         status = DIFFERENT
     elif (

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from windrow.archive import record_id
 from windrow.collections.papers.adapter.catalogue_files import CatalogueState, update_index
+from windrow.collections.papers.capture_rules import PDF
 from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import (
     FAMILIES,
@@ -372,6 +373,7 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
     if not metadata:
         return None
     subject = read_paper(metadata, matched_slug(metadata.get("title") or "", STUBS))
+    subject = subject._replace(is_guessed="tei_json" not in paper.aside and paper.value["file"]["mime"] == PDF)
     verdict = match_paper(subject, index.candidates(subject))
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 

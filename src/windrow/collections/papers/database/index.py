@@ -1,6 +1,7 @@
 """The index of the catalogue, an SQLite file, which finds works by identifier and by the same or nearly the same slug.
 
-If several files have a work with the same name, the file that was imported last counts.
+If several files have a work with the same name, the file that was imported last counts. Names of a user's own records
+are known in their file only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.collections.papers.catalogue import MAX_AUTHORS, CatalogueRecord, parse_record
+from windrow.collections.papers.catalogue import MAX_AUTHORS, CatalogueRecord, is_shared_name, parse_record
 from windrow.collections.papers.matching import MAX_SAME_SLUG, Paper, matched_slug, near_keys
 from windrow.collections.papers.work_files import DeletedWork, RawWork
 from windrow.errors import StepError, UsageError
@@ -178,6 +179,8 @@ class CatalogueIndex(SqliteStore):
         slug = matched_slug(work.title, self._stubs)
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
         name = work.name or work.identifiers[0]
+        if not is_shared_name(name, work):
+            name = f"{self._path_of(file_number)}\n{name}"
         former_text = self._store_row(name, file_number, _hash_text(slug) if slug else None, text, self._keys(work))
         return former_text not in {"", text}
 
@@ -198,6 +201,10 @@ class CatalogueIndex(SqliteStore):
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
         return str(former_text)
 
+    def _path_of(self, file_number: int) -> str:
+        (path,) = self._connection.execute("SELECT path FROM file WHERE id = ?", (file_number,)).fetchone()
+        return str(path)
+
     def _keys(self, work: CatalogueRecord) -> list[str]:
         """Return the keys that find a work besides its slug: its identifiers, and `near_keys` for its first author."""
         return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
@@ -205,15 +212,15 @@ class CatalogueIndex(SqliteStore):
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
         """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each.
 
-        If there are none, return the works that have one of the paper's `near_keys` (for its first two authors), again
-        at most MAX_SAME_SLUG + 1 for each key.
+        If none has the slug, return those that have one of the paper's `near_keys` (for its first two authors), too,
+        again at most MAX_SAME_SLUG + 1 for each key: the identifier may be that of a work which the paper cites.
         """
         with self._guarded():
-            works = self._find_works(paper.identifiers)
+            works, same_slug = self._find_works(paper.identifiers), dict[int, str]()
             if paper.slug:
                 query = f"SELECT r.id, r.json FROM record r WHERE r.slug = ? AND {_NEWEST} LIMIT {MAX_SAME_SLUG + 1}"
-                works.update(self._connection.execute(query, (_hash_text(paper.slug),)))
-            works = works or self._find_works(near_keys(paper.slug, paper.authors[:2]))
+                same_slug = dict(self._connection.execute(query, (_hash_text(paper.slug),)))
+            works |= same_slug or self._find_works(near_keys(paper.slug, paper.authors[:2]))
         return [_parse_work(text) for text in works.values()]
 
     def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
