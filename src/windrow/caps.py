@@ -245,6 +245,10 @@ WEB_NAME_CHARACTERS = _cap(
 WEB_RESULTS = _cap(
     "WEB_RESULTS", 1_000, "results of a search that the web view pages through", "time of a search", "it is refused"
 )
+SHOWN_TEXT_CHARACTERS = _cap(
+    "SHOWN_TEXT_CHARACTERS", 50_000, "characters of a text that a page of the web view shows", "the length of a page",
+    "the page says how much is shown; the same page as JSON has all of it",
+)  # fmt: skip
 WEB_STREAMS = _cap(
     "WEB_STREAMS", 500, "streams of events of the web view that are open at a time", "memory and file descriptors",
     "it is refused; the page shows the same when it is loaded again",

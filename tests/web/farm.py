@@ -49,7 +49,8 @@ def get(
     async def receive() -> Message:
         if requests:
             return requests.pop()
-        return await asyncio.Event().wait()  # the client does not disconnect
+        await asyncio.Event().wait()  # the client does not disconnect
+        raise AssertionError
 
     async def send(message: Any) -> None:
         messages.append(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,11 @@ from typing import Any
 import windrow
 from tests.web.farm import HOSTILE, SITE
 from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.papers.adapter.papers import ADAPTER
+from windrow.collections.papers.adapter.rows import open_rows
+from windrow.collections.papers.columns import Put, encode
+from windrow.collections.papers.database.store import PaperStore
+from windrow.collections.papers.row_keys import row_key
 from windrow.contract import AttemptObservations, Observation
 from windrow.stores.late_attempts import LateAttemptStore
 
@@ -36,6 +42,33 @@ def make_gazette(folder: Path) -> windrow.Windrow:
         store.settle([*articles, observed(31, "article 31", last), observed(32, "article 30", None)], 32)
         store.settle([observed(33, "article 2", {"headline": "Two ferries"})], 33)
     return windrow.open(folder)
+
+
+PAPER = "A234567ABCDEFGHIJKLMNOPQRSTUVWXY"
+JPEG = b"\xff\xd8\xff\xe0 a picture"
+
+
+def make_library(folder: Path) -> windrow.Windrow:
+    """Make a workspace with a source of papers, and a paper with a picture, a text and a match."""
+    library = windrow.init(folder)
+    source = '[source.shelf]\ncollection = "papers"\nwarc = ["warcs"]\n'
+    (folder / "windrow.toml").write_text((folder / "windrow.toml").read_text() + source)
+    library = windrow.open(folder)
+    value = {
+        "title": "On ferries", "authors": ["Ann Lee"], "year": 2019, "doi": "10.5000/ferry",
+        "file": {"size": 9, "mime": "application/pdf"}, "text": {"status": {"status": "success"}},
+    }  # fmt: skip
+    aside = {"thumbnail": b64encode(JPEG).decode(), "pages": f"We sailed. {HOSTILE}"}
+    paper = Observation(f"sha1:{PAPER}", value, "text", aside=aside)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with closing(PaperStore(folder / "papers.db")) as store:
+        store.settle([AttemptObservations(1, at, ADDRESS, "shelf", (paper,))], 1)
+    settings = ADAPTER._paper_settings(library.config)
+    match = {"match0:mstatus": "matched", "match0:doi": "10.5000/ferry", "match0:minfo": {"by": "title and authors"}}
+    with open_rows(settings) as table:
+        cells = {name: encode(name, cell) for name, cell in match.items()}
+        table.put([Put(row_key(PAPER, settings.key_form), cells)])
+    return library
 
 
 def event(number: int, time: str, title: str, **fields: Any) -> dict[str, Any]:

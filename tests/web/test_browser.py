@@ -21,6 +21,7 @@ BROWSED = (
     f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/diff?name={FERRY}&form=sides", f"/why?name={FERRY}", "/why?name=H.2026-01-13.9.impc.zip",
     "/sessions", "/sessions/1", "/search?q=ferry&explain=1", "/nothing",
     "/help", "/help/howto/look-in-a-browser", "/openapi", "/collections?collection=drops", "/collections?collection=drops&view=zips", f"/collections?collection=drops&name={ZIP}",
+    "/collections?collection=pages", "/collections?collection=pages&name=town", f"/collections?collection=pages&name={FERRY}&day=2026-11-21",
 )  # fmt: skip
 
 CHROMIUM = shutil.which("chromium")

@@ -11,10 +11,13 @@ from lxml import html
 
 import windrow
 from tests.web.farm import HOSTILE, SITE, get
-from tests.web.homes import make_council, make_gazette
+from tests.web.homes import JPEG, make_council, make_gazette, make_library
 from windrow.adapters.home import HomeView, Matrix, MatrixCount, Point, Series
 from windrow.adapters.record_home import find_picture
 from windrow.collections.events.adapter.databases import location_of
+from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.stores.sqlite import SqliteReader
 from windrow.web import app
 from windrow.web.homes import picture_type, series_bars, swatch
 
@@ -124,6 +127,63 @@ def test_the_tracker_leads_from_a_number_to_a_zip_a_file_and_its_findings(view, 
         assert get(view, link).status == 200, link
     assert get(view, "/collections?collection=drops&name=none.zip").status == 404
     assert get(view, "/collections?collection=drops&view=zips&group=odd:failed").status == 400
+
+
+def test_a_paper_has_its_first_page_its_text_and_why_it_matched(tmp_path: Path) -> None:
+    view = app(make_library(tmp_path / "library"))
+    page = html.fromstring(get(view, "/collections").text)
+    assert "Ann Lee · 2019 · 10.5000/ferry" in page.find_class("record")[0].text_content()
+    (paper,) = page.xpath("//li[@class='record']//a[text()='On ferries']/@href")
+    page = html.fromstring(get(view, paper).text)
+    assert page.xpath("//h2/text()") == ["Match with the catalogue", "Embedded extractor", "Text", "History"]
+    assert "title and authors" in page.text_content()
+    assert page.xpath("//div[@class='prose']/p/text()") == [f"We sailed. {HOSTILE}"]
+    (picture,) = page.xpath("//img/@src")
+    assert page.xpath("//img/@alt") == ["The first page of On ferries"]
+    assert (get(view, picture).body, get(view, picture).fields["content-type"]) == (JPEG, "image/jpeg")
+    assert get(view, "/picture?collection=papers&name=none").status == 404
+
+
+def test_a_page_has_its_history_links_and_its_copy_of_any_day(view) -> None:
+    page = html.fromstring(get(view, "/collections?collection=pages").text)
+    assert page.xpath("//tbody//th/a/text()") == ["town"]
+    (site,) = page.xpath("//tbody//th/a/@href")
+    pages = html.fromstring(get(view, site).text).xpath("//li[@class='record']//a/@href")
+    assert len(pages) == 2
+    ferry = next(target for target in pages if "ferry" in target)
+    assert "every day" in get(view, ferry).text
+    former = html.fromstring(get(view, f"{ferry}&day=2026-11-21").text)
+    assert "every hour" in former.xpath("string(//div[@class='prose'])")
+    kinds = [line.text_content().rpartition(" ")[2] for line in former.xpath("//ol[@class='story']/li/span[1]")]
+    assert kinds == ["attempt", "version", "attempt", "version", "changed"]
+    for link in former.xpath("//main//a/@href"):
+        assert get(view, link).status == 200, link
+    assert "No version of it is kept" in get(view, f"{ferry}&day=2026-11-01").text
+    assert "The ferry" in get(view, "/collections?collection=pages&q=harbour").text
+    assert "No page has these words" in get(view, "/collections?collection=pages&q=unheardof").text
+    assert get(view, "/collections?collection=pages&name=http%3A%2F%2Fother.example%2F").status == 404
+
+
+def test_links_of_pages_are_listed_in_both_directions(tmp_path: Path) -> None:
+    with closing(SummaryStore(tmp_path / "summary.db")) as store:
+        del store
+    with closing(sqlite3.connect(tmp_path / "summary.db")) as file:
+        file.execute("PRAGMA foreign_keys = OFF")
+        file.execute("INSERT INTO origin VALUES (1, 'http', 'a.example', NULL, 'http://a.example')")
+        for number, name in enumerate(("", "kept", "wanted"), 1):
+            file.execute("INSERT INTO url VALUES (?, 1, '', '', '', '', ?)", (number, f"http://a.example/{name}"))
+        for number in (1, 2):
+            generation = (number, bytes([number]), number, 10, 20)
+            file.execute("INSERT INTO entity_generation VALUES (?, ?, ?, NULL, ?, ?, NULL, 0, NULL)", generation)
+        for number, target in enumerate((2, 3, 3), 1):
+            row = (number, 1, target, None, *[0] * 19, None, 0, "a", f"link {number}")
+            file.execute(f"INSERT INTO link_summary VALUES ({', '.join('?' * len(row))})", row)
+        file.commit()
+    with closing(SqliteReader(tmp_path / "summary.db")) as reader:
+        kept, wanted = (f"http://a.example/{name}" for name in ("kept", "wanted"))
+        assert list_links_from(reader, 1, 9) == [PageLink(kept, "link 1", True), PageLink(wanted, "link 3", False)]
+        assert list_links_to(reader, kept, 9) == [PageLink("http://a.example/", "link 1", True)]
+        assert [page.url for page in list_present(reader, "http://a.example", "", 9)] == [kept]
 
 
 def test_what_is_kept_is_shown_as_a_picture_if_it_is_one(view, farm) -> None:

@@ -223,7 +223,8 @@ class Home(NamedTuple):
     """A view of a home: its title and parts, and what else may be asked for.
 
     `views` are the other views, `groups` the groups to which this one can be limited, `further` its next page. If
-    `by_day` or `by_words`, it can be limited to a day or to words. `note` says what is missing and which command helps.
+    `by_day` is not empty, it can be limited to a day, and this says how, such as `from`; if `by_words`, to words.
+    `note` says what is missing and which command helps.
     """
 
     title: str
@@ -232,7 +233,7 @@ class Home(NamedTuple):
     groups: tuple[Group, ...] = ()
     feeds: tuple[HomeFeed, ...] = ()
     further: HomeLink | None = None
-    by_day: bool = False
+    by_day: str = ""
     by_words: bool = False
     note: str = ""
 

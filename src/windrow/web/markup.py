@@ -16,6 +16,7 @@ from windrow.adapters.adapter import Explanation
 from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.app.summary import describe_end
+from windrow.caps import SHOWN_TEXT_CHARACTERS
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
 from windrow.web import homes
@@ -42,6 +43,7 @@ def environment() -> Environment:
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
         "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
         "spell_schema": spell_schema, "describe_end": describe_end,
+        "most_characters": SHOWN_TEXT_CHARACTERS.number,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
         "style": f"/style.css?{digest(style())[-16:]}", "script": f"/live.js?{digest(script())[-16:]}",
     }  # fmt: skip

@@ -74,7 +74,7 @@ def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeVi
     if isinstance(part, Agenda) and not part.entries:
         note = "No events here: an earlier day may have some, or windrow run events"
     return Home(
-        "Events", (part,), views, groups, _list_feeds(view, selection), further, by_day=True,
+        "Events", (part,), views, groups, _list_feeds(view, selection), further, by_day="from",
         by_words=isinstance(databases.store, SqliteDocuments), note=note,
     )  # fmt: skip
 

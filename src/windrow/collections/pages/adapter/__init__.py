@@ -17,6 +17,7 @@ ADAPTER = LazyAdapter(
         "content_of_attempts": "changes",
         "explain": "explain",
         "harvest": "harvest",
+        "home": "home",
         "outcomes": "changes",
         "predict": "harvest",
         "refuse_takedown": "commands",

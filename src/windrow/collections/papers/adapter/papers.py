@@ -9,9 +9,10 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from windrow.adapters.adapter import Explanation, Message, ReplayResult
+from windrow.adapters.record_story import ShownCollection
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.trial import DocumentFinding, FetchedBytes, RecordPreview, TrialPart
 from windrow.collections.papers.adapter.exports import make_exports
@@ -45,6 +46,9 @@ from windrow.ledger import Ledger
 from windrow.model import CdxLine, Item, Level, Limits
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
+
+if TYPE_CHECKING:
+    from windrow.adapters.home import Home, HomeView, PictureBytes
 
 _MAX_FAILED_CAPTURES = 20  # that `why` shows
 
@@ -159,6 +163,24 @@ class PaperAdapter(RecordAdapter):
         return explanation._replace(
             lines=(*explanation.lines, *map(_failure_line, failures)), messages=(*explanation.messages, *messages)
         )
+
+    def home(self, workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
+        """Return the list of papers, of all sources or one, those that have words, or the paper `view.name`."""
+        from windrow.adapters.record_home import show_home  # noqa: PLC0415 loaded when used
+        from windrow.collections.papers.adapter.home import faces_of  # noqa: PLC0415 loaded when used
+
+        sources = tuple(source.name for source in workspace.of(COLLECTION.name))
+        with self._store(workspace) as store:
+            faces = faces_of(self._paper_settings(workspace), cast("PaperStore | None", store))
+            shown = ShownCollection(COLLECTION.name, sources, faces)
+            return show_home(store, ledger, shown, view._replace(name=_key(view.name)))
+
+    def picture(self, workspace: Workspace, name: str) -> PictureBytes:
+        """Return the picture of a paper's first page, if `papers.thumbnails` had it drawn."""
+        from windrow.collections.papers.adapter.home import picture_of  # noqa: PLC0415 loaded when used
+
+        with self._store(workspace) as store:
+            return picture_of(cast("PaperStore | None", store), _key(name))
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Read a paper from a file or an address, and yield what was read. Nothing is sent to GROBID.
