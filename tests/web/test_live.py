@@ -61,6 +61,10 @@ def test_pages_show_a_session_under_way_without_a_script(under_way: UnderWay) ->
     under_way.end()
     reply = get(view, "/sessions/1")
     assert "data-events" not in reply.text
+    assert get(view, "/sessions/1").fields["etag"] == reply.fields["etag"]
+    with under_way.ledger.writing() as writer:
+        writer.sessions.close(writer.sessions.open("another", "run"), 0)
+    assert get(view, "/sessions/1").fields["etag"] != reply.fields["etag"]
     assert "script-src" not in reply.fields["content-security-policy"]
 
 

@@ -220,6 +220,23 @@ def test_what_is_unchanged_is_not_sent_again_and_long_pages_are_packed(view) -> 
     assert plain.fields["cache-control"] == "no-cache, private"
 
 
+def test_no_page_is_made_again_before_the_next_fact(view, farm, monkeypatch) -> None:
+    def fail(*_, **_options):
+        raise AssertionError("the page was made again")
+
+    tags = {path: get(view, path).fields["etag"] for path in ("/sessions", "/sessions.json", "/sessions?before=2")}
+    assert len({*tags.values()}) == 3
+    other_view = app(farm)
+    monkeypatch.setattr(windrow.Windrow, "sessions", fail)
+    for path, tag in tags.items():
+        reply = get(view, path, if_none_match=f'"other", {tag}')
+        assert (reply.status, reply.body, reply.fields["etag"]) == (304, b"", tag)
+    assert get(other_view, "/sessions", if_none_match=tags["/sessions"], faulty=AssertionError).status == 500
+    number = get(view, "/sessions/1").fields["etag"]
+    monkeypatch.setattr(windrow.Windrow, "session", fail)
+    assert get(view, "/sessions/1", if_none_match=number).status == 304
+
+
 def test_only_reading_is_allowed_and_only_by_names_of_this_machine(view, farm) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         assert get(view, "/", method).status == 405

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import shlex
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from datetime import UTC
 from typing import Any
 
@@ -26,6 +27,7 @@ from windrow.contract.registry import names
 from windrow.digest import digest
 from windrow.errors import EXIT_CODES, ArchiveError, LedgerError, StoreError, UsageError, WindrowError
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
+from windrow.ledger.facts import last_number
 from windrow.reasons import Reason
 from windrow.web import homes, pages
 from windrow.web.guard import CAPTURE_POLICY, LIVE_POLICY, LOOPBACK_NAMES, Guard
@@ -34,7 +36,7 @@ from windrow.web.manual import ManualPage, open_manual, render_manual
 from windrow.web.markup import link, render, script, style
 from windrow.web.openapi import WebError, describe_api
 from windrow.web.query import PageQuery
-from windrow.web.routes import NUMBERED, PAGES, NumberedRoute, PageRoute
+from windrow.web.routes import NUMBERED, PAGES, Fresh, NumberedRoute, PageRoute
 from windrow.web.worker import Workers
 
 _TITLES = {400: "This cannot be asked so", 404: "Not found", 405: "Only GET and HEAD", 503: "Not now", 500: "A fault"}
@@ -80,15 +82,23 @@ def _wants_json(request: Request) -> bool:
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
 
 
-def _respond(request: Request, body: bytes, media_type: str, **fields: str) -> Response:
-    """Return a response, or 304 if the client has this body already; pack it if the client can unpack it."""
-    tag = f'W/"{digest(body)}"'
+def _respond(request: Request, body: bytes, media_type: str, *, tag: str = "", **fields: str) -> Response:
+    """Return a response, or 304 if the client has this body already; pack it if the client can unpack it.
+
+    `tag` is the entity tag, by default the digest of the body.
+    """
+    tag = tag or f'W/"{digest(body)}"'
     headers = {"etag": tag, "vary": "accept, accept-encoding", **{n.replace("_", "-"): v for n, v in fields.items()}}
-    if tag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]:
+    if _has(request, tag):
         return Response(status_code=304, headers=headers)
     if len(body) >= _LEAST_PACKED and "gzip" in request.headers.get("accept-encoding", ""):
         body, headers["content-encoding"] = gzip.compress(body, 5, mtime=0), "gzip"
     return Response(body, 200, headers, media_type)
+
+
+def _has(request: Request, tag: str) -> bool:
+    """Return whether the client has the response with an entity tag."""
+    return tag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
 
 
 def _json_value(value: Any) -> Any:
@@ -112,31 +122,58 @@ class _View:
     def __init__(self, workspace: Windrow, is_stopping: Callable[[], bool]) -> None:
         self._workspace = workspace
         self._workers = Workers()
+        self._begun = now().isoformat()  # the configuration, the style and windrow itself are those of this time
         self._live = LiveSessions(workspace, self._workers, is_stopping)
 
     def endpoint(self, page: PageRoute, *, as_json: bool) -> Callable[[Request], Any]:
         """Return the function that answers requests for a page."""
 
         async def answer(request: Request) -> Response:
+            tag = await self._tag(request, page.fresh)
+            if tag and _has(request, tag):
+                return _respond(request, b"", "text/plain", tag=tag)
             query = PageQuery(request.query_params, now())
             value = await self._workers.run(lambda: page.make(self._workspace, query))
-            return self._show(request, page.path, page.template, value, as_json=as_json)
+            return self._show(request, page.path, page.template, value, as_json=as_json, tag=tag)
 
         return answer
+
+    async def _tag(self, request: Request, fresh: Fresh) -> str:
+        """Return an entity tag that stays the same as long as the answer does, or "" if only the answer can tell.
+
+        It is made before the answer, from the last fact of the ledger: while no session is under way, nothing that
+        windrow stores changes without a fact. So a client that has the answer gets 304, and no page is made. Another
+        web view, perhaps with another configuration, makes other tags.
+        """
+        if fresh is Fresh.BODY:
+            return ""
+
+        def read_last_fact() -> int:
+            with closing(self._workspace.ledger()) as ledger:
+                return 0 if ledger.sessions.running() else last_number(ledger)
+
+        fact = await self._workers.run(read_last_fact)
+        minute = f"{now():%Y-%m-%dT%H:%M}" if fresh is Fresh.MINUTE else ""
+        asked = (request.url.path, request.url.query, str(_wants_json(request)), self._begun, str(fact), minute)
+        return f'W/"{digest(chr(10).join(asked).encode())}"' if fact else ""
 
     def numbered(self, page: NumberedRoute, *, as_json: bool) -> Callable[[Request], Any]:
         """Return the function that answers requests for a page about what has a number."""
 
         async def answer(request: Request) -> Response:
-            number = _number(request)
+            number, tag = _number(request), await self._tag(request, Fresh.FACTS)
+            if tag and _has(request, tag):
+                return _respond(request, b"", "text/plain", tag=tag)
             value = await self._workers.run(lambda: page.make(self._workspace, number))
-            return self._show(request, page.path, page.template, value, as_json=as_json)
+            return self._show(request, page.path, page.template, value, as_json=as_json, tag=tag)
 
         return answer
 
-    def _show(self, request: Request, path: str, template: str, value: Any, *, as_json: bool) -> Response:
+    def _show(
+        self, request: Request, path: str, template: str, value: Any, *, as_json: bool, tag: str = ""
+    ) -> Response:
         if as_json or _wants_json(request):
-            return _respond(request, _json_bytes(_json_value(value)), "application/json")
+            return _respond(request, _json_bytes(_json_value(value)), "application/json", tag=tag)
         asked = dict(request.query_params)
         twin = "/index" if path == "/" else request.url.path.removeprefix(request.scope.get("root_path", ""))
         html = self._render(
@@ -145,7 +182,7 @@ class _View:
             exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value, request.scope.get("root_path", "")),
         )  # fmt: skip
         policy = {"content_security_policy": LIVE_POLICY} if getattr(value, "progress", None) else {}
-        return _respond(request, html, "text/html", **policy)
+        return _respond(request, html, "text/html", tag=tag, **policy)
 
     def _render(self, request: Request, template: str, **values: Any) -> bytes:
         root = request.scope.get("root_path", "")

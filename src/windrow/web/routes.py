@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple
 
 from windrow.app import Windrow
@@ -21,6 +22,14 @@ class Parameter(NamedTuple):
     needed: bool = False
 
 
+class Fresh(Enum):
+    """How long an answer stays as it is while no fact is added to the ledger."""
+
+    BODY = "not known: a page is made, and compared with the one that the client has"
+    MINUTE = "to the end of the minute, since it depends on the time"
+    FACTS = "until the next fact"
+
+
 class PageRoute(NamedTuple):
     """A page: its path, its template, the function that makes its value, and the parameters that this reads."""
 
@@ -28,6 +37,7 @@ class PageRoute(NamedTuple):
     template: str
     make: Callable[[Windrow, PageQuery], Any]
     parameters: tuple[Parameter, ...] = ()
+    fresh: Fresh = Fresh.BODY
 
 
 class NumberedRoute(NamedTuple):
@@ -54,8 +64,8 @@ CHANGES_PARAMETERS = (
 """The parameters of the list of changes and of its feeds."""
 
 PAGES = (
-    PageRoute("/", "today.html", pages.today, (_SINCE,)),
-    PageRoute("/changes", "changes.html", pages.changes, CHANGES_PARAMETERS),
+    PageRoute("/", "today.html", pages.today, (_SINCE,), Fresh.MINUTE),
+    PageRoute("/changes", "changes.html", pages.changes, CHANGES_PARAMETERS, Fresh.MINUTE),
     PageRoute(
         "/diff", "diff.html", pages.difference,
         (
@@ -64,11 +74,12 @@ PAGES = (
             Parameter("new", "a day or time of the later version; without it, the latest"),
             Parameter("form", "how the page shows them: in lines, or side by side", pages.DIFFERENCE_FORMS),
         ),
+        Fresh.FACTS,
     ),
-    PageRoute("/why", "why.html", pages.why, (_NAME,)),
+    PageRoute("/why", "why.html", pages.why, (_NAME,), Fresh.FACTS),
     PageRoute(
         "/sessions", "sessions.html", pages.sessions,
-        (Parameter("before", "`next` of the page before: sessions with smaller numbers", most=10**9),),
+        (Parameter("before", "`next` of the page before: sessions with smaller numbers", most=10**9),), Fresh.FACTS,
     ),
     PageRoute(
         "/collections", "home.html", homes.home,
@@ -91,6 +102,7 @@ PAGES = (
             Parameter("explain", "1: each result says why it stands where it stands", ("1",)),
             Parameter("offset", "how many results to leave out", most=WEB_RESULTS.number),
         ),
+        Fresh.MINUTE,
     ),
     PageRoute("/help", "help.html", manual.list_manual, (Parameter("q", "words that a page of the manual has"),)),
 )  # fmt: skip
