@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +19,7 @@ from tests.web.farm import get, http_scope
 from windrow.app.session_progress import read_progress
 from windrow.ledger import Ledger
 from windrow.ledger.lease import Lease, name_this_process
-from windrow.web import app, live
+from windrow.web import app, live, server
 
 
 class UnderWay:
@@ -97,6 +99,17 @@ def test_streams_end_when_the_server_stops_and_more_than_the_cap_are_refused(und
     assert get(stopping, "/sessions/1/events", "HEAD").body == b""
     monkeypatch.setattr(live, "WEB_STREAMS", live.WEB_STREAMS._replace(number=0))
     assert get(stopping, "/sessions/1/events").status == 503
+
+
+def test_the_address_can_be_opened_before_the_libraries_are_loaded() -> None:
+    code = "import sys, windrow.web.server as s; print(*({*s._LIBRARIES} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_a_server_that_lacks_a_library_says_which_extra_has_it(farm, monkeypatch) -> None:
+    monkeypatch.setattr(server, "_LIBRARIES", ("no_such_library",))
+    with pytest.raises(windrow.MissingExtra, match="the web view"):
+        server.serve(farm, server.Address("127.0.0.1", 0), print)
 
 
 def test_a_later_reading_adds_only_what_came_since(farm) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from windrow.cli.command import Console, command, option
-from windrow.errors import MissingExtra, UsageError
+from windrow.errors import UsageError
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _BEYOND = "Beyond this machine"
@@ -33,10 +33,8 @@ def serve_command(
     The first line of the output is the address. Pages only read: they change nothing in the workspace. Ctrl-C ends
     the command. Others than the users of this machine can only reach the pages with a token, and over TLS.
     """
-    try:
-        from windrow.web.server import Address, serve  # noqa: PLC0415 `--help` needs no server
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the web view", "web") from error
+    from windrow.web.server import Address, serve  # noqa: PLC0415 `--help` needs no server
+
     if bool(certificate) != bool(key):
         raise UsageError("a certificate needs its key, and a key its certificate", hint="windrow serve --help")
     token = token_file.read_text(encoding="utf-8").strip() if token_file else ""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from windrow.app import Windrow
@@ -15,6 +14,9 @@ from windrow.app.manual import manual_pages, read_page, read_title
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.web.query import PageQuery
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 
 class ManualEntry(NamedTuple):
@@ -65,6 +67,8 @@ def open_manual(name: str) -> ManualPage:
 
 @cache
 def _reader() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 most visits need no manual
+
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 

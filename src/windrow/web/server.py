@@ -6,19 +6,18 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-import uvicorn
-
 from windrow.app import Windrow
 from windrow.caps import WEB_STREAMS
-from windrow.errors import UsageError
+from windrow.errors import MissingExtra, UsageError
 from windrow.fetch.politeness.guard import is_loopback
-from windrow.web.application import app
 
 _CONNECTIONS = WEB_STREAMS.number + 200
 """The number of connections that are served at a time; more are answered with 503. Streams of events leave 200."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _KEPT_SECONDS, _STOP_SECONDS = 15, 5
 
 
@@ -49,16 +48,29 @@ class Address(NamedTuple):
             )
 
 
+_LIBRARIES = ("jinja2", "markdown_it", "starlette", "uvicorn")
+
+
 def serve(workspace: Windrow, address: Address, announce: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; `announce` is called with the address of the first page once it can be opened.
 
-    Raise UsageError if the address is not safe, or cannot be used.
+    It can be opened before the libraries are loaded: the first request waits for them. Raise UsageError if the address
+    is not safe, or cannot be used, and MissingExtra if a library is not installed.
     """
     address.require_safe()
+    if not all(map(find_spec, _LIBRARIES)):
+        raise MissingExtra("the web view", "web")
     with closing(_listen(address)) as listener:
+        stops: list[int] = []
+        for number in _SIGNALS:
+            signal.signal(number, lambda received, _frame: stops.append(received))
         port = listener.getsockname()[1]
         name = f"[{address.host}]" if ":" in address.host else address.host
         scheme = "https" if address.certificate else "http"
+        announce(f"{scheme}://{name}:{port}/")
+        import uvicorn  # noqa: PLC0415 the address can be used meanwhile
+
+        from windrow.web.application import app  # noqa: PLC0415 the same
 
         def is_stopping() -> bool:
             return server.should_exit
@@ -70,11 +82,11 @@ def serve(workspace: Windrow, address: Address, announce: Callable[[str], None])
             proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_SECONDS,
             timeout_graceful_shutdown=_STOP_SECONDS, ssl_certfile=address.certificate, ssl_keyfile=address.key,
         )  # fmt: skip
-        announce(f"{scheme}://{name}:{port}/")
         server = uvicorn.Server(config)
-        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal again after it has stopped
+        for number in _SIGNALS:  # uvicorn raises the signal again after it has stopped
             signal.signal(number, server.handle_exit)
-        server.run(sockets=[listener])
+        if not stops:
+            server.run(sockets=[listener])
 
 
 def _listen(address: Address) -> socket.socket:
