@@ -17,7 +17,7 @@ from windrow.adapters.record_home import find_picture
 from windrow.collections.events.adapter.databases import location_of
 from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.stores.sqlite import SqliteReader
+from windrow.stores.sqlite import SqliteReader, SqliteStore, reads_only, store_errors
 from windrow.web import app
 from windrow.web.homes import picture_type, series_bars, swatch
 
@@ -216,15 +216,27 @@ def test_a_collection_without_records_of_its_own_says_so(farm, tmp_path: Path) -
     assert "No records yet" in farm.home("news").note
 
 
+def test_a_missing_table_or_view_is_empty_for_a_reader(tmp_path: Path) -> None:
+    script = "-- a note\nCREATE TABLE IF NOT EXISTS a (b);\nCREATE VIEW IF NOT EXISTS c AS\nSELECT b FROM a;\n"
+    alter(tmp_path / "s.db", "CREATE TABLE a (b)", "INSERT INTO a VALUES (1)")
+    with reads_only(), closing(SqliteStore(tmp_path / "s.db", script + "CREATE TABLE IF NOT EXISTS d (e);")) as store:
+        assert store._connection.execute("SELECT b FROM c").fetchall() == [(1,)]
+        assert store._connection.execute("SELECT e FROM d").fetchall() == []
+    with closing(sqlite3.connect(tmp_path / "s.db")) as file:
+        assert file.execute("SELECT name FROM sqlite_schema").fetchall() == [("a",)]
+    with pytest.raises(windrow.StoreError, match="no such table: f yet; the next run adds it"), store_errors(tmp_path):
+        sqlite3.connect(":memory:").execute("SELECT 1 FROM f")
+
+
 def test_stores_of_an_earlier_windrow_are_read_or_say_that_a_run_upgrades_them(tmp_path: Path) -> None:
     council = make_council(tmp_path / "council")
     view, root = app(council), council.config.root
     alter(root / "events.db", "DROP TABLE late_statement", "DROP TABLE refused_document", "DROP TABLE alias")
     assert get(view, "/collections?day=2026-11-01").status == 200
     assert get(view, "/why?name=council/1").status == 200
-    reply = get(view, "/diff?name=nothing", accept="application/json")
-    assert reply.status == 503
-    assert "no such table: alias yet; the next run adds it" in reply.json["message"]
+    gazette = make_gazette(tmp_path / "gazette")  # nothing of it was published, so the index of its files is missing
+    assert get(app(gazette), "/why?name=https%3A%2F%2Ftown.example%2Fnothing").status == 404
+    assert get(view, "/diff?name=nothing").status == 404
     documents = root / location_of(council.config)
     alter(documents, "PRAGMA user_version = 1")
     reply = get(view, "/collections", accept="application/json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -153,6 +154,28 @@ def _has_log(path: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
+_CREATES = re.compile(r"\bCREATE (TABLE|VIEW) IF NOT EXISTS (\w+)")
+
+
+def create_or_stand_in(connection: sqlite3.Connection, script: str, *, read_only: bool) -> None:
+    """Create the missing tables of a script; if the file is only read, as empty temporary tables of the connection.
+
+    So an older file is read as if it had been opened for writing, which would add the same empty tables.
+    """
+    if not read_only:
+        connection.executescript(script)
+        return
+    existing = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            created = _CREATES.search(statement)
+            if created and created[2] not in existing:
+                connection.execute(_CREATES.sub(r"CREATE TEMP \1 \2", statement))
+            statement = ""
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit the block's writes, or roll them back if it raises an error; `connection` is in autocommit mode."""
@@ -251,7 +274,8 @@ class SqliteStore:
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
         """Open the file and create the tables of `schema`; with `read_only` the file must exist and is not changed.
 
-        An existing file that cannot be written is opened read-only; `_writing` then raises a StoreError.
+        An existing file that cannot be written is opened read-only; `_writing` then raises a StoreError. If it is only
+        read, tables that it lacks are there, and empty.
         """
         self.path = path
         self._refusal: sqlite3.Error | None = None
@@ -262,8 +286,7 @@ class SqliteStore:
                 self._connection, self._refusal = open_or_read(path)
             self._read_only = read_only or self._refusal is not None
             with close_on_failure(self.close):
-                if not self._read_only:
-                    self._connection.executescript(schema)
+                create_or_stand_in(self._connection, schema, read_only=self._read_only)
 
     def _guarded(self) -> AbstractContextManager[None]:
         return store_errors(self.path)

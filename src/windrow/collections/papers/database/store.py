@@ -14,7 +14,7 @@ from windrow.collections.papers.grobid import earlier_name, final_name
 from windrow.contract import AttemptObservations, TypedColumn
 from windrow.stores.record_versions import note_completed, read_observed
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite import SqliteStore, close_on_failure
+from windrow.stores.sqlite import SqliteStore, close_on_failure, create_or_stand_in
 
 # Triggers update the list in the transaction of each write, whichever code writes.
 _STALE_SCHEMA = """
@@ -104,9 +104,10 @@ class PaperStore(RecordStore):
         For `columns`, see `RecordStore`.
         """
         super().__init__(path, columns, read_only=read_only)
-        if self._read_only:
-            return
         with close_on_failure(self._connection.close), self._guarded():
+            if self._read_only:
+                create_or_stand_in(self._connection, _STALE_SCHEMA + _REQUESTS_SCHEMA, read_only=True)
+                return
             if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
                 mark_all = "INSERT INTO touched SELECT key FROM record"
                 self._connection.executescript(f"BEGIN; {_STALE_SCHEMA} {mark_all}; COMMIT;")
