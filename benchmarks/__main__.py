@@ -11,8 +11,9 @@ from benchmarks.events import __main__ as events
 from benchmarks.news import __main__ as news
 from benchmarks.pages import __main__ as pages
 from benchmarks.papers import __main__ as papers
+from benchmarks.web_view import __main__ as web_view
 
-_COLLECTIONS = {"events": events, "news": news, "pages": pages, "papers": papers}
+_COLLECTIONS = {"events": events, "news": news, "pages": pages, "papers": papers, "web view": web_view}
 
 COMPARISONS: Comparisons = {
     **engine.COMPARISONS,

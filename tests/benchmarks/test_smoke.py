@@ -37,6 +37,7 @@ from benchmarks.pages import (
 )
 from benchmarks.papers import extraction, fetching, finding, matching
 from benchmarks.transfer import Load
+from benchmarks.web_view import measured as web_view
 
 import benchmarks
 from benchmarks import engine, pipeline, transfer, validity
@@ -82,6 +83,8 @@ SMOKE = {
     "papers fetching": Smoke(lambda: fetching.fetching(records=20, mebibytes=1, rounds=1), 3),
     "papers extraction": Smoke(lambda: extraction.extraction(rounds=1), 1),
     "papers matching": Smoke(lambda: matching.matching(works=500, papers=50), 1, ("of 50 papers matched",)),
+    "web view pages": Smoke(lambda: web_view.pages(count=60, asked=2), 21, ("60 records", "longest page")),
+    "web view beside": Smoke(lambda: web_view.beside(count=60, asked=2), 3, ("60 events",)),
 }  # fmt: skip
 PROGRAMS = {"benchmarks.pages.near": (near.main, 2), "benchmarks.pages.quality": (quality.main, 1)}
 """Benchmarks without a comparison: they are run by themselves over a folder of pages, and tell a line for each reader."""
@@ -99,7 +102,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 NOT_ON_CI = {
     "trafilatura", "trafilatura fast", "rs-trafilatura", "newspaper4k", "markdownify", "html-to-markdown", "resiliparse",
-    "readability-lxml", "peers", "Scrapy, 2 processes", "nobody",
+    "readability-lxml", "peers", "Scrapy, 2 processes", "nobody", "Datasette",
 }  # fmt: skip
 """Peers that are installed by hand, in an environment of their own; on CI all others run."""
 
