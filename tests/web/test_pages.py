@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import time
 import xml.etree.ElementTree as ET
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
 from urllib.parse import quote
@@ -27,7 +27,7 @@ from windrow.app.summary import describe_end
 from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
 from windrow.stores.sqlite import reads_only
-from windrow.web import app, pages, worker
+from windrow.web import app, pages, steady, worker
 from windrow.web.guard import Guard
 from windrow.web.server import Address
 
@@ -235,6 +235,20 @@ def test_no_page_is_made_again_before_the_next_fact(view, farm, monkeypatch) -> 
     number = get(view, "/sessions/1").fields["etag"]
     monkeypatch.setattr(windrow.Windrow, "session", fail)
     assert get(view, "/sessions/1", if_none_match=number).status == 304
+
+
+def test_the_state_of_the_sources_is_counted_once_a_minute_unless_there_are_facts(farm, monkeypatch) -> None:
+    at, fact, values = datetime(2026, 1, 1, tzinfo=UTC), 7, iter(range(9))
+    monkeypatch.setattr(steady, "now", lambda: at)
+    monkeypatch.setattr(steady, "steady_fact", lambda _: fact)
+    kept = [steady.keep_steady(farm, "a test", lambda: next(values)) for _ in range(2)]
+    at += timedelta(minutes=1)
+    kept.append(steady.keep_steady(farm, "a test", lambda: next(values)))
+    fact = 8
+    kept.append(steady.keep_steady(farm, "a test", lambda: next(values)))
+    fact = 0  # a session is under way
+    kept += [steady.keep_steady(farm, "a test", lambda: next(values)) for _ in range(2)]
+    assert kept == [0, 0, 1, 2, 3, 4]
 
 
 def test_only_reading_is_allowed_and_only_by_names_of_this_machine(view, farm) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import shlex
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from datetime import UTC
 from typing import Any
 
@@ -27,7 +26,6 @@ from windrow.contract.registry import names
 from windrow.digest import digest
 from windrow.errors import EXIT_CODES, ArchiveError, LedgerError, StoreError, UsageError, WindrowError
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
-from windrow.ledger.facts import last_number
 from windrow.reasons import Reason
 from windrow.web import homes, pages
 from windrow.web.guard import CAPTURE_POLICY, LIVE_POLICY, LOOPBACK_NAMES, Guard
@@ -37,6 +35,7 @@ from windrow.web.markup import link, render, script, style
 from windrow.web.openapi import WebError, describe_api
 from windrow.web.query import PageQuery
 from windrow.web.routes import NUMBERED, PAGES, Fresh, NumberedRoute, PageRoute
+from windrow.web.steady import steady_fact
 from windrow.web.worker import Workers
 
 _TITLES = {400: "This cannot be asked so", 404: "Not found", 405: "Only GET and HEAD", 503: "Not now", 500: "A fault"}
@@ -147,12 +146,7 @@ class _View:
         """
         if fresh is Fresh.BODY:
             return ""
-
-        def read_last_fact() -> int:
-            with closing(self._workspace.ledger()) as ledger:
-                return 0 if ledger.sessions.running() else last_number(ledger)
-
-        fact = await self._workers.run(read_last_fact)
+        fact = await self._workers.run(lambda: steady_fact(self._workspace))
         minute = f"{now():%Y-%m-%dT%H:%M}" if fresh is Fresh.MINUTE else ""
         asked = (request.url.path, request.url.query, str(_wants_json(request)), self._begun, str(fact), minute)
         return f'W/"{digest(chr(10).join(asked).encode())}"' if fact else ""

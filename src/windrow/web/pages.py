@@ -29,6 +29,7 @@ from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
 from windrow.model import Limits
 from windrow.web.query import PageQuery, write_cursor
+from windrow.web.steady import keep_steady
 
 KINDS = (NEW, CHANGED, GONE)
 DIFFERENCE_FORMS = ("lines", "sides")
@@ -128,16 +129,21 @@ class CaptureBytes(NamedTuple):
     cut: bool = False
 
 
+def read_status(workspace: Windrow) -> WorkspaceState:
+    """Return the state of the sources, which is counted at most once a minute: it is asked for most often."""
+    return keep_steady(workspace, "status", workspace.status)
+
+
 def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     """Return the first page; `since` chooses from when on changes are listed, by default one day ago."""
-    state, since = workspace.status(), query.time("since", "24h")
+    state, since = read_status(workspace), query.time("since", "24h")
     with closing(workspace.ledger()) as ledger:
         progress = running_session(ledger) if state.holder else None
     changes = _newest_first(workspace.changes(since))
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
         state.workspace, state.holder, state.last, since, tuple(_find_attention(state)), counts,
-        tuple(changes[:_LINES_SHOWN]), state.sources, workspace.runs(), progress,
+        tuple(changes[:_LINES_SHOWN]), state.sources, keep_steady(workspace, "runs", workspace.runs), progress,
     )  # fmt: skip
 
 
@@ -317,7 +323,7 @@ class Health(NamedTuple):
 
 def health(workspace: Windrow, query: PageQuery) -> Health:
     """Return whether all is well; a source is overdue if it was due more than a day ago."""
-    state = workspace.status()
+    state = read_status(workspace)
     latest = max((source.last_good for source in state.sources if source.last_good), default=None)
     late = query.now - timedelta(days=1)
     overdue = tuple(source.source for source in state.sources if source.next_due and source.next_due < late)
@@ -326,7 +332,7 @@ def health(workspace: Windrow, query: PageQuery) -> Health:
 
 def metrics(workspace: Windrow, query: PageQuery) -> str:
     """Return the state of the workspace in the text format of Prometheus."""
-    state = workspace.status()
+    state = read_status(workspace)
     newest = workspace.sessions(limit=1)
     lines = _metric("windrow_sessions_total", "Sessions so far.", [({}, newest[0].session if newest else 0)], "counter")
     lines += _metric("windrow_running", "1 while a run is under way.", [({}, int(bool(state.holder)))])

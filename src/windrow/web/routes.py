@@ -76,7 +76,7 @@ PAGES = (
         ),
         Fresh.FACTS,
     ),
-    PageRoute("/why", "why.html", pages.why, (_NAME,), Fresh.FACTS),
+    PageRoute("/why", "why.html", pages.why, (_NAME,), Fresh.MINUTE),
     PageRoute(
         "/sessions", "sessions.html", pages.sessions,
         (Parameter("before", "`next` of the page before: sessions with smaller numbers", most=10**9),), Fresh.FACTS,
