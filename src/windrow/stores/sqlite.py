@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -166,14 +167,22 @@ def create_or_stand_in(connection: sqlite3.Connection, script: str, *, read_only
         connection.executescript(script)
         return
     existing = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    statement = ""
+    for name, statement in _temporary_tables(script):
+        if name not in existing:
+            connection.execute(statement)
+
+
+@cache
+def _temporary_tables(script: str) -> tuple[tuple[str, str], ...]:
+    """Return the name of each table and view that a script creates, and the statement for an empty temporary one."""
+    tables, statement = [], ""
     for line in script.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
-            created = _CREATES.search(statement)
-            if created and created[2] not in existing:
-                connection.execute(_CREATES.sub(r"CREATE TEMP \1 \2", statement))
+            if created := _CREATES.search(statement):
+                tables.append((created[2], _CREATES.sub(r"CREATE TEMP \1 \2", statement)))
             statement = ""
+    return tuple(tables)
 
 
 @contextmanager
