@@ -36,7 +36,7 @@ from windrow.ledger import Ledger
 from windrow.model import Source
 
 _PAGE_PAGES = 50
-_MAX_ROWS = 100  # links from or to a page
+_MAX_ROWS = 100  # links from or to a page, or origins of a site
 _MAX_MOMENTS = 100  # attempts and versions of a page, the latest ones
 _TITLE_CHARACTERS = 200  # of a link's text
 
@@ -52,7 +52,7 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
     if not view.name:
         return _list_sites(workspace, ledger, sources.values())
     if view.name in sources:
-        return _show_site(workspace, site_of(workspace, ledger, sources[view.name]), view)
+        return _show_site(workspace, ledger, sources[view.name], view)
     page = find_page(workspace, ledger, view.name)
     if page is None:
         raise unknown_name(COLLECTION.name, view.name)
@@ -90,23 +90,15 @@ def _search_pages(workspace: Workspace, view: HomeView) -> Home:
     return Home(title, parts, further=further, by_words=True, note="" if entries else "No page has these words.")
 
 
-def _show_site(workspace: Workspace, site: SiteState, view: HomeView) -> Home:
+def _show_site(workspace: Workspace, ledger: Ledger, source: Source, view: HomeView) -> Home:
     """Return a site: its origins, and its present pages origin by origin, in the order of addresses."""
-    rows = tuple(
-        (
-            HomeLink(origin.origin), origin.addresses, origin.pages, origin.failing, origin.due, origin.last_request,
-            HomeLink(origin.robots),
-        )
-        for origin in site.origins
-    )  # fmt: skip
-    columns = ("origin", "addresses", "with a body", "failing", "due", "last request", "robots.txt")
-    facts = Facts(
-        "", (Fact("seeds", HomeLink(", ".join(site.seeds))), Fact("story", HomeLink(site.name, story=site.name)))
-    )
-    parts: list[Part] = [] if view.start else [facts, HomeTable("Origins", columns, rows)]
+    hosts = ledger.addresses.hosts(COLLECTION.name)
+    origins = sorted({host.origin for host in hosts if host.source == source.name})
+    # The origins are on the first page of the list, as counting their addresses takes long.
+    parts = [] if view.start else _show_origins(site_of(workspace, ledger, source))
     entries: list[HomeEntry] = []
     with open_existing_summary(workspace) as summary:
-        for origin in sorted(origin.origin for origin in site.origins):
+        for origin in origins:
             if summary and len(entries) <= _PAGE_PAGES and not (view.start and view.start >= f"{origin}0"):
                 after = view.start if view.start.startswith(f"{origin}/") else ""
                 found = list_present(summary, origin, after, _PAGE_PAGES + 1 - len(entries))
@@ -124,7 +116,21 @@ def _show_site(workspace: Workspace, site: SiteState, view: HomeView) -> Home:
     if entries:
         parts.append(HomeList("Pages", tuple(entries[:_PAGE_PAGES])))
     note = "" if entries else "No pages yet: windrow run" if not view.start else "No further pages."
-    return Home(site.name, tuple(parts), further=further, by_words=True, note=note)
+    return Home(source.name, tuple(parts), further=further, by_words=True, note=note)
+
+
+def _show_origins(site: SiteState) -> list[Part]:
+    rows = tuple(
+        (
+            HomeLink(origin.origin), origin.addresses, origin.pages, origin.failing, origin.due, origin.last_request,
+            HomeLink(origin.robots),
+        )
+        for origin in site.origins[:_MAX_ROWS]
+    )  # fmt: skip
+    columns = ("origin", "addresses", "with a body", "failing", "due", "last request", "robots.txt")
+    seeds, story = HomeLink(", ".join(site.seeds)), HomeLink(site.name, story=site.name)
+    more = f", {_MAX_ROWS} of {len(site.origins):,}; the story has all" if len(site.origins) > _MAX_ROWS else ""
+    return [Facts("", (Fact("seeds", seeds), Fact("story", story))), HomeTable(f"Origins{more}", columns, rows)]
 
 
 def _show_page(workspace: Workspace, page: PageState, view: HomeView) -> Home:
