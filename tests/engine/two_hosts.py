@@ -19,7 +19,7 @@ def two_hosts() -> Iterator[tuple[int, list[str]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             requested.append(self.headers["Host"].partition(":")[0] + self.path)
-            other, port = HOSTS[self.headers["Host"].startswith(HOSTS[0])], self.server.server_address[1]
+            other, port = HOSTS[self.headers["Host"].startswith(HOSTS[0])], first.server_address[1]
             body = PAGE.format(self.path, port, other).encode() if self.path != "/robots.txt" else b""
             self.send_response(200)
             self.send_header("Content-Type", "text/html")

@@ -29,6 +29,7 @@ from windrow.adapters.adapter import (
 from windrow.adapters.replay import VersionFile, replay_versions
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.adapters.selection import CountsUnrepaired
+from windrow.adapters.shown_records import ShowsRecords
 from windrow.adapters.takedown import named_origins
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.clock import now
@@ -65,7 +66,7 @@ _MAX_LISTED = 20
 """The maximum number of attempts, versions or records that `windrow why` lists."""
 
 
-class RecordAdapter(CountsUnrepaired, record_story.ShowsRecords):
+class RecordAdapter(CountsUnrepaired, ShowsRecords):
     """The adapter of a collection that finds its records by requests or in captures."""
 
     _after_rebuild = ""  # what else an operator must do after a run built a store again
@@ -321,8 +322,7 @@ class RecordAdapter(CountsUnrepaired, record_story.ShowsRecords):
         )
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
-        url = normalise_typed(name)
-        return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
+        return ledger.addresses.get(self._collection.name, hash64(url)) if (url := normalise_typed(name)) else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
         history = store.history(key)

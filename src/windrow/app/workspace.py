@@ -131,10 +131,8 @@ class Windrow:
             run.fetchers or min(cores, 4),
             run.readers or cores,
             self.config.user_agent,
-            run.sandbox,
-            run.group_reads,
-            self.config.part_folder,
-        )
+            sandbox=run.sandbox, group_reads=run.group_reads, part_folder=self.config.part_folder,
+        )  # fmt: skip
 
     def ledger(self) -> Ledger:
         """Open the ledger, or an empty one in memory if the workspace has no ledger yet."""

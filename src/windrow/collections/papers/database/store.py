@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier_name, final_name
-from windrow.contract import AttemptObservations, TypedColumn
+from windrow.contract import AttemptObservations, Skip, TypedColumn
 from windrow.stores.record_versions import note_completed, read_observed
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure, create_or_stand_in
@@ -113,8 +113,8 @@ class PaperStore(RecordStore):
                 self._connection.executescript(f"BEGIN; {_STALE_SCHEMA} {mark_all}; COMMIT;")
             self._connection.executescript(f"BEGIN; {_REQUESTS_SCHEMA} COMMIT;")
 
-    def _settle_entry(self, entry: AttemptObservations) -> set[int]:
-        touched = super()._settle_entry(entry)
+    def _settle_entry(self, entry: AttemptObservations, repeated: list[tuple[int, Skip]]) -> set[int]:
+        touched = super()._settle_entry(entry, repeated)
         for record in touched:
             self._keep_best(record, entry.attempt)
         return touched

@@ -1,0 +1,45 @@
+"""What adapters with a store of records have in common: their records as a list, and each with its history."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from windrow.adapters.adapter import RecordList
+from windrow.adapters.record_story import RecordFaces, ShownCollection, list_records
+from windrow.config import Workspace
+from windrow.ledger import Ledger
+from windrow.stores.records import RecordStore
+
+if TYPE_CHECKING:
+    from windrow.adapters.home import Home, HomeView
+
+
+class ShowsRecords:
+    """A base class for adapters with a store of records: lists them, and shows each with its history."""
+
+    _name = ""
+    """The name of the collection."""
+
+    def _store(self, workspace: Workspace) -> AbstractContextManager[RecordStore | None]:
+        """Open the store, or yield None if it does not exist. The adapter overrides this."""
+        raise NotImplementedError
+
+    def list_records(self, workspace: Workspace, *, before: int, limit: int) -> RecordList:
+        """Return current records, the newest first."""
+        with self._store(workspace) as store:
+            return list_records(store, before, limit) if store else RecordList()
+
+    def home(self, workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
+        """Return the list of records, of all sources or one, those that have words, or the record `view.name`."""
+        from windrow.adapters.record_home import show_home  # noqa: PLC0415 loaded when used
+
+        sources = tuple(source.name for source in workspace.of(self._name))
+        with self._store(workspace) as store:
+            return show_home(store, ledger, ShownCollection(self._name, sources, self._faces()), view)
+
+    def _faces(self) -> RecordFaces:
+        """Return how records are shown. Subclasses may override this."""
+        from windrow.adapters.record_home import PLAIN  # noqa: PLC0415 loaded when used
+
+        return PLAIN
