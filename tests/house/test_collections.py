@@ -8,6 +8,7 @@ from tests.house.tree import ROOT, at, nodes, python
 from windrow.contract.registry import names
 
 FIELDS = {
+    ("src/windrow/caps.py", "events.document_size"),
     ("src/windrow/caps.py", "pages.limits.links"),
     ("src/windrow/cli/why.py", "events"),
     ("src/windrow/formats/tei.py", "pages"),
