@@ -15,7 +15,9 @@ import icalendar  # noqa: F401
 import pytest  # noqa: F401
 
 import windrow.adapters.records
-import windrow.app.workspace  # noqa: F401
+import windrow.app.run
+import windrow.app.workspace
+import windrow.contract.json_list  # noqa: F401
 from tests import clock, sessions  # noqa: F401
 from tests.captures import titles  # noqa: F401
 from tests.collections.events import place  # noqa: F401
