@@ -99,12 +99,15 @@ def test_what_cannot_be_retried_or_removed_is_said_plainly(harvested, windrow) -
 def test_adopted_zips_have_their_source_in_status_and_why(workspace, partner, windrow) -> None:
     (workspace / "sources" / "harwell.toml").unlink()
     windrow("run", "--from", "unzip", partner)
-    (row,) = [
-        source for source in windrow("status", "--json").of("status")[0]["sources"] if source["source"] == "adopted"
-    ]
-    assert (row["state"], row["collection"]) == ("held", "drops")
-    assert row["items"] > 0
-    assert "adopted (drops source)" in windrow("why", "adopted").out
+    other = workspace / "other" / "add"
+    other.mkdir(parents=True)
+    (other / "H.2026-01-12.99.impc.zip").write_bytes(b"")
+    windrow("run", "--from", "unzip", other)
+    rows = windrow("status", "--json").of("status")[0]["sources"]
+    assert [(row["state"], row["collection"], row["gone"]) for row in rows] == [("held", "drops", 0)] * 2
+    assert min(row["items"] for row in rows) == 1  # each folder is a source of its own
+    (name,) = [row["source"] for row in rows if row["items"] > 1]
+    assert f"{name} (drops source)" in windrow("why", name).out
 
 
 def test_a_dry_run_does_not_say_that_papers_would_ask_for_a_robots_txt(tmp_path, windrow) -> None:

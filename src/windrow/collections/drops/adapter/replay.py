@@ -16,6 +16,7 @@ from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.workspace import REPLAY_FOLDER, read_password
+from windrow.digest import digest, shorten_digest
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
@@ -100,7 +101,9 @@ def _refuse_filled_server(workspace: Workspace) -> None:
         store.close()
 
 
-ADOPTED_SOURCE_NAME = "adopted"
+ADOPTED_SOURCE_PREFIX = "adopted-"
+"""The beginning of the name of the source for a folder; a digest of its path follows, since two may be adopted."""
+
 ADOPTED_AT = "unzip"
 ADOPTS = f"a folder of zips that you already have, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
 
@@ -133,4 +136,5 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
             f"{folder} has no zip with a valid name and a declared centre", hint="windrow try ZIP --collection drops"
         )
     main_centre = centre_counts.most_common(1)[0][0]
-    return Source(ADOPTED_SOURCE_NAME, "drops", Site("file", base=str(base_folder)), owner=main_centre, connections=4)
+    name = ADOPTED_SOURCE_PREFIX + shorten_digest(digest(bytes(base_folder)))
+    return Source(name, "drops", Site("file", base=str(base_folder)), owner=main_centre, connections=4)
