@@ -136,7 +136,7 @@ APACHE = b"""<html><body><table>
 <tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A">Last modified</a></th></tr>
 <tr><td><img src="/i.gif"></td><td><a href="/drop/">Parent Directory</a></td><td>&nbsp;</td><td>  - </td></tr>
 <tr><td><img src="/i.gif"></td><td><a href="a.zip">a.zip</a></td><td align="right">2026-11-21 11:35  </td>
-<td align="right"> 20K</td></tr>
+<td align="right"> 20K</td><td>Batch 12</td></tr>
 <tr><td><img src="/i.gif"></td><td><a href="b.zip">b.zip</a></td><td align="right">2026-11-21 11:36  </td>
 <td align="right">123 </td></tr>
 <tr><td><img src="/i.gif"></td><td><a href="sub/">sub/</a></td><td align="right">2026-11-21 11:35  </td>

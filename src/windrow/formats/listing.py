@@ -59,6 +59,7 @@ _DATE_FORMATS = (
 )
 _INDEX_TITLE = re.compile(rb"<title>\s*(?:Index of\b|Directory listing for\b|[^<>\s]{1,300} - /)", re.IGNORECASE)
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_LETTER = re.compile(r"[^\W\d_]")
 _PAGE_START, _PAGE_END = re.compile(rb"<html\b", re.IGNORECASE), re.compile(rb"</html\s*>", re.IGNORECASE)
 _ROW_START = re.compile(rb"<tr\b", re.IGNORECASE)
 _LINK_START = re.compile(rb"<a\b", re.IGNORECASE)
@@ -370,13 +371,16 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
+        rest = text
         for pattern, date_format in _DATE_FORMATS:
             if modified is None and (date := pattern.search(text)):
                 try:
                     modified = datetime.strptime(date[1], date_format).replace(tzinfo=UTC)
                 except ValueError:
                     continue
-        if size is None and (size_match := _SIZE_AT_END.search(text)):
+                rest = text.replace(date[1], "")
+        # A text with words is a description, and a number at its end is not a size.
+        if size is None and (size_match := _SIZE_AT_END.search(rest)) and not _LETTER.search(rest):
             size = int(size_match[1])
     return size, modified
 

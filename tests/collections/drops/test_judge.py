@@ -324,13 +324,16 @@ def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:
 
 
 def test_lists_come_in_several_forms() -> None:
-    codes = b'<Statuscodes xmlns="u" lastUpdated="2024-01-01"><statusCode code="A_1" description="" explanation=""/></Statuscodes>'
+    codes = b'<Statuscodes xmlns="u" lastUpdated="2024-01-01"><statusCode code="A_1" description="" explanation=""/>'
+    codes += b'<statusCode code="" description="" explanation=""/></Statuscodes>'
     strains = b"MGI:7\tna\xc2\x85me\tinbred\nMGI:8\tother\tinbred\n"
     content = specimens(
         mouse("s", baseline=True, strain="MGI:8", inner="<statusCode>A_1</statusCode>", project="two"),
         mouse("t", baseline=True, strain="na\x85me", project="one"),
     )
-    assert kinds(content, {"status_codes": codes, "strains": strains, "projects": b"one\ntwo\n"}) == []
+    lists = {"status_codes": codes, "strains": strains, "projects": b"one\ntwo\n"}
+    assert kinds(content, lists) == []
+    assert kinds(content.replace(b"A_1", b"lost"), lists) == ["UnknownStatusCode"]
 
 
 def test_a_broken_list_is_an_error_that_names_it() -> None:

@@ -46,6 +46,11 @@ def test_folders_named_like_zips_are_refused():
     assert offer.unkeyed
 
 
+def test_two_equal_lines_are_one_offer():
+    (offer,) = offers(ListingEntry("add", GOOD, 10), ListingEntry("add", GOOD, 10))
+    assert (offer.size, offer.reason) == (10, None)
+
+
 def test_bad_names_are_kept_with_their_reason():
     planned = offers(
         ListingEntry("add", "Xyz.2013-01-01.1.impc.zip"),

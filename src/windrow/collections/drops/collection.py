@@ -44,7 +44,10 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
 
 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
-    """Refuse all but one of a zip's offers; keep the one that spells the centre as declared, or else the first."""
+    """Refuse all but one of a zip's offers; keep the one that spells the centre as declared, or else the first.
+
+    Further offers with the same path are left out: a server may list a file twice while its folder changes.
+    """
     chosen_offers: dict[str, Offer] = {}
     for offer in offers:
         if not offer.unkeyed and (offer.key not in chosen_offers or offer.path == offer.key):
@@ -54,6 +57,7 @@ def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
         if offer.unkeyed or chosen_offers[offer.key] is offer
         else offer._replace(key=offer.path, reason=Reason.OTHER_SPELLING, unkeyed=True)
         for offer in offers
+        if offer.unkeyed or chosen_offers[offer.key] is offer or chosen_offers[offer.key].path != offer.path
     ]
 
 

@@ -115,7 +115,8 @@ def _read_lines(content: bytes) -> list[str]:
 
 def _read_status_codes(content: bytes) -> tuple[str, ...]:
     if _is_xml(content):
-        return tuple(_required_attribute(element, "code") for element in _parse_xml(content).iter("{*}statusCode"))
+        elements = _parse_xml(content).iter("{*}statusCode")
+        return tuple(code for element in elements if (code := _required_attribute(element, "code").strip()))
     return tuple(code for line in _read_lines(content) if (code := line.partition("~")[0].strip()))
 
 
