@@ -3,8 +3,9 @@
 import json
 import os
 import secrets
+import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -477,3 +478,14 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
         CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
     assert "may not contain a user" in str(caught.value)
     assert "hidden" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_an_sqlite_file_of_another_program_is_refused_and_stays(tmp_path):
+    path = tmp_path / "mine.sqlite"
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("CREATE TABLE a (id INTEGER PRIMARY KEY, title TEXT)")
+        other.execute("INSERT INTO a VALUES (1, 'own')")
+    content = path.read_bytes()
+    with pytest.raises(StoreError, match="it has other tables"):
+        SqliteDocuments(path, [DocumentDatabase("a", VIEWS)])
+    assert path.read_bytes() == content

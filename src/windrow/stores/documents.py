@@ -6,13 +6,14 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from windrow.digest import digest
 from windrow.errors import ConfigError, StoreError
 from windrow.formats.text import dump_json
-from windrow.stores.sqlite import SqliteStore, close_on_failure, transaction
+from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, store_errors, transaction
 
 StoredDocument = dict[str, Any]
 """A document, with its `_id`."""
@@ -159,6 +160,8 @@ class SqliteDocuments(SqliteStore):
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
         self._databases = {check_name(database.name): database for database in databases}
+        if path.is_file():
+            _refuse_other_tables(path)
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
             if self._read_only:
@@ -410,6 +413,16 @@ class SqliteDocuments(SqliteStore):
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
             self._set_identity(identity)
+
+
+def _refuse_other_tables(path: Path) -> None:
+    """Raise StoreError for a file that has tables, but not those of documents. To open it for writing changes it."""
+    query = "SELECT count(*), count(*) FILTER (WHERE name = 'windrow_meta') FROM sqlite_schema WHERE type = 'table'"
+    with store_errors(path), closing(open_database(path, read_only=True)) as connection:
+        tables, own_tables = connection.execute(query).fetchone()
+    if tables and not own_tables:
+        message = f"{path} is not a file of documents, and was not changed: it has other tables"
+        raise StoreError(message, hint="give the documents a file of their own, such as by events.documents")
 
 
 def _checkpoint_name(database: str) -> str:
