@@ -71,17 +71,23 @@ def write_csv(
 def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the fields of a record, and of the objects in it, by dotted name, as CSV values.
 
-    >>> _flatten({"key": "=1", "value": {"title": "T", "tags": ["a"]}})
-    {'key': "'=1", 'value.title': 'T', 'value.tags': '["a"]'}
+    A name that another field has already is followed by apostrophes.
+
+    >>> _flatten({"key": "=1", "value": {"title": "T", "tags": ["a"]}, "value.title": "U"})
+    {'key': "'=1", 'value.title': 'T', 'value.tags': '["a"]', "value.title'": 'U'}
     """
     cells: dict[str, Any] = {}
     for name, field in record.items():
         if isinstance(field, Mapping):
-            cells |= _flatten(field, f"{prefix}{name}.")
+            nested = _flatten(field, f"{prefix}{name}.")
         elif isinstance(field, str):
-            cells[prefix + name] = f"'{field}" if field.startswith(_FORMULA_STARTS) else field
+            nested = {prefix + name: f"'{field}" if field.startswith(_FORMULA_STARTS) else field}
         else:
-            cells[prefix + name] = "" if field is None else json.dumps(field, ensure_ascii=False)
+            nested = {prefix + name: "" if field is None else json.dumps(field, ensure_ascii=False)}
+        for column, cell in nested.items():
+            while column in cells:
+                column += "'"  # noqa: PLW2901 the next free name
+            cells[column] = cell
     return cells
 
 
