@@ -282,15 +282,24 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return a pair (reason, number) for each reason of attempts that failed in the last session of a source.
+    """Return a pair (reason, number) for each reason of attempts that failed in the last session of their source.
 
     Captures that failed in an earlier session, and were not taken since, are counted too.
     """
-    last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
-    rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
-    counted_sessions = {row.seq for row in rows}
-    failed = [count for count in ledger.captures.failed_by_reason() if count.session not in counted_sessions]
-    reasons = [reason for row in rows for reason in count_session(ledger, row.span).reasons]
+    last_sessions = {source: sessions[-1].session for source, sessions in sessions_by_source.items()}
+    rows = {number: row for number in {*last_sessions.values()} if (row := ledger.sessions.get(number))}
+    numbers = {row.seq: number for number, row in rows.items()}
+
+    def is_counted(source: str, seq: int) -> bool:
+        return seq in numbers and last_sessions.get(source, numbers[seq]) == numbers[seq]
+
+    reasons = [
+        (reason, number)
+        for row in rows.values()
+        for (source, reason), number in count_session(ledger, row.span).reasons.items()
+        if is_counted(source, row.seq)
+    ]
+    failed = [count for count in ledger.captures.failed_by_reason() if not is_counted(count.source, count.session)]
     return [*reasons, *((count.reason, count.lines) for count in failed)]
 
 

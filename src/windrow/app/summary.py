@@ -177,7 +177,8 @@ def summarise(
     corrected = replace(counts, sources=_count_by_content(counts, visited, written))
     reasons: list[tuple[str, int]] = [(stop.reason, stop.number) for stop in stops if stop.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
-    reasons += (*counts.reasons, *content_counts.skipped(own_facts).items(), *count_damaged(tasks))
+    reasons += ((reason, number) for (_, reason), number in counts.reasons.items())
+    reasons += (*content_counts.skipped(own_facts).items(), *count_damaged(tasks))
     return SessionSummary(
         session=session.number,
         command=session.command,

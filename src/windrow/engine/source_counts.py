@@ -81,12 +81,12 @@ class SessionCounts:
     """The results of a session's attempts: counts for each source, and for addresses also the outcomes and reasons.
 
     The counts are named after the fields of `windrow.app.summary.SourceCount`. `reasons` has how often each reason for
-    a failure or refusal occurred at addresses (sitemaps and the like are not counted), the most frequent first.
+    a failure or refusal occurred at addresses (sitemaps and the like are not counted), by source and reason.
     """
 
     sources: dict[str, Counter[str]]
     outcomes: tuple[OutcomeCount, ...]
-    reasons: list[tuple[str, int]]
+    reasons: Counter[tuple[str, str]]
     troubles: dict[str, str]  # by source, a message about the origins whose robots.txt could not be fetched
 
 
@@ -100,7 +100,7 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
     """Count the results of the attempts that ended from the first to the last fact, whose numbers are in `facts`."""
     sources: dict[str, Counter[str]] = {}
     outcome_counts: Counter[tuple[str, str]] = Counter()
-    reasons: Counter[str] = Counter()
+    reasons: Counter[tuple[str, str]] = Counter()
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     for attempts in _cached_attempt_counts(ledger, *facts):
         counts = sources.setdefault(attempts.source, Counter())
@@ -117,12 +117,12 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
             continue  # a hint, such as a sitemap, and not a page
         counts[_classify(attempts)] += attempts.number
         if attempts.reason:
-            reasons[attempts.reason] += attempts.number
+            reasons[attempts.source, attempts.reason] += attempts.number
         if crawl is not None:
             outcome = crawl.outcome(attempts.status, attempts.reason, attempts.mime)
             outcome_counts[attempts.collection, outcome] += attempts.number
     outcomes = tuple(OutcomeCount(name, word, count) for (name, word), count in outcome_counts.most_common())
-    return SessionCounts(sources, outcomes, reasons.most_common(), _robots_errors(ledger, facts))
+    return SessionCounts(sources, outcomes, reasons, _robots_errors(ledger, facts))
 
 
 def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
