@@ -1,5 +1,6 @@
 """The store of JSON records."""
 
+import sqlite3
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 
@@ -72,6 +73,35 @@ def test_a_reading_that_was_stopped_adds_to_what_was_read_of_an_attempt_and_repl
             assert store.settle([observe(1, part, other, Skip(Reason.TIME_LIMIT, key))], 1) == []
             assert store.latest(["k", "l"]) == {"k": {"text": "the whole text"}, "l": {"text": "other"}}
         assert store.late_records(store.late_attempts()) == {"l": []}
+
+
+def test_what_a_source_left_out_is_counted_by_number_until_this_source_reads_its_address(tmp_path):
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        broken = Skip(Reason.NOT_VALID, "", "it is no object")
+        store.settle([observe(1, broken, broken, Skip(Reason.NOT_WELL_FORMED, "JSON-LD", "m", 7))], 1)
+        store.settle([observe(2, Skip(Reason.NO_TITLE, "k"), source="b")], 2)
+        assert store.count_unrepaired({}) == {"not_valid": 2, "not_well_formed": 7, "no_title": 1}
+        assert store.count_skipped((1, 1), {}) == {"not_valid": 2, "not_well_formed": 7}
+        store.settle([observe(3, Observation("k", {"n": 1}), source="b")], 3)
+        assert store.count_unrepaired({}) == {"not_valid": 2, "not_well_formed": 7}
+        store.settle([observe(4, Observation("l", {"n": 1}))], 4)
+        assert store.count_unrepaired({}) == {}
+
+
+def test_a_store_of_an_earlier_windrow_gets_the_source_of_what_it_skips(tmp_path):
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        store.settle([observe(1, Skip(Reason.NO_TEXT, "k"))], 1)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        for column in ("source", "number"):
+            database.execute(f"ALTER TABLE skipped DROP COLUMN {column}")
+    with closing(RecordStore(tmp_path / "a.db", read_only=True)) as store:
+        assert store.count_unrepaired({}) == {"no_text": 1}
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        assert store.count_unrepaired({}) == {"no_text": 1}
+        store.settle([observe(2, Skip(Reason.NO_TITLE, "k"))], 2)
+        assert store.count_unrepaired({}) == {"no_title": 1}
+        store.settle([observe(3, Observation("k", {"n": 1}))], 3)
+        assert store.count_unrepaired({}) == {}
 
 
 def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_nothing_has_the_name(tmp_path):

@@ -78,6 +78,7 @@ class RecordStore(SkippedCounts):
         self._writing_session, self._last_earlier_attempt = 0, 0  # the writing session, and the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
+                self._add_columns()
                 if not self._meta("identity"):
                     row = ("identity", secrets.randbits(62) + 1)
                     self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row)
@@ -186,8 +187,8 @@ class RecordStore(SkippedCounts):
                         results.append(skip)
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.full_message[:2000])
-                skipped_row = (entry.attempt, replace_lone_surrogates(result.key), reason, message, entry.url)
-                run(INSERT_SKIPPED, skipped_row)
+                key = replace_lone_surrogates(result.key)
+                run(INSERT_SKIPPED, (entry.attempt, key, reason, message, entry.url, entry.source, result.number))
         return touched
 
     def _write_observation(

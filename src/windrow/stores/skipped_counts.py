@@ -11,17 +11,27 @@ from windrow.stores.record_versions import Skipped
 from windrow.stores.sqlite import SqliteStore
 
 CHUNK_SIZE = 400  # attempts per query
-INSERT_SKIPPED = (
-    "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-)
+INSERT_SKIPPED = """
+INSERT INTO skipped (attempt, key, reason, message, url, source, number) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET number = number + excluded.number
+"""
 
 _NOT_IGNORED = """NOT EXISTS (
     SELECT 1 FROM json_each(?) WHERE key = reason AND value IN ('', message))"""
+# What a cap leaves out of a document is one entry.
+_COUNT = "sum(CASE reason WHEN 'capped' THEN 1 ELSE {number} END)"
+# An earlier windrow did not store the source of an entry: it is mended by any source, and followed by any skip.
 _UNREPAIRED = f"""
-WITH last AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url)
-SELECT reason, count(*) FROM last JOIN skipped USING (attempt, url) WHERE {_NOT_IGNORED}
-AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o.url = last.url) GROUP BY reason
+WITH last AS (SELECT url, {{source}} AS source, max(attempt) AS attempt FROM skipped GROUP BY 1, 2),
+    latest AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url)
+SELECT reason, {_COUNT} FROM last JOIN latest USING (url)
+JOIN skipped s ON s.attempt = last.attempt AND s.url = last.url WHERE {_NOT_IGNORED}
+AND (last.source <> '' OR last.attempt = latest.attempt)
+AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o.url = last.url
+    AND last.source IN ('', o.source)) GROUP BY reason
 """
+_HAS_DETAILS = "SELECT count(*) FROM pragma_table_info('skipped') WHERE name IN ('source', 'number')"
+_ADDED_COLUMNS = ("source TEXT NOT NULL DEFAULT ''", "number INTEGER NOT NULL DEFAULT 1")
 
 
 class SkippedCounts(SqliteStore):
@@ -33,18 +43,32 @@ class SkippedCounts(SqliteStore):
         `ignored` maps reasons to messages. What was skipped with one of these reasons and its message is not counted;
         an empty message means any message.
         """
-        query = f"SELECT reason, count(*) FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
-        with self._guarded():
-            return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
+        query = f"SELECT reason, {_COUNT} FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
+        return self._count_reasons(query, (*attempts, json.dumps(ignored)))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
         """Count the documents and entries that are still skipped, by reason.
 
-        For each address, only the skips of its last attempt with any are counted, and only if no later attempt
-        observed a record there. For `ignored` see `count_skipped`.
+        For each address of a source, only the skips of its last attempt with any are counted, and only if no later
+        attempt of the source observed a record there. For `ignored` see `count_skipped`.
         """
+        return self._count_reasons(_UNREPAIRED, (json.dumps(ignored),))
+
+    def _count_reasons(self, query: str, parameters: tuple[int | str, ...]) -> dict[str, int]:
         with self._guarded():
-            return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))
+            has_details = self._connection.execute(_HAS_DETAILS).fetchone()[0]
+            columns = ("source", "number") if has_details else ("''", "1")  # of an earlier windrow, and read-only
+            query = query.replace("{source}", columns[0]).replace("{number}", columns[1])
+            return dict(self._connection.execute(query, parameters))
+
+    def _add_columns(self) -> None:
+        """Add the columns that an earlier windrow did not have."""
+        if self._connection.execute(_HAS_DETAILS).fetchone()[0]:
+            return
+        with self._writing():
+            if not self._connection.execute(_HAS_DETAILS).fetchone()[0]:  # no other process added them meanwhile
+                for column in _ADDED_COLUMNS:
+                    self._connection.execute(f"ALTER TABLE skipped ADD COLUMN {column}")
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
         """Return the skipped documents and entries with the key `key`, with the address `url`, or from `attempts`.
@@ -75,7 +99,8 @@ class SkippedCounts(SqliteStore):
     def copy_undone(self, old_store: SkippedCounts, attempts: Sequence[int]) -> None:
         """Copy from another store what it skipped of these attempts, and what they wait for."""
         skipped = old_store._rows_of_attempts(
-            "SELECT attempt, key, reason, message, url FROM skipped WHERE attempt IN ({placeholders})", attempts
+            "SELECT attempt, key, reason, message, url, source, number FROM skipped WHERE attempt IN ({placeholders})",
+            attempts,
         )
         waiting = old_store._rows_of_attempts(
             "SELECT attempt, asks FROM waiting WHERE attempt IN ({placeholders})", attempts
