@@ -56,7 +56,7 @@ def test_each_document_that_differs_from_what_was_read_is_a_fault(workspace):
         store.write(databases.events, [{**first, "title": "forged", "extra": 1}], [second["_id"]])
         store.write(databases.log, [{**log, "insert_count": 7}], [later_log["_id"]])
         store.write(databases.log, [{**log, "_id": "2001-01-01T00:00:00Z - council - success"}])
-        store.write(databases.events, [{"_id": "of another program", "datetime": "2026-01-01T00:00:00Z"}])
+        store.write(databases.events, [{"_id": "of another program", "datetime": "2026-01-01T00:00:00Z", "uid": "17"}])
     messages = [message.partition("_")[2] for message, _ in faults(workspace)]
     assert [message.partition(": ")[2] for message in messages] == [
         f"{first['_id']}: differs from what was read, in extra, title",

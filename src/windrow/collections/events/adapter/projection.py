@@ -37,6 +37,8 @@ FOREIGN_DOCUMENTS_HINT = (
     " others that windrow wrote; if not, set events.documents to databases of its own"
 )
 """What to do if the databases have documents that were made from other records."""
+# Keys that only documents of windrow have, together: other programs may use one of them.
+_EVENT_KEYS, _LOG_KEYS = frozenset({"uid", "source", "first_seen"}), frozenset({"attempt", "session", "source"})
 PAGE_SIZE = 256  # records, documents or ids
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
@@ -83,8 +85,8 @@ class EventProjection:
         if not self._logs.write(checkpoint, last_attempt, log_ids, pulse, refused_attempts):
             return
         if event_ids is not None and log_ids is not None:
-            self._remove_stale(self._databases.events, event_ids, "uid")
-            self._remove_stale(self._databases.log, log_ids, "attempt")
+            self._remove_stale(self._databases.events, event_ids, _EVENT_KEYS)
+            self._remove_stale(self._databases.log, log_ids, _LOG_KEYS)
         self._store.set_checkpoint(last_attempt, self._records.identity())
         self._write_late(last_attempt, pulse)
 
@@ -99,9 +101,9 @@ class EventProjection:
         for document in self._logs.documents(last_attempt):
             log_ids.add(document["_id"])
             yield from self._compare(self._databases.log, [document])
-        databases = ((self._databases.events, event_ids, "uid"), (self._databases.log, log_ids, "attempt"))
-        for database, current_ids, windrow_key in databases:
-            for stale_ids in self._stale_ids(database, current_ids, windrow_key):
+        databases = ((self._databases.events, event_ids, _EVENT_KEYS), (self._databases.log, log_ids, _LOG_KEYS))
+        for database, current_ids, windrow_keys in databases:
+            for stale_ids in self._stale_ids(database, current_ids, windrow_keys):
                 yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -150,15 +152,15 @@ class EventProjection:
             )
         return f"{events} new, {self._written['changed']:,} changed, {logs}{''.join(notes)}"
 
-    def _remove_stale(self, database: str, current_ids: set[str], windrow_key: str) -> None:
-        for stale_ids in self._stale_ids(database, current_ids, windrow_key):
+    def _remove_stale(self, database: str, current_ids: set[str], windrow_keys: frozenset[str]) -> None:
+        for stale_ids in self._stale_ids(database, current_ids, windrow_keys):
             self._store.write(database, (), stale_ids)
 
-    def _stale_ids(self, database: str, current_ids: set[str], windrow_key: str) -> Iterator[list[str]]:
-        """Yield lists of the ids of windrow's documents (with `windrow_key`) that are not in `current_ids`."""
+    def _stale_ids(self, database: str, current_ids: set[str], windrow_keys: frozenset[str]) -> Iterator[list[str]]:
+        """Yield lists of the ids of windrow's documents (with all `windrow_keys`) that are not in `current_ids`."""
         for ids in _chunks([id_ for id_ in self._store.ids(database) if id_ not in current_ids], PAGE_SIZE):
             if stale_ids := [
-                id_ for id_, document in self._store.get(database, ids).items() if windrow_key in document
+                id_ for id_, document in self._store.get(database, ids).items() if windrow_keys <= document.keys()
             ]:
                 yield stale_ids
 
