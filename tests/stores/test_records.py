@@ -88,6 +88,17 @@ def test_what_a_source_left_out_is_counted_by_number_until_this_source_reads_its
         assert store.count_unrepaired({}) == {}
 
 
+def test_a_time_of_the_source_in_the_future_does_not_hide_what_is_read_later(tmp_path):
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        for attempt, at in ((1, None), (2, datetime(2099, 1, 1, tzinfo=UTC)), (3, None)):
+            store.settle([observe(attempt, Observation("k", {"n": attempt}, at=at))], attempt)
+        assert [version.at.day for version in store.history("k")] == [1, 2, 3]
+        assert store.latest(["k"]) == {"k": {"n": 3}}
+        with closing(RecordStore(tmp_path / "b.db")) as replayed:
+            replayed.carry_over(store, ())
+            assert replayed.history("k") == store.history("k")
+
+
 def test_a_store_of_an_earlier_windrow_gets_the_source_of_what_it_skips(tmp_path):
     with closing(RecordStore(tmp_path / "a.db")) as store:
         store.settle([observe(1, Skip(Reason.NO_TEXT, "k"))], 1)

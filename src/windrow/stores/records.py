@@ -202,7 +202,9 @@ class RecordStore(SkippedCounts):
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
-        time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
+        # A source's time in the future would hide each later observation until then.
+        time_text = min(format_time(observation.at or entry.at), format_time(entry.at))
+        url = replace_lone_surrogates(observation.url or entry.url)
         if observation.value is not None:
             value = replace_own_key(observation.value, observation.key, key)
             json_text = replace_lone_surrogates(dump_json(value, sort_keys=True, separators=(",", ":")))
@@ -357,7 +359,8 @@ class RecordStore(SkippedCounts):
             rows = self._connection.execute(query, (json.dumps([*sources]),))
             for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
                 group = [*attempt_rows]
-                _, _, time_text, source, url, *_ = group[0]
+                _, _, _, source, url, *_ = group[0]
+                last_time = max(row[2] for row in group)
                 observations = [
                     Observation(
                         key, json.loads(json_text) if json_text else None, text, datetime.fromisoformat(time), item_url,
@@ -365,7 +368,7 @@ class RecordStore(SkippedCounts):
                     )
                     for _, key, time, _, item_url, json_text, text, aside, names, aliases in group
                 ]  # fmt: skip
-                yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
+                yield AttemptObservations(attempt, datetime.fromisoformat(last_time), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return what `RecordIndex.find` returns: at most `limit` matches after the first `offset`."""
