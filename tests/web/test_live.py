@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from lxml import html
 
 import windrow
 from tests.web.farm import get, http_scope
 from windrow.app.session_progress import read_progress
+from windrow.cli.serve import serve_command
 from windrow.ledger import Ledger
 from windrow.ledger.lease import Lease, name_this_process
-from windrow.web import app, live, server
+from windrow.web import app, live
 
 
 class UnderWay:
@@ -102,14 +104,15 @@ def test_streams_end_when_the_server_stops_and_more_than_the_cap_are_refused(und
 
 
 def test_the_address_can_be_opened_before_the_libraries_are_loaded() -> None:
-    code = "import sys, windrow.web.server as s; print(*({*s._LIBRARIES} & {*sys.modules}))"
+    code = "import sys, windrow.app.listening, windrow.cli.serve as s; print(*({*s.LIBRARIES} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 
-def test_a_server_that_lacks_a_library_says_which_extra_has_it(farm, monkeypatch) -> None:
-    monkeypatch.setattr(server, "_LIBRARIES", ("no_such_library",))
-    with pytest.raises(windrow.MissingExtra, match="the web view"):
-        server.serve(farm, server.Address("127.0.0.1", 0), print)
+def test_a_command_that_lacks_a_library_says_which_extra_has_it(monkeypatch) -> None:
+    monkeypatch.setattr("windrow.cli.serve.LIBRARIES", ("no_such_library",))
+    result = CliRunner().invoke(serve_command, [])
+    assert result.exit_code != 0
+    assert "windrow[web]" in f"{result.output}{getattr(result.exception, 'hint', '')}"
 
 
 def test_a_later_reading_adds_only_what_came_since(farm) -> None:

@@ -23,13 +23,13 @@ from tests.web.farm import HOSTILE, SITE, changed, get
 from windrow.adapters.adapter import SourceChange
 from windrow.app import Windrow
 from windrow.app.captures import KeptCapture
+from windrow.app.listening import Address
 from windrow.app.summary import describe_end
 from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
 from windrow.stores.sqlite import reads_only
 from windrow.web import app, pages, steady, worker
 from windrow.web.guard import Guard
-from windrow.web.server import Address
 
 FERRY = quote(f"{SITE}/ferry.html", safe="")
 LONG_AGO = "since=2026-01-01"

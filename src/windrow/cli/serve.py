@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from windrow.cli.command import Console, command, option
-from windrow.errors import UsageError
+from windrow.errors import MissingExtra, UsageError
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _BEYOND = "Beyond this machine"
@@ -33,8 +36,10 @@ def serve_command(
     The first line of the output is the address. Pages only read: they change nothing in the workspace. Ctrl-C ends
     the command. Others than the users of this machine can only reach the pages with a token, and over TLS.
     """
-    from windrow.web.server import Address, serve  # noqa: PLC0415 `--help` needs no server
+    from windrow.app.listening import Address, listen  # noqa: PLC0415 `--help` needs no server
 
+    if not all(map(find_spec, LIBRARIES)):
+        raise MissingExtra("the web view", "web")
     if bool(certificate) != bool(key):
         raise UsageError("a certificate needs its key, and a key its certificate", hint="windrow serve --help")
     token = token_file.read_text(encoding="utf-8").strip() if token_file else ""
@@ -50,8 +55,20 @@ def serve_command(
         if opens:
             click.launch(url)
 
-    serve(console.open(), Address(host, port, token, proxy, certificate, key), announce)
+    workspace, address = console.open(), Address(host, port, token, proxy, certificate, key)
+    address.require_safe()
+    with closing(listen(address)) as listener:
+        stops: list[int] = []
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda received, _frame: stops.append(received))
+        announce(address._replace(port=listener.getsockname()[1]).url)
+        # The address can be opened meanwhile: the first request waits for the libraries.
+        from windrow.web.server import serve  # noqa: PLC0415
+
+        serve(workspace, address, listener, stops)
 
 
+LIBRARIES = ("jinja2", "markdown_it", "starlette", "uvicorn")
+"""The libraries of the extra `web`."""
 _LEAST_TOKEN = 16
 _TOKEN_HINT = "openssl rand -hex 16 > FILE"  # noqa: S105 a command that makes one
