@@ -1,4 +1,4 @@
-"""What adapters with a store of records have in common: their records as a list, and each with its history."""
+"""A part of adapters with a store of records: it lists them, and shows each with its history."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from windrow.adapters.adapter import RecordList
 from windrow.adapters.record_story import RecordFaces, ShownCollection, list_records
-from windrow.config import Workspace
-from windrow.ledger import Ledger
-from windrow.stores.records import RecordStore
 
 if TYPE_CHECKING:
     from windrow.adapters.home import Home, HomeView
+    from windrow.config import Workspace
+    from windrow.ledger import Ledger
+    from windrow.stores.records import RecordStore
 
 
 class ShowsRecords:

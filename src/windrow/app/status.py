@@ -25,14 +25,13 @@ from windrow.app.summary import (
 )
 from windrow.clock import now
 from windrow.config import Workspace
-from windrow.contract import Listing
 from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
-from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
+from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session, count_waiting_files
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
@@ -215,17 +214,8 @@ def count_unlisted(workspace: Workspace, ledger: Ledger) -> list[RuleCount]:
 
 
 def _waiting_files(workspace: Workspace, ledger: Ledger) -> list[WaitingFiles]:
-    """Count the listed files that wait to be fetched, except those of sources that are switched off."""
-    active = [source.name for source in workspace.sources if source.active]
-    inactive = {source.name for source in workspace.sources if not source.active}
-    listings = [(collection.name, collection.discovery) for collection in installed().values()]
-    return [
-        files
-        for name, discovery in listings
-        if isinstance(discovery, Listing)
-        for files in ledger.mirrors.waiting(name, discovery.fetch_phase, active)
-        if files.is_listed or files.source not in inactive
-    ]
+    active = {source.name for source in workspace.sources if source.active}
+    return count_waiting_files(ledger, active, {source.name for source in workspace.sources} - active)
 
 
 def _left_out_by_rules(

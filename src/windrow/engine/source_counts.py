@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.clock import now
-from windrow.contract import CAPTURED, NOT_MODIFIED, Collection, Crawl
+from windrow.contract import CAPTURED, NOT_MODIFIED, Collection, Crawl, Listing
 from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptCount
+from windrow.ledger.typed.mirrors import WaitingFiles
 from windrow.ledger.typed.sessions import SourceTask
 from windrow.reasons import BY_RULE, Reason
 
@@ -204,6 +205,21 @@ def sum_by_rule(counts: Iterable[RuleCount]) -> list[RuleCount]:
         earlier = sums.get(count[:3])
         sums[count[:3]] = earlier._replace(addresses=earlier.addresses + count.addresses) if earlier else count
     return list(sums.values())
+
+
+def count_waiting_files(ledger: Ledger, active: AbstractSet[str], inactive: AbstractSet[str]) -> list[WaitingFiles]:
+    """Count the listed files that wait to be fetched, except those that only sources that are switched off list.
+
+    `active` and `inactive` are the names of the sources that are declared.
+    """
+    listings = ((name, collection.discovery) for name, collection in installed().items())
+    return [
+        files
+        for name, discovery in listings
+        if isinstance(discovery, Listing)
+        for files in ledger.mirrors.waiting(name, discovery.fetch_phase, sorted(active))
+        if files.is_listed or files.source not in inactive
+    ]
 
 
 def count_left_out_now(

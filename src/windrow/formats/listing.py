@@ -324,7 +324,7 @@ def _direct_child(address: str, href: str) -> str | None:
             below = target[len(address) :]
         else:
             name_start = target.rfind("/", 0, -1) + 1
-            below = target[name_start:] if _spell_folder(target[:name_start]) == _spell_folder(address) else ""
+            below = target[name_start:] if _are_one_folder(target[:name_start], address) else ""
     except ValueError:
         return None
     return None if not below or below == "/" or "/" in below[:-1] or below in {"./", "../"} else below
@@ -333,20 +333,26 @@ def _direct_child(address: str, href: str) -> str | None:
 def _is_parent(address: str, href: str) -> bool:
     """Return whether a link leads to the parent of the folder at `address`, as on most pages of an empty folder."""
     try:
-        return bool(href) and _spell_folder(urljoin(address, href)) == _spell_folder(urljoin(address, ".."))
+        return bool(href) and _are_one_folder(urljoin(address, href), urljoin(address, ".."))
     except ValueError:
         return False
 
 
-def _spell_folder(address: str) -> tuple[str | None, int | None, str]:
-    """Return the parts of a folder's address that two spellings have in common; raise ValueError if it is not valid.
+def _are_one_folder(address: str, other: str) -> bool:
+    """Return whether two addresses are spellings of one folder; False if one of them is not a web address.
 
-    The scheme is not among them, because behind a proxy for TLS some servers write http.
+    The scheme may differ, because behind a proxy for TLS some servers write http. Raises ValueError for an address that
+    cannot be split.
     """
+    spelling = _spell_folder(address)
+    return spelling is not None and spelling == _spell_folder(other)
+
+
+def _spell_folder(address: str) -> tuple[str | None, int | None, str] | None:
     address_parts = urlsplit(address)
     usual_port = {"http": 80, "https": 443}.get(address_parts.scheme)
     if usual_port is None:
-        raise ValueError(address)
+        return None
     port = None if address_parts.port == usual_port else address_parts.port
     return address_parts.hostname, port, unquote(address_parts.path, errors="surrogateescape")
 
