@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.comparison import Comparison
-from windrow.collections.papers.extract import file_meta
+from windrow.collections.papers.file_meta import file_meta
 from windrow.engine.captures.foreign_records import RecordJob
 from windrow.model import CdxLine, Limits
 

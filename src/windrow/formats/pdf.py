@@ -86,6 +86,8 @@ class Pdf:
     """For each cap that the document exceeds, how much is left out."""
     unreadable: int
     """The number of pages that cannot be read."""
+    pictured: int
+    """The number of pages that have pictures but no text, such as scanned pages."""
 
 
 class PdfLine(NamedTuple):
@@ -100,7 +102,8 @@ class PdfPages(NamedTuple):
 
     `head` has lines of the first page, beginning with the first line in the largest letters. `page_count` is the number
     of all pages. `left_out` has, for each cap that the document exceeds, how much is left out. `unreadable` is the
-    number of pages that cannot be read; their texts are empty. `created` is in Unix seconds, None if it is missing.
+    number of pages that cannot be read; their texts are empty. `pictured` is the number of pages with pictures but
+    without text, such as scanned pages. `created` is in Unix seconds, None if it is missing.
     """
 
     title: str
@@ -110,6 +113,7 @@ class PdfPages(NamedTuple):
     head: list[PdfLine]
     left_out: tuple[Excess, ...]
     unreadable: int = 0
+    pictured: int = 0
 
 
 def is_installed() -> bool:
@@ -135,10 +139,10 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
             if index == 0:
                 head_lines.extend(_find_head(text_page))
 
-        pages, unreadable, left_out = _read_texts(document, limits, add_head)
+        pages, faults, left_out = _read_texts(document, limits, add_head)
         title = _clean(_read_metadata(document, b"Title"))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, len(document), pages, head_lines, left_out, unreadable)
+        return PdfPages(title, created, len(document), pages, head_lines, left_out, *faults)
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
@@ -204,7 +208,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
         left_out[PDF_LINKS if links_left < _MAX_PAGE_LINKS else PDF_PAGE_LINKS] += page_links.count(None)
         left_out[URL_CHARACTERS] += page_links.count(URL_CHARACTERS)
 
-    pages, unreadable, excess = _read_texts(document, limits, add_links)
+    pages, faults, excess = _read_texts(document, limits, add_links)
     contents, left_out[PDF_BOOKMARK_LEVELS] = _read_contents(document)
     left_out[PDF_BOOKMARKS] = max(0, len(contents) - _MAX_BOOKMARKS)
     return Pdf(
@@ -217,27 +221,34 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
         contents=contents[:_MAX_BOOKMARKS],
         links=links,
         left_out=(*excess, *(Excess(cap, number) for cap, number in left_out.items() if number)),
-        unreadable=unreadable,
+        unreadable=faults.unreadable,
+        pictured=faults.pictured,
     )
+
+
+class _PageFaults(NamedTuple):
+    unreadable: int
+    pictured: int
 
 
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
-) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, the number of unreadable pages, and how much each exceeded cap leaves out.
+) -> tuple[list[str], _PageFaults, tuple[Excess, ...]]:
+    """Return the texts of the first pages, how many have no text, and how much each exceeded cap leaves out.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     texts: list[str] = []
-    unreadable, characters_left = 0, limits.characters
+    unreadable, pictured, characters_left = 0, 0, limits.characters
     for index in range(min(len(document), limits.pages)):
         text = ""
         try:
             with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
                 on_page(index, page, text_page)
                 text = _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
+                pictured += not text.strip() and _has_pictures(page)
         except PdfiumError:
             unreadable += 1
         texts.append(text[:characters_left])
@@ -247,7 +258,14 @@ def _read_texts(
     unread_pages = min(len(document), limits.pages) - len(texts)  # each counts as one character
     character_count = limits.characters - characters_left + unread_pages
     characters = PDF_CHARACTERS._replace(number=limits.characters).find_excess(character_count)
-    return texts, unreadable, (*PDF_PAGES._replace(number=limits.pages).find_excess(len(document)), *characters)
+    faults = _PageFaults(unreadable, pictured)
+    return texts, faults, (*PDF_PAGES._replace(number=limits.pages).find_excess(len(document)), *characters)
+
+
+def _has_pictures(page: PdfPage) -> bool:
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    return next(iter(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE])), None) is not None
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:

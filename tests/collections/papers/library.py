@@ -31,8 +31,12 @@ def pdf(
     abstract: str = "What we found.",
     pages: int = 1,
     stream: bytes = b"",
+    scans: int = 0,
 ) -> bytes:
-    """Make a PDF: the lines of a title in large letters, names, an abstract, text, and two references."""
+    """Make a PDF: the lines of a title in large letters, names, an abstract, text, and two references.
+
+    The last `scans` pages are pictures.
+    """
     lines = [
         *((20, line) for line in title.split("\n")),
         (11, authors),
@@ -56,9 +60,10 @@ def pdf(
                b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, b" ".join(b"%d 0 R" % (5 + at) for at in range(pages))),
                b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
                b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(content), content)]  # fmt: skip
-    objects += [
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 842]/Contents 4 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
-    ] * pages
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 842]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
+    objects += [page % 4] * (pages - scans) + [page % (5 + pages)] * scans
+    picture = b"q 500 0 0 700 50 50 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
+    objects += [b"<</Length %d>>stream\n%s\nendstream" % (len(picture), picture)] * bool(scans)
     out = bytearray(b"%PDF-1.4\n")
     places = []
     for number, body in enumerate(objects, 1):

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from windrow.collections.papers.extract import file_meta, sniff_type
+from windrow.collections.papers.file_meta import file_meta, sniff_type
 from windrow.errors import StepError
 from windrow.reasons import Reason
 

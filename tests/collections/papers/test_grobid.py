@@ -129,6 +129,8 @@ def test_each_odd_answer_is_told_apart(grobid_answer, status, reason, passing):
          [("too_large", "GROBID's answer is too large to be kept (status 200, TOO_LARGE)")]),
         (answer(200, b"<!DOCTYPE TEI [<!ENTITY a 'b'>]><TEI>&a;</TEI>"),
          [("dtd_forbidden", "GROBID's TEI cannot be read (status 200, dtd_forbidden)")]),
+        (answer(200, b'<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader/><text><body/></text></TEI>'),
+         [("no_text", "GROBID's TEI has neither a title nor a body")]),
     ],
 )  # fmt: skip
 def test_what_grobid_does_not_give_is_counted_with_a_reason(grobid_answer, skipped):

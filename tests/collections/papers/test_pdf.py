@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import random
 
 import pytest
 
 from tests.collections.papers.library import pdf
 from windrow.caps import PAPER_REFERENCE, PAPER_REFERENCES
-from windrow.collections.papers.extract import _find_doi, guess_metadata
+from windrow.collections.pages.reading.document import ContentHeaders
+from windrow.collections.pages.reading.read import read_pdf
+from windrow.collections.papers.extract import _find_doi, extract, guess_metadata
+from windrow.contract import Skip, Task
 from windrow.errors import StepError
 from windrow.formats.pdf import read_pages
+from windrow.model import Item, Limits
+from windrow.reasons import Reason
 
 
 def outcome(content: bytes) -> str:
@@ -55,6 +61,18 @@ def test_pages_that_cannot_be_read_are_counted():
     assert guess.status["reason"] == "PAGES_UNREADABLE"
     assert guess.info["unreadable_pages"] == 1
     assert guess.info["title"] == "A title of some length"
+
+
+def test_scanned_pages_behind_a_page_with_text_are_counted():
+    content = pdf("A cover page of some length", pages=10, scans=9)
+    task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {}, {})
+    skipped = [result for result in extract(task) if isinstance(result, Skip)]
+    message = "of 10 pages, 9 have pictures but no text, such as scanned pages"
+    assert [(skip.reason, skip.message) for skip in skipped] == [(Reason.NO_TEXT, message)]
+    document = read_pdf(content, "http://example.org/a.pdf", ContentHeaders(), Limits())
+    assert [finding.message for finding in document.findings] == [
+        "9 pages of the PDF without text, but with pictures: perhaps scanned"
+    ]
 
 
 def test_what_caps_leave_out_of_a_bibliography_is_counted():

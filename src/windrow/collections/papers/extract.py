@@ -8,11 +8,10 @@ contents of further cells.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.caps import (
     BIBLIOGRAPHY,
@@ -24,9 +23,10 @@ from windrow.caps import (
     SEARCHED_CHARACTERS,
     Excess,
 )
-from windrow.collections.papers.capture_rules import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, wanted_types
+from windrow.collections.papers.capture_rules import HTML, JATS, PDF, UNKNOWN, wanted_types
 from windrow.collections.papers.collection import TABLE
 from windrow.collections.papers.columns import oversized_columns
+from windrow.collections.papers.file_meta import XHTML, file_meta
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
     TIMEOUT_STATUS,
@@ -130,6 +130,8 @@ def guess_metadata(document: PdfPages) -> Guess:
     }
     if document.unreadable:
         info["unreadable_pages"] = document.unreadable
+    if document.pictured and has_text:
+        info["pages_without_text"] = document.pictured
     return Guess(status, info, text, left_out)
 
 
@@ -212,80 +214,6 @@ def _cut_references(references: Sequence[str]) -> tuple[list[str], tuple[Excess,
     return [reference[:most] for reference in kept], left_out
 
 
-_BLOCK_SIZE = 1 << 16  # bytes; a block stays in the cache of the processor from one digest to the next
-_HEAD_SIZE = 4096  # bytes that `sniff_type` gets
-_PDF_VERSION = re.compile(rb"%PDF-(\d\.\d)")
-_XHTML_TYPE = "application/xhtml+xml"
-_XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:article|TEI|[a-z]+:)[\s>]"
-                        rb"|(?:\xef\xbb\xbf)?\s*<!DOCTYPE\s+article\b")  # fmt: skip
-_JATS_ROOT = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?>\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[\]<>]*>)*<article[\s>]", re.DOTALL
-)  # below declarations and comments
-
-
-def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
-    """Return the content of `file:meta`; raise `StepError` if the file is empty or has more than `max_size` bytes."""
-    sha1, md5, sha256 = (hashlib.new(name, usedforsecurity=False) for name in ("sha1", "md5", "sha256"))
-    size, head = 0, b""
-    view.seek(0)
-    while block := view.read(_BLOCK_SIZE):
-        if not size:
-            head = block
-        size += len(block)
-        if size > max_size:
-            raise StepError(f"the file has more than {max_size} bytes", Reason.TOO_LARGE)
-        for hash_ in (sha1, md5, sha256):
-            hash_.update(block)
-    if not size:
-        raise StepError("the file is empty", Reason.TRUNCATED)
-    detected_type, description = sniff_type(head[:_HEAD_SIZE])
-    return {
-        "size": size, "mime": _refine_type(detected_type, head), "magic": description, "magic_mime": detected_type,
-        "sha1": sha1.hexdigest(), "md5": md5.hexdigest(), "sha256": sha256.hexdigest(),
-    }  # fmt: skip
-
-
-def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for each type
-    """Return (media type, description in words) of a file, given its first bytes.
-
-    >>> sniff_type(b"%PDF-1.4 ...")
-    ('application/pdf', 'PDF document, version 1.4')
-    """
-    if match := _PDF_VERSION.search(head[:1024]):
-        return PDF, f"PDF document, version {match[1].decode()}"
-    if head.startswith((b"%!PS", b"\x04%!PS")):
-        return POSTSCRIPT, "PostScript document text"
-    if head.startswith(b"\x1f\x8b"):
-        return "application/gzip", "gzip compressed data"
-    if head.startswith(b"PK\x03\x04"):
-        return "application/zip", "Zip archive data"
-    if head.startswith((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8")):
-        image_format = {b"\x89": "png", b"\xff": "jpeg", b"G": "gif"}[head[:1]]
-        return f"image/{image_format}", f"{image_format.upper()} image data"
-    start = head[:1024].lower()
-    if _XML_START.match(head):
-        return XML, "XML document text"
-    if any(tag in start for tag in (b"<!doctype html", b"<html", b"<head", b"<body", b"<title")):
-        return HTML, "HTML document text"
-    if b"\0" in head:
-        return UNKNOWN, "data"
-    try:
-        head[:-3].decode()
-    except UnicodeDecodeError:
-        return UNKNOWN, "data"
-    return "text/plain", "text"
-
-
-def _refine_type(detected_type: str, head: bytes) -> str:
-    start = head[:1024]
-    if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
-        return _XHTML_TYPE
-    has_article = b"<article " in start.replace(b"<article>", b"<article ") and b"<html" not in start
-    if detected_type == XML and (has_article or _JATS_ROOT.match(head)):
-        return JATS
-    return detected_type
-
-
 _THUMBNAIL_SIZE = (180, 300)  # the greatest width and height, in pixels
 
 Results = list[Observation | Skip | Ask]
@@ -301,7 +229,7 @@ def extract(task: Task) -> Results:
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
-    if (HTML if meta["mime"] == _XHTML_TYPE else meta["mime"]) not in _wanted_types(task):
+    if (HTML if meta["mime"] == XHTML else meta["mime"]) not in _wanted_types(task):
         return [Skip(Reason.NOT_WANTED, key, f"the file is {meta['mime']}, which its source does not want")]
     record: dict[str, Any] = {"file": meta}
     extra: dict[str, Any] = {}
@@ -315,8 +243,8 @@ def extract(task: Task) -> Results:
                 return [Observation(key, record), *outcome_or_requests]
             outcome = outcome_or_requests
             text = _add_grobid_outcome(outcome, record, extra) if outcome else ""
-        if outcome is None or outcome.word != "success":
-            text = _add_guess(task, record, extra, left_out)
+        if outcome is None or outcome.word != "success" or not _has_text(outcome):
+            text = _add_guess(task, record, extra, left_out) or text
         if task.options.get("thumbnails") == "True" and not task.stopped:
             _add_thumbnail(task, extra)
     elif meta["mime"] == JATS:
@@ -342,13 +270,20 @@ def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
     if "declined" in record:
         yield Skip(Reason.UNSUPPORTED, key, record["declined"])
     text = record.get("text") or {}
-    status, unreadable_pages = text.get("status", {}), text.get("info", {}).get("unreadable_pages", 0)
+    status, info = text.get("status", {}), text.get("info") or {}
+    if status.get("status") == "success" and record.get("grobid", {}).get("status", {}).get("status") == "success":
+        message = "GROBID's TEI has neither a title nor a body; `text0` has a guess; to send the paper again"
+        yield Skip(Reason.NO_TEXT, key, f"{message}: windrow retry --service grobid {key}")
+    unreadable_pages, bare_pages = info.get("unreadable_pages", 0), info.get("pages_without_text", 0)
     if status.get("status") == "error" and status["reason"] not in OWN_FAULTS:
         yield Skip(Reason(status["reason"]), key, status["description"])
     elif status.get("status") == "declined":
         yield Skip(Reason.UNSUPPORTED, key, status["reason"])
     elif unreadable_pages:
         yield Skip(Reason.CORRUPT, key, f"{counted(unreadable_pages, 'page')} cannot be read")
+    if bare_pages:
+        message = f"of {counted(info['pages'], 'page')}, {bare_pages} have pictures but no text, such as scanned pages"
+        yield Skip(Reason.NO_TEXT, key, message)
     elif status.get("status") == "no-text":
         yield Skip(Reason.NO_TEXT, key, "its pages have no text; scanned pages, for example, are pictures of text")
 
@@ -391,6 +326,12 @@ def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
             break
     assert outcome is not None
     return outcome
+
+
+def _has_text(outcome: GrobidOutcome) -> bool:
+    """Return whether the TEI of a successful outcome has a title or a body."""
+    paper = outcome.table_json or {}
+    return bool(paper.get("title") or paper.get("body"))
 
 
 def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:

@@ -171,6 +171,9 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
     findings = []
     if not text:
         findings.append(Finding("no_text", "the pages of the PDF do not contain text; it may be a scan", Level.NOTE))
+    elif file.pictured:
+        message = f"{counted(file.pictured, 'page')} of the PDF without text, but with pictures: perhaps scanned"
+        findings.append(Finding("no_text", message, Level.NOTE))
     if file.unreadable:
         message = f"{counted(file.unreadable, 'page')} of the PDF cannot be read"
         findings.insert(0, Finding(Reason.CORRUPT.value, message, Level.NOTE))

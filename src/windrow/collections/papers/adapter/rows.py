@@ -369,11 +369,12 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
     """Match a paper with the catalogue; return the contents of `match0`, or None without an index or metadata."""
     if index is None:
         return None
-    metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")
+    tei, guess = paper.aside.get("tei_json") or {}, (paper.value.get("text") or {}).get("info")
+    metadata = guess if guess and not tei.get("title") else tei
     if not metadata:
         return None
     subject = read_paper(metadata, matched_slug(metadata.get("title") or "", STUBS))
-    subject = subject._replace(is_guessed="tei_json" not in paper.aside and paper.value["file"]["mime"] == PDF)
+    subject = subject._replace(is_guessed=metadata is guess and paper.value["file"]["mime"] == PDF)
     verdict = match_paper(subject, index.candidates(subject))
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 
