@@ -3,7 +3,8 @@
 from contextlib import closing
 
 from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
-from tests.captures.test_foreign import ForeignWarc, quotes_page
+from tests.captures.test_foreign import ORIGIN, ForeignWarc, quotes_page
+from windrow.digest import hash64
 from windrow.ledger import Ledger
 
 
@@ -42,5 +43,9 @@ def test_failures_belong_to_their_index_and_end_when_they_are_read_or_their_line
     assert run_sources(tmp_path, new="hay", other="straw") == {"old": 1, "other": 1}
     with ADAPTER._store(load_workspace(tmp_path)) as store:
         assert {version.value["quote"] for version in store.versions()} == {"hay", "straw"}
+    address = f"{ORIGIN}/said/hay.html"
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        sources = ledger.takedowns.target_sources(hash64(address), 0, address)
+    assert sources == ["new", "old"], "both read the index file, whichever took the record"
     index.unlink()
     assert run_sources(tmp_path, new="hay", other="straw") == {"old": 1}

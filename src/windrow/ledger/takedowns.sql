@@ -162,9 +162,19 @@ WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- def target_sources(address: int, host: int, name: str) -> list[str]
 -- Return the sources that have an address, or a host, or the origin of a host if `name` is that origin.
-SELECT h.source FROM address a JOIN host h ON h.seq = a.host WHERE :host = 0 AND a.digest = :address AND h.source <> ''
-UNION SELECT h.source FROM host t JOIN host h ON h.origin = t.origin
-WHERE t.seq = :host AND (h.seq = t.seq OR t.origin = :name) AND h.source <> '' ORDER BY 1;
+-- Sources that read the same index or WARC files have it too: each record was taken for one of them.
+WITH owner (collection, source) AS (
+    SELECT h.collection, h.source FROM address a JOIN host h ON h.seq = a.host
+    WHERE :host = 0 AND a.digest = :address AND h.source <> ''
+    UNION SELECT h.collection, h.source FROM host t JOIN host h ON h.origin = t.origin
+    WHERE t.seq = :host AND (h.seq = t.seq OR t.origin = :name) AND h.source <> ''
+)
+SELECT source AS "source: str" FROM owner
+UNION SELECT s.source FROM owner h JOIN (SELECT DISTINCT collection, source FROM capture_index) s
+    ON s.collection = h.collection AND s.source <> h.source
+WHERE EXISTS (SELECT 1 FROM capture_index i JOIN capture_index o
+    ON o.collection = i.collection AND o.source = s.source AND o.name = i.name
+    WHERE i.collection = h.collection AND i.source = h.source AND i.name GLOB '/*') ORDER BY 1;
 
 -- row: TakenDown
 -- An address from which nothing may be kept, or an origin if `origin` is not None.

@@ -225,7 +225,10 @@ class TypedTakedowns(LedgerQueries):
         return row
 
     def target_sources(self, address: int, host: int, name: str) -> list[str]:
-        """Return the sources that have an address, or a host, or the origin of a host if `name` is that origin."""
+        """Return the sources that have an address, or a host, or the origin of a host if `name` is that origin.
+
+        Sources that read the same index or WARC files have it too: each record was taken for one of them.
+        """
         return self._database.column("takedowns.target_sources", host, address, name)
 
     def taken_down(self) -> list[TakenDown]:
