@@ -18,6 +18,7 @@ _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9
 _NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # paths of an author's name
 _OTHER_EVENTS = frozenset(("corrected", "nihms-submitted", "preprint", "retracted", "retraction"))
 """Types of dates that are not those of the publication."""
+_PARTS = ("body", "back", "floats-group", "sub-article", "response")
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/.*").search
 
 
@@ -43,7 +44,11 @@ class JatsReference(NamedTuple):
 
 
 class JatsArticle(NamedTuple):
-    """An article; missing texts are empty. `body` has the text of its body and of its back, without references."""
+    """An article; missing texts are empty.
+
+    `body` has the text of its body, back and floating parts, of its further abstracts, and of the articles and
+    responses in it, without references.
+    """
 
     title: str
     authors: tuple[str, ...]
@@ -65,12 +70,14 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     if meta is None:
         meta = front
     titles = [meta.find("title-group/article-title"), *meta.iterfind("title-group/subtitle")]
-    parts = [part for name in ("body", "back") if (part := article.find(name)) is not None]
+    parts = [part for name in _PARTS for part in article.iterfind(name)]
+    abstracts = [*meta.iterfind("abstract"), *meta.iterfind("trans-abstract")]
+    abstracts.sort(key=lambda abstract: abstract.tag != "abstract" or "abstract-type" in abstract.attrib)
     references = [reference for part in parts for ref in part.iterfind(".//ref") if (reference := _reference(ref)).text]
     return JatsArticle(
-        ": ".join(filter(None, map(_text, titles))), tuple(_authors(meta)), _text(meta.find("abstract")),
+        ": ".join(filter(None, map(_text, titles))), tuple(_authors(meta)), _text(next(iter(abstracts), None)),
         _doi(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
-        _year(meta), tuple(references), "\n".join(line for part in parts for line in _lines(part)),
+        _year(meta), tuple(references), "\n".join(line for part in (*parts, *abstracts[1:]) for line in _lines(part)),
     )  # fmt: skip
 
 

@@ -9,16 +9,18 @@ from collections import Counter
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.collections.papers.test_capture_rules import source
 from tests.collections.papers.test_failing_service import by_name, library, papers
 from tests.collections.papers.test_grobid import TEI, XML
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.texts import _references
+from windrow.collections.papers.capture_rules import select
 from windrow.collections.papers.columns import decode_row, encode
 from windrow.collections.papers.extract import extract
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats.jats import read_jats
-from windrow.model import Item, Limits
+from windrow.model import CdxLine, Item, Limits
 from windrow.reasons import Reason
 
 JATS = b"""<?xml version="1.0"?>
@@ -156,6 +158,29 @@ def test_the_whole_text_of_a_jats_body_is_read_once():
     assert article.body.split("\n") == [
         "1", "On tea", "One", "two", "more words", "Cups", "Kind", "small", "large", "quoted", "pot", "vessel", "O leaf", "code",
     ]  # fmt: skip
+
+
+def test_all_abstracts_figures_and_articles_in_an_article_are_read():
+    front = b"""<front><article-meta><abstract abstract-type="graphical"><p>Picture</p></abstract>
+        <abstract><p>Summary</p></abstract><trans-abstract><p>R\xc3\xa9sum\xc3\xa9</p></trans-abstract></article-meta></front>"""
+    parts = b"""<body><p>Body</p></body><floats-group><fig><caption><p>Figure</p></caption></fig></floats-group>
+        <sub-article><body><p>Reply</p></body></sub-article><response><body><p>Answer</p></body></response>"""
+    article = read_jats(b"<article>" + front + parts + b"</article>", Limits())
+    assert article.abstract == "Summary"
+    assert article.body.split("\n") == ["Body", "Figure", "Reply", "Answer", "Picture", "R\u00e9sum\u00e9"]
+
+
+def test_jats_is_taken_as_xml_and_digests_decide_also_if_the_index_has_others():
+    content = b'<?xml version="1.0"?><article><front/><body><p>Tea</p></body></article>'
+    line = CdxLine("", "20240101000000", "http://x/", "text/xml", 200, f"sha256:{'0' * 64}", 1, 0, "a.warc")
+    results = []
+    for digest in (sha1(content), sha1(b"another")):
+        shelf = source(media_types=["text/xml"], digests=[digest])
+        assert select(shelf, {})(line) is None
+        task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {}, {}, source=shelf)
+        results.append(extract(task)[0])
+    assert results[0].value["file"]["mime"] == "application/jats+xml"
+    assert results[1].full_message == "its digest is not in `digests`"
 
 
 def test_elements_without_text_between_them_are_apart_in_references_abstracts_and_names():

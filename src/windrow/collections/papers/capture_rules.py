@@ -65,8 +65,12 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
-    digests = frozenset(map(_digest, settings.get("digests") or ()))
-    return partial(_check_capture, types, patterns, digests, {})
+    return partial(_check_capture, types, patterns, wanted_digests(settings), {})
+
+
+def wanted_digests(settings: Mapping[str, Any]) -> frozenset[str]:
+    """Return the SHA-1 digests that a source's settings select, in base 32; empty if they select all."""
+    return frozenset(map(_digest, settings.get("digests") or ()))
 
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
@@ -144,7 +148,7 @@ def _check_capture(  # noqa: PLR0911 one return for each rule
         return _EMPTY_FILE
     if offset is None or not warc:
         return _NO_LOCATION
-    if digests and digest not in digests:
+    if digests and digest not in digests and is_base32(digest):  # `extract` checks the others
         return _OTHER_DIGEST
     if patterns and not any(pattern(line.key or surt(line.url)) for pattern in patterns):
         return _NO_PATTERN

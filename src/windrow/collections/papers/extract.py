@@ -23,7 +23,7 @@ from windrow.caps import (
     SEARCHED_CHARACTERS,
     Excess,
 )
-from windrow.collections.papers.capture_rules import HTML, JATS, PDF, UNKNOWN, wanted_types
+from windrow.collections.papers.capture_rules import HTML, JATS, PDF, UNKNOWN, XML, wanted_digests, wanted_types
 from windrow.collections.papers.collection import TABLE
 from windrow.collections.papers.columns import oversized_columns
 from windrow.collections.papers.file_meta import XHTML, file_meta
@@ -229,8 +229,12 @@ def extract(task: Task) -> Results:
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
-    if (HTML if meta["mime"] == XHTML else meta["mime"]) not in _wanted_types(task):
+    settings = task.source.options if task.source else {}
+    kinds = {meta["mime"], *({HTML} if meta["mime"] == XHTML else {XML} if meta["mime"] == JATS else ())}
+    if kinds.isdisjoint(wanted_types(settings) - {UNKNOWN}):
         return [Skip(Reason.NOT_WANTED, key, f"the file is {meta['mime']}, which its source does not want")]
+    if (digests := wanted_digests(settings)) and base32_of(meta["sha1"]) not in digests:
+        return [Skip(Reason.NOT_WANTED, key, "its digest is not in `digests`")]
     record: dict[str, Any] = {"file": meta}
     extra: dict[str, Any] = {}
     text = ""
@@ -295,10 +299,6 @@ def _stop_reason(task: Task) -> Reason:
 def _stop_message(task: Task) -> str:
     findings = task.stopped[0].findings
     return findings[0].message if findings else _stop_reason(task).meaning
-
-
-def _wanted_types(task: Task) -> frozenset[str]:
-    return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
 def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
