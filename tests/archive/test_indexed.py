@@ -53,6 +53,9 @@ def test_a_legend_holds_for_lines_read_later(tmp_path):
     path = tmp_path / "x.cdx"
     path.write_text(" CDX b N a m s k g V\n" + f"20180301120000 k http://a/ a/b 200 {SHA} x.warc 5\n" * 3)
     assert [line.offset for _, line in read_rows(path, after=2)] == [5, 5]
+    row_text = f"20180301120000 k http://a/ a/b 200 {SHA} x.warc 5\n"
+    path.write_text("\ufeffCDX b N a m s k g V\n" + row_text * 20_000)  # more than a block
+    assert {line.offset for _, line in read_rows(path)} == {5}
 
 
 def test_a_line_without_an_end_is_no_danger(tmp_path):

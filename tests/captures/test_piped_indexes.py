@@ -33,6 +33,7 @@ def test_an_index_from_a_pipe_is_read_by_the_sources_of_its_run_only(tmp_path):
             harvest.pipe_readers = {pipe: names}
             session.run_harvest(harvest)
         writing.join()
+        assert bool(session.failed) == (not lines), "an empty pipe is a failure: its command may have failed"
         indexes = [*(workspace.archive.folder / "indexes").glob("*/*.cdx")]
         assert sorted(index.parent.name for index in indexes) == folders
         with closing(Ledger(workspace.ledger)) as ledger:

@@ -180,7 +180,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
     files = [
         write(
             tmp_path / "0.warc.gz",
-            response_record("http://a.example/", b"same"),
+            response_record("http://a.example/", b"same", payload_digest=""),
             revisit_record("http://b.example/", b"same", **later),
         ),
         write(tmp_path / "1.warc.gz", revisit_record("http://a.example/", b"same", **later)),

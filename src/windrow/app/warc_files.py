@@ -16,8 +16,7 @@ from windrow.caps import LIST_FILE_BYTES
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.contract.registry import names as collection_names
-from windrow.engine.captures.foreign_captures import CDX_NAMES
-from windrow.engine.captures.warc_names import WarcNames, files_below
+from windrow.engine.captures.warc_names import CDX_NAMES, WarcNames, files_below
 from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError

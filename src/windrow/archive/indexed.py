@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip, isal_zlib
 
-from windrow.archive.warc_reader import GZIP, STATED, WarcRecord, read_record_at, stated_digest
+from windrow.archive.warc_reader import GZIP, STATED, USUAL_ALGORITHM, WarcRecord, read_record_at, stated_digest
 from windrow.digest import ALGORITHM, PAYLOAD_ALGORITHMS, normalise_digest, warc_digest
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import MAX_LINE_BYTES, Layout, parse_line
@@ -53,7 +54,7 @@ def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
             if size < _BLOCK_SIZE:
                 continue
             yield from _slice_block(first_number, lines, legend, after_line)
-            legend = _last_legend(lines, legend)
+            legend = last_legend(lines, legend)
             first_number, lines, size = first_number + len(lines), [], 0
         yield from _slice_block(first_number, lines, legend, after_line)
     except _INFLATE_ERRORS as error:  # type: ignore[misc]
@@ -68,12 +69,13 @@ def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, a
     if first_number + len(lines) - 1 <= after_line or not lines:
         return
     skipped = max(0, after_line + 1 - first_number)
-    yield LineBlock(first_number + skipped, b"\n".join(lines[skipped:]), _last_legend(lines[:skipped], legend))
+    yield LineBlock(first_number + skipped, b"\n".join(lines[skipped:]), last_legend(lines[:skipped], legend))
 
 
-def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
+def last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
+    """Return the layout that the last legend in `lines` declares, or `previous` if there is none."""
     for line in reversed(lines):
-        if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
+        if line.lstrip().startswith(b"CDX ") and type(legend := parse_line(line)) is Layout:
             return legend
     return previous
 
@@ -84,8 +86,9 @@ def _read_lines(path: Path) -> Iterator[bytes]:
         is_gzip = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
         file = _open_gzip(raw) if is_gzip else raw
-        remainder, is_cut = b"", False
+        remainder, is_cut, start = b"", False, BOM_UTF8  # some editors write it, also before a legend
         while block := file.read(_BLOCK_SIZE):
+            block, start = block.removeprefix(start), b""
             first_line, *lines = block.split(b"\n")
             remainder = remainder if is_cut else remainder + first_line
             if not lines:
@@ -121,13 +124,17 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
 
 
 def verify_stated_digest(path: Path, record: WarcRecord, limits: Limits) -> str:
-    """Return the payload digest that a record states, or "" if it does not state one that can be computed.
+    """Return the payload digest that a record states, or its SHA-1 if it states none: revisits refer to it.
+
+    Return "" if it states one that cannot be computed.
 
     `record` was read with its STATED digest. If that is not the digest of its payload, the record is read again, since
     some crawlers state the digest of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if the stated
     digest is neither, unless the record is a revisit.
     """
     stated = stated_digest(record.fields)
+    if not stated and USUAL_ALGORITHM in record.digests:
+        return warc_digest(f"{USUAL_ALGORITHM}:{record.digests[USUAL_ALGORITHM]}")
     algorithm = stated.partition(":")[0]
     if algorithm not in PAYLOAD_ALGORITHMS:
         return ""

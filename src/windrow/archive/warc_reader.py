@@ -38,7 +38,13 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""Stands, in place of an algorithm's name, for the algorithm of the payload digest that a record states."""
+"""Stands, in place of an algorithm's name, for the algorithm of the payload digest that a record states.
+
+It is USUAL_ALGORITHM if the record states none.
+"""
+
+USUAL_ALGORITHM = "sha1"
+"""The algorithm of nearly all payload digests in WARC files."""
 
 _MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether each is a gzip member
 _MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header with the HTTP head after it
@@ -227,8 +233,8 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
     """Yield the records of a file from the offset `start` on, which must be 0 or the `next` of a record.
 
     A broken part of the file, or a record whose payload has more than `limits.transfer_size` bytes, is yielded with a
-    reason. `digests` of any other record has a digest for each of `algorithms`; STATED adds one only if the record
-    states a digest that can be computed and is not SHA-256. Raises ArchiveError if the file cannot be read, or is not
+    reason. `digests` of any other record has a digest for each of `algorithms`; STATED adds one unless the record
+    states a digest that cannot be computed, or is SHA-256. Raises ArchiveError if the file cannot be read, or is not
     WARC, ARC, gzip or empty.
     """
     try:
@@ -344,7 +350,8 @@ def _read_record(
         head = body.read_head(_MAX_HEADER - header.length)
     write, algorithms = payload_sink
     if STATED in algorithms:
-        stated = {stated_digest(header.fields).partition(":")[0]} & PAYLOAD_ALGORITHMS - {ALGORITHM}
+        algorithm = stated_digest(header.fields).partition(":")[0] or USUAL_ALGORITHM
+        stated = {algorithm} & PAYLOAD_ALGORITHMS - {ALGORITHM}
         algorithms = (*({*algorithms, *stated} - {STATED}),)
     hasher = Hasher(*algorithms)
     is_too_large = body.remaining > limits.transfer_size

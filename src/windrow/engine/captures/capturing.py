@@ -6,14 +6,13 @@ out, and how far the source has read. So the next run continues from there, even
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive.wacz import WACZ_SUFFIX
-from windrow.archive.warc_reader import PACKED_SUFFIXES
+from windrow.archive.warc_reader import PACKED_SUFFIXES, WARC_SUFFIXES
 from windrow.clock import now
 from windrow.contract import Captures
 from windrow.digest import hash64
@@ -28,7 +27,7 @@ from windrow.engine.captures.rules import (
     search_fault,
     sum_left_out,
 )
-from windrow.engine.captures.warc_names import files_below
+from windrow.engine.captures.warc_names import CDX_NAMES, files_below
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe_fall
@@ -48,10 +47,7 @@ PAGES_AHEAD = 8
 
 _UNREAD_SUFFIXES = (WACZ_SUFFIX, *PACKED_SUFFIXES)
 _UNREAD_FILES = "unread files in folders of WARC files: packed ones, and WACZ (windrow run FILE imports it)"
-_UNREAD_INDEX_SUFFIXES = tuple(
-    f".{name}.{end}" for name in ("cdx", "cdxj") for end in ("bz2", "xz", "zst", "lz4", "zip")
-)
-_UNREAD_INDEXES = "unread files in folders of indexes: packed ones, except gzip"
+_UNREAD_INDEXES = "unread files in folders of indexes: packed ones, except gzip, and those with other names"
 
 
 class _Page(NamedTuple):
@@ -62,10 +58,14 @@ class _Page(NamedTuple):
     selection: Selection
 
 
-def _note_unread(folders: Sequence[Path], suffixes: tuple[str, ...], rule: str, tally: CaptureTally) -> None:
-    """Count the files below `folders` that have one of these suffixes in the tally, as left out by `rule`."""
-    files = (files_below(folder, suffixes, lambda _: None) for folder in folders)  # errors have been reported
-    for path in chain.from_iterable(files):
+def _files_below(folders: Sequence[Path], suffixes: tuple[str, ...]) -> set[Path]:
+    """Return the files below `folders` that have one of these suffixes; errors have been reported."""
+    return {path for folder in folders for path in files_below(folder, suffixes, lambda _: None)}
+
+
+def _note_unread(files: Collection[Path], rule: str, tally: CaptureTally) -> None:
+    """Count files in the tally, as left out by `rule`."""
+    for path in sorted(files):
         tally.rules.add(Reason.UNSUPPORTED, rule, 1, replace_lone_surrogates(str(path)))
 
 
@@ -93,8 +93,9 @@ class Capturing:
                 self._capture_ledger.forget_missing(source)
                 with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
-                _note_unread(inputs.warc, _UNREAD_SUFFIXES, _UNREAD_FILES, tally)
-                _note_unread(inputs.cdx, _UNREAD_INDEX_SUFFIXES, _UNREAD_INDEXES, tally)
+                _note_unread(_files_below(inputs.warc, _UNREAD_SUFFIXES), _UNREAD_FILES, tally)
+                known = _files_below(inputs.cdx, CDX_NAMES) | _files_below(inputs.cdx, WARC_SUFFIXES)
+                _note_unread(_files_below(inputs.cdx, ("",)) - known, _UNREAD_INDEXES, tally)
             self._note_fall(tally)
             with run.ledger.writing() as writer:
                 tally.rules.record(writer, run.session, run.collection.name, source.name, 1)

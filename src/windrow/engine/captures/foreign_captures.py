@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from windrow.archive import ArchiveWriter, read_blocks
+from windrow.archive.indexed import last_legend
 from windrow.archive.warc_reader import WARC_SUFFIXES
 from windrow.contract import CAPTURED, Inputs
 from windrow.digest import hash64
@@ -41,8 +42,9 @@ from windrow.engine.captures.foreign_records import (
 from windrow.engine.captures.piped_indexes import piped_folder, store_piped
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
-from windrow.engine.captures.warc_names import WarcNames, describe_unread, files_below, with_utf_8_names
+from windrow.engine.captures.warc_names import CDX_NAMES, WarcNames, describe_unread, files_below, with_utf_8_names
 from windrow.errors import ArchiveError
+from windrow.formats.cdx import Layout
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
@@ -50,9 +52,6 @@ from windrow.ledger.captures import FailedPlace, failed_place
 from windrow.ledger.typed.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Reading
 from windrow.reasons import Reason
-
-CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
-"""The endings of the names of index files."""
 
 BATCH_RECORDS = 128
 """The maximum number of records that are read, copied and stored together, as a batch."""
@@ -142,7 +141,8 @@ class ForeignCapturing:
             stored_pipes.add(pipe)
             readers = run.harvest.pipe_readers.get(pipe, [self._source.name])
             # /dev/fd/3 can be opened, but not its real path, such as /proc/8/fd/pipe:[9]
-            store_piped(spellings[pipe], archive, readers, run.tick)
+            if not store_piped(spellings[pipe], archive, readers, run.tick):
+                self._tally.errors.append(f"nothing was piped into {spellings[pipe]}; its command may have failed")
         return sorted(piped_folder(archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
@@ -182,16 +182,25 @@ class ForeignCapturing:
         """Return the lines that a job chose. A failed job is run again on parts of its lines, down to single lines."""
         if isinstance(chosen, ChosenLines):
             return chosen
-        lines, wanted, left_out, count = job.content.split(b"\n"), list[CdxLine](), list[LeftOutLines](), 0
-        for start, outcome in search_fault(
-            lines, chosen, lambda parts: self._run_jobs([job._replace(content=b"\n".join(part)) for part in parts])
-        ):
+        wanted, left_out, count = list[CdxLine](), list[LeftOutLines](), 0
+        lines: list[tuple[Layout | None, bytes]] = []  # each with the layout that is declared before it
+        legend = job.legend
+        for line in job.content.split(b"\n"):
+            lines.append((legend, line))
+            legend = last_legend([line], legend)
+
+        def run_parts(parts: Sequence[Sequence[tuple[Layout | None, bytes]]]) -> list[ChosenLines | Reading]:
+            contents = [b"\n".join(line for _, line in part) for part in parts]
+            jobs = [job._replace(content=text, legend=part[0][0]) for text, part in zip(contents, parts, strict=True)]
+            return self._run_jobs(jobs)
+
+        for start, outcome in search_fault(lines, chosen, run_parts):
             if isinstance(outcome, ChosenLines):
                 wanted += outcome.wanted
                 left_out += outcome.left_out
                 count += outcome.lines
             else:
-                left_out.append(left_out_by_fault(outcome, lines[start][:200].decode("utf-8", "replace")))
+                left_out.append(left_out_by_fault(outcome, lines[start][1][:200].decode("utf-8", "replace")))
                 count += 1
         return ChosenLines(tuple(wanted), tuple(sum_left_out(left_out)), count)
 

@@ -135,7 +135,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
     head = read_head(record.head)
     status = head.status if record.head else None
     if record.kind != "response":
-        status = status or _OK
+        status = status or (NOT_MODIFIED if _UNMODIFIED in record.fields.get("warc-profile", "") else _OK)
     if status is None:
         return _report_fault(record, Reason.PROTOCOL_ERROR, "it is not an HTTP response")
     if not 200 <= status < 600:

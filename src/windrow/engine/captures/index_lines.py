@@ -7,14 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.archive.indexed import read_blocks
+from windrow.archive.indexed import last_legend, read_blocks
 from windrow.contract import Collection
 from windrow.digest import hash64
-from windrow.engine.captures.foreign_captures import CDX_NAMES
 from windrow.engine.captures.foreign_records import BlockJob
 from windrow.engine.captures.piped_indexes import piped_folder
 from windrow.engine.captures.rules import ExplainedCapture, LeftOutLines, explain_captures
-from windrow.engine.captures.warc_names import files_below
+from windrow.engine.captures.warc_names import CDX_NAMES, files_below
 from windrow.formats.cdx import Layout, parse_line, surt
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
@@ -90,8 +89,11 @@ def _lines_of(path: Path, url: str) -> Iterator[tuple[CdxLine, bytes, Layout | N
     for block in read_blocks(path):
         if host_key not in block.content:
             continue
+        legend = block.legend
         for raw_line in block.content.split(b"\n"):
             if host_key in raw_line:
-                line = parse_line(raw_line, block.legend)
+                line = parse_line(raw_line, legend)
                 if isinstance(line, CdxLine) and normalise(line.url).url == url:
-                    yield line, raw_line, block.legend
+                    yield line, raw_line, legend
+            else:
+                legend = last_legend([raw_line], legend)

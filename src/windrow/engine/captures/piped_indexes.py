@@ -15,8 +15,10 @@ def piped_folder(archive: Path, source: str) -> Path:
     return archive / "indexes" / source
 
 
-def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callable[[], object]) -> None:
-    """Copy a pipe, such as /dev/stdin, into an index file of each of the sources that read it; an empty one is ignored.
+def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callable[[], object]) -> bool:
+    """Copy a pipe, such as /dev/stdin, into an index file of each of the sources that read it.
+
+    Return False, and write no file, if the pipe is empty.
 
     `tick` is called after each block.
     """
@@ -38,3 +40,4 @@ def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callabl
             os.link(part, index)
             sync(index.parent)
     part.unlink()
+    return hasher.size > 0

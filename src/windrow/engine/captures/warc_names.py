@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from errno import EILSEQ
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,11 @@ from stat import S_ISREG
 
 from windrow.errors import ArchiveError
 from windrow.formats.text import replace_lone_surrogates
+
+CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
+"""The endings of the names of index files; the parts of Common Crawl's indexes are index files, too (cdx-00001.gz)."""
+
+_INDEX_PART_MATCH = re.compile(r"cdx-\d+\.gz").fullmatch
 
 MAX_PATHS_NAMED = 3
 """The maximum number of files with the same name that are listed in a message."""
@@ -39,6 +45,8 @@ def files_below(
 ) -> list[Path]:
     """Return the regular files below a folder whose names have one of the `endings` (in any case), sorted by path.
 
+    If `endings` are CDX_NAMES, these are the index files.
+
     Links are followed, to each folder once. `report` is called with the error for each folder that cannot be read, and
     for each name with these endings that is a broken link or in a folder that may be listed but not entered.
     """
@@ -51,7 +59,7 @@ def files_below(
             continue
         known_folders.add(real_path)
         folder_names.sort()
-        for path in (Path(parent, name) for name in file_names if name.lower().endswith(endings)):
+        for path in (Path(parent, name) for name in file_names if _has_ending(name.lower(), endings)):
             try:
                 files += [path] if S_ISREG(path.stat().st_mode) else []
             except FileNotFoundError as error:
@@ -60,6 +68,10 @@ def files_below(
             except OSError as error:
                 report(error)
     return sorted(files)
+
+
+def _has_ending(name: str, endings: tuple[str, ...]) -> bool:
+    return name.endswith(endings) or (endings == CDX_NAMES and _INDEX_PART_MATCH(name) is not None)
 
 
 class WarcNames:
