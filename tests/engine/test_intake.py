@@ -14,7 +14,7 @@ import pytest
 
 from tests import programs
 from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
-from tests.clock import pass_time
+from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.engine.folder_crawl import crawl_folder
 from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
