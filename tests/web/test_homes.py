@@ -79,7 +79,8 @@ def test_events_are_an_agenda_by_the_days_of_their_places(council) -> None:
     assert "Night session" in get(council, "/collections?q=night").text
     assert "No events here" in get(council, "/collections?day=2027-01-01").text
     assert get(council, "/collections?group=branch").status == 400
-    assert get(council, "/collections?day=someday").status == 400
+    for day in ("someday", "0001-01-01", "9999-12-31&view=month"):
+        assert get(council, f"/collections?day={day}").status == 400
 
 
 def test_a_month_shows_the_first_events_of_each_day(council) -> None:

@@ -7,7 +7,7 @@ parts are of nine kinds: facts, table, listing, agenda, matrix, series, text, pi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import MAXYEAR, MINYEAR, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from windrow.errors import UsageError, WindrowError
@@ -301,8 +301,14 @@ def read_start(view: HomeView) -> int:
 
 
 def read_day(view: HomeView, today: date) -> date:
-    """Return the day that a view is limited to, or `today`; raise UsageError if it is not a date."""
+    """Return the day that a view is limited to, or `today`; raise UsageError if it is not a date.
+
+    So is a day of the first or last year that Python has: the months before and after it are reckoned with, too.
+    """
     try:
-        return date.fromisoformat(view.day) if view.day else today
+        day = date.fromisoformat(view.day) if view.day else today
     except ValueError:
         raise UsageError(f"day: {view.day!r} is not a date such as 2026-11-27") from None
+    if day.year in {MINYEAR, MAXYEAR}:
+        raise UsageError(f"day: {view.day!r} is not in the years {MINYEAR + 1} to {MAXYEAR - 1}")
+    return day
