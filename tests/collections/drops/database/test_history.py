@@ -14,7 +14,7 @@ from tests.collections.drops.database.store_queries import (
     versions_as_of,
     withhold,
 )
-from tests.collections.drops.sample import at, load, mouse, specimens, submission
+from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.model import Level
 from windrow.reasons import Reason
@@ -219,3 +219,14 @@ def test_a_record_that_the_zip_of_another_centre_replaces_or_deletes_is_told(sto
         (finding,) = publish(store, item, at(item)).findings
         assert (finding.kind, finding.level) == ("ForeignRecord", Level.WARN)
         assert finding.message.endswith("of another centre")
+
+
+def test_an_experiment_that_only_shares_the_identifier_of_the_one_it_replaces_is_told(store: TableStore) -> None:
+    put(store, 1, experiments(experiment("E_1", "s1")))
+    published = put(store, 2, experiments(experiment("E", "s1", sequence="1")))
+    assert [(finding.kind, finding.level) for finding in published.findings] == [
+        ("AlreadyKnown", Level.NOTE),
+        ("IdentifierCollision", Level.ERROR),
+    ]
+    published = put(store, 3, experiments(experiment("E", "s1", sequence="1", day="2024-02-02")))
+    assert [finding.kind for finding in published.findings] == ["AlreadyKnown"]

@@ -250,8 +250,39 @@ def _describe_publication(
         if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
             findings.append(Finding(kind, f"not listed: {counted(omitted, 'more finding')} of this kind", level))
     ended = connection.scalar(statement.count_ended(schema), {"its_id": submission_id})
+    if ended:
+        findings += _find_collisions(connection, schema, submission)
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission_id, current, ended or 0, tuple(findings))
+
+
+_OWN_COLUMNS = {"experiment": ("experiment_id", "sequence_id"), "line": ("colony_id", "sequence_id")}
+"""A dict from the kind of a record to columns of its table that its identifier joins, none of which is unique."""
+
+
+def _find_collisions(connection: sa.Connection, schema: TableSchema, submission: Any) -> list[Finding]:
+    """Return a finding for each record that ended another one with the same identifier, but with other parts of it.
+
+    Identifiers join their parts with `_`, as the standard says: `E_1` without a sequence is the same as `E` with 1.
+    """
+    findings = []
+    newer, older = schema.newer_entity, schema.older_entity
+    for kind, columns in _OWN_COLUMNS.items() if submission.kind == "experiment" else ():
+        new_row, old_row = schema.elements[kind].alias("new_row"), schema.elements[kind].alias("old_row")
+        query = (
+            sa.select(newer.c.identifier)
+            .join(older, is_same_record(newer, older))
+            .join(new_row, new_row.c.id == newer.c.id)
+            .join(old_row, old_row.c.id == older.c.id)
+            .where(newer.c.submission_id == submission.id, newer.c.kind == kind, older.c.ended_by == submission.id)
+            .where(sa.or_(*(new_row.c[column].is_distinct_from(old_row.c[column]) for column in columns)))
+        )
+        for identifier in connection.scalars(query.order_by(newer.c.id).limit(MAX_NAMED_RECORDS)):
+            message = (
+                f"{kind} {identifier} takes the place of another {kind} with the same identifier, but with another"
+            )
+            findings.append(Finding("IdentifierCollision", f"{message} {' or '.join(columns)}"))
+    return findings
 
 
 def _select_other_zip(schema: TableSchema, submission_id: int, effect: str) -> sa.ColumnElement[Any]:
