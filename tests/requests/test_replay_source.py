@@ -1,5 +1,6 @@
 """A step that reads captures again gets the source of each, as configured now."""
 
+from contextlib import closing
 from dataclasses import replace
 
 from tests.requests.glossary import COLLECTION, configure, load_workspace, run
@@ -8,12 +9,15 @@ from tests.toy_collection.server import Glossary
 from windrow.adapters.records import RecordAdapter
 from windrow.contract import Observation, Settle, Skip, Task
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 
 def observe_source(task: Task) -> list[Observation | Skip]:
     every = task.source and task.source.options["every"]
-    return [*(Observation(offer.key, {"every": every}) for offer in task.offers), Skip(Reason.NO_TEXT, "an empty part")]
+    twice = (Observation("listed twice", {"every": every, "n": number}) for number in (1, 2))
+    terms = (Observation(offer.key, {"every": every}) for offer in task.offers)
+    return [*terms, *twice, Skip(Reason.NO_TEXT, "an empty part")]
 
 
 WITH_SOURCE = replace(COLLECTION, steps=(Settle("define", "1", observe_source),))
@@ -44,11 +48,14 @@ def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(
         with adapter._store(workspace) as store:
             before, words = [*store.versions()], [*store.entries_of_other_sources(["others"])]
             skipped = store.skipped("an empty part")
-        assert len(before) == 3
+        assert len(before) == 4
+        with closing(Ledger(workspace.ledger)) as ledger:
+            counts = {(count.reason, count.addresses) for _, count in ledger.sessions.rule_counts("words")}
+        assert counts == {("no_text", 1), ("listed_twice", 1)}
         assert len(words) == len(skipped) == 1
         for _ in range(2):  # what was carried over is carried over again
             report = adapter.replay(workspace, session_settings(workspace), Progress(quiet=True))
-            assert report.versions[1:] == (3, 3, 0)
+            assert report.versions[1:] == (4, 4, 0)
             with adapter._store(workspace) as store:
                 assert [*store.versions()] == before
                 assert [*store.entries_of_other_sources(["others"])] == words

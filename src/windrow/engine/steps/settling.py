@@ -361,10 +361,7 @@ class Settling:
         self._settle_batch(batch[start:], batch[-1].recorded.seq)
 
     def _settle_late(self, batch: list[SettledAttempt]) -> None:
-        """Write attempts from before the checkpoint. Settle again the listings from which their records are missing.
-
-        When these listings were settled, the store did not have the records.
-        """
+        """Write attempts from before the checkpoint, and settle again the listings that lacked their records."""
         ledger, name, checkpoint = self._run.ledger, self._run.collection.name, self._version_store.checkpoint()
         listings = find_later_listings(ledger, name, batch, checkpoint) if self._step.missing else []
         if listings and not self._run.harvest.reread:  # in case this run is killed before it settles them
@@ -398,8 +395,11 @@ class Settling:
                 for recorded, reason in substitutes:
                     self._unread.record_substitute(writer, recorded, reason)
         unwritten = self._version_store.settle(entries, checkpoint, self._run.session)
+        for number, skip in unwritten:
+            attempt = next(settled.recorded for settled in batch if settled.recorded.seq == number)
+            self._tasks.count_left_out(attempt.source, [skip], attempt.attempt.url)
         self._set_due(batch)
-        self._count_results(batch, unwritten)
+        self._count_results(batch)
 
     def _set_due(self, batch: list[SettledAttempt]) -> None:
         """If the crawl has intervals, update when addresses are due, from content checks and expiry times."""
@@ -427,7 +427,7 @@ class Settling:
             return None
         return self._step.expires(settled.result)
 
-    def _count_results(self, batch: list[SettledAttempt], unwritten: Sequence[tuple[int, Skip]]) -> None:
+    def _count_results(self, batch: list[SettledAttempt]) -> None:
         run, failures = self._run, 0
         uses = [(settled.left_out, settled.judge_use(has_records=self._step.takes_answers)) for settled in batch]
         with run.ledger.writing() as writer:
@@ -439,7 +439,6 @@ class Settling:
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled, (left_out, use) in zip(batch, uses, strict=True):
                 reason = self._reading_fault(settled.result)
-                left_out += [skip for attempt, skip in unwritten if attempt == settled.recorded.seq]
                 self._tasks.count_left_out(settled.recorded.source, left_out, settled.recorded.attempt.url)
                 failures += reason is not None
                 self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))
