@@ -354,5 +354,7 @@ def test_the_table_has_its_version_and_environment_in_its_name(tmp_path):
 def test_an_attempt_that_was_skipped_for_two_reasons_counts_once(tmp_path):
     with closing(PaperStore(tmp_path / "papers.db")) as store:
         rows = [(1, "no_text", "a"), (1, "no_text", "b"), (1, "not_wanted", "c"), (2, "no_text", "a")]
-        store._connection.executemany("INSERT INTO skipped VALUES (?, '', ?, ?, '')", rows)
+        store._connection.executemany(
+            "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, '', ?, ?, '')", rows
+        )
         assert store.skipped_without_record() == {"no_text": 2}
