@@ -360,3 +360,20 @@ def test_what_could_not_be_read_is_counted_until_a_later_attempt_reads_it(tmp_pa
     assert adapter.count_skipped(store, None) == {"encrypted": 1}
     assert adapter.count_skipped(None, None) == {}
     store.close()
+
+
+def test_changes_of_one_attempt_are_found_without_computing_all_versions(tmp_path):
+    """With 600 records, the versions of all of them take over 100 rounds of 1,000 instructions."""
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        store.settle([observe(1, *(Observation(f"k{number}", {"n": number}) for number in range(600)))], 1, 10)
+        store.settle([observe(2, Observation("k7", {"n": -7}))], 2, 20)
+        rounds = []
+        store._connection.set_progress_handler(lambda: rounds.append(1), 1_000)
+        changed = [(old.value, new.value) for old, new in store.changed_versions((2, 2))]
+        assert (
+            changed
+            == [(old.value, new.value) for old, new in store.written_versions((20, 20))]
+            == [({"n": 7}, {"n": -7})]
+        )
+        assert len(rounds) < 5
+        assert len([*store.changed_versions((1, 2))]) == 601  # more than are read at once

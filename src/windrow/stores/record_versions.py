@@ -12,11 +12,10 @@ from windrow.reasons import Reason
 from windrow.stores.settled import attempts_of_sessions
 
 _TOUCHED_RECORDS = """
-WHERE record IN (
-    SELECT record FROM observation WHERE attempt BETWEEN ? AND ?
-    UNION SELECT record FROM completed WHERE session BETWEEN ? AND ?
-) ORDER BY record, at, attempt
+SELECT record FROM observation WHERE attempt BETWEEN ? AND ?
+UNION SELECT record FROM completed WHERE session BETWEEN ? AND ? ORDER BY record
 """
+_RECORDS_PER_QUERY = 400
 _COMPLETED_BY_SESSIONS = """
 SELECT c.attempt, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
@@ -94,11 +93,22 @@ def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any
         yield RecordVersion(key, datetime.fromisoformat(at), *others)
 
 
+def _touched_versions(
+    connection: sqlite3.Connection, attempts: tuple[int, int], sessions: tuple[int, int] = (1, 0)
+) -> Iterator[RecordVersion]:
+    """Yield all versions of the records that a range of attempts, or of sessions that completed attempts, touched."""
+    records = [record for (record,) in connection.execute(_TOUCHED_RECORDS, (*attempts, *sessions))]
+    for start in range(0, len(records), _RECORDS_PER_QUERY):
+        # With a subquery or parameters in place of the numbers, SQLite would compute the versions of all records.
+        numbers = ",".join(str(int(record)) for record in records[start : start + _RECORDS_PER_QUERY])
+        yield from read_versions(connection, f"WHERE record IN ({numbers}) ORDER BY record, at, attempt")
+
+
 def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) -> Iterator[VersionChange]:
     """Yield the changes that a range of attempts (first, last) observed, each with the previous version."""
     first, last = attempts
     previous: RecordVersion | None = None
-    for version in read_versions(connection, _TOUCHED_RECORDS, first, last, 1, 0):
+    for version in _touched_versions(connection, attempts):
         if previous is not None and previous.key != version.key:
             previous = None
         if version.change != "same":
@@ -119,7 +129,7 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
     later_rows = connection.execute(_FIRST_OBSERVED_LATER, (sessions[1], first, last))
     first_observed_later = {(attempt, key) for attempt, key in later_rows}
     previous: RecordVersion | None = None
-    for version in read_versions(connection, _TOUCHED_RECORDS, first, last, *sessions):
+    for version in _touched_versions(connection, (first, last), sessions):
         if previous is not None and previous.key != version.key:
             previous = None
         version_key = (version.attempt, version.key)
