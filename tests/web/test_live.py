@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from lxml import html
 
 import windrow
 from tests.web.farm import get, http_scope
+from windrow.app.listening import Address, listen
 from windrow.app.session_progress import read_progress
 from windrow.cli.serve import serve_command
 from windrow.ledger import Ledger
@@ -106,6 +108,12 @@ def test_streams_end_when_the_server_stops_and_more_than_the_cap_are_refused(und
 def test_the_address_can_be_opened_before_the_libraries_are_loaded() -> None:
     code = "import sys, windrow.app.listening, windrow.cli.serve as s; print(*({*s.LIBRARIES} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_connections_send_a_body_at_once() -> None:
+    with closing(listen(Address("127.0.0.1", 0))) as listener:
+        with closing(socket.create_connection(listener.getsockname())), closing(listener.accept()[0]) as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_command_that_lacks_a_library_says_which_extra_has_it(monkeypatch) -> None:

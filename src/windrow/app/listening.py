@@ -51,7 +51,10 @@ def listen(address: Address) -> socket.socket:
     """Return a socket that connections can be made to; raise UsageError if the address cannot be used."""
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        return socket.create_server((address.host, address.port), family=family, backlog=128)
+        listener = socket.create_server((address.host, address.port), family=family, backlog=128)
     except OSError as error:
         message = f"{address.host} port {address.port} cannot be used: {error.strerror or error}"
         raise UsageError(message, hint="windrow serve --port 0 takes a free port") from error
+    # Its connections have it, too: else a body waits until the client acknowledges the fields, for up to 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
