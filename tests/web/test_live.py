@@ -111,9 +111,12 @@ def test_the_address_can_be_opened_before_the_libraries_are_loaded() -> None:
 
 
 def test_connections_send_a_body_at_once() -> None:
-    with closing(listen(Address("127.0.0.1", 0))) as listener:
-        with closing(socket.create_connection(listener.getsockname())), closing(listener.accept()[0]) as accepted:
-            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    with (
+        closing(listen(Address("127.0.0.1", 0))) as listener,
+        closing(socket.create_connection(listener.getsockname())),
+        closing(listener.accept()[0]) as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_command_that_lacks_a_library_says_which_extra_has_it(monkeypatch) -> None:
