@@ -284,11 +284,22 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     if substitute := _find_substitute(page, url, body, task.fields, feed_entry, is_article=is_article):
         yield substitute
         return
+    article = _make_article(page, url, kind, feed_entry, is_paywalled=bool(_PAYWALL_MARK.search(body)))
+    if _is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
+        yield Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
+        return
+    yield article_observation(article, str(options.get("timezone", "")), task.visited)
+    yield from _find_losses(page, missing)
+
+
+def _make_article(
+    page: Article, url: str, kind: str, feed_entry: Mapping[str, Any], *, is_paywalled: bool
+) -> FoundArticle:
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
     stated_dates = (page.stated_date, feed_entry.get("published", ""))
     text_html, text_source = _choose_text(page)
-    article = FoundArticle(
+    return FoundArticle(
         url=url,
         kind=kind,
         title=page.title or feed_entry.get("title", ""),
@@ -301,19 +312,11 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         excerpt=" ".join(page.description.split()),
         metadata={
             "site_name": page.site, "language": page.language, "modified_date": page.modified,
-            "paywalled": True if _PAYWALL_MARK.search(body) else None, "text_source": text_source,
+            "paywalled": is_paywalled or None, "text_source": text_source,
         },
         canonical_url=canonical_url if canonical_url and _may_be_own(canonical_url, url) else "",
         modified=page.modified,
     )  # fmt: skip
-    if _is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
-        yield Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
-        return
-    yield article_observation(article, str(options.get("timezone", "")), task.visited)
-    yield from _find_losses(page)
-    for name in missing:
-        message = f"`{name}_selectors` select nothing that can be read; what was found without them is used"
-        yield Skip(Reason.INCOMPLETE_RECORD, f"{name}_selectors", message)
 
 
 def _choose_text(page: Article) -> tuple[str, str]:
@@ -331,14 +334,20 @@ def _choose_text(page: Article) -> tuple[str, str]:
     return "".join(f"<p>{escape(line)}</p>" for line in stated_text.splitlines() if line.strip()), "json_ld"
 
 
-def _find_losses(page: Article) -> Iterator[Skip]:
-    """Yield a skip for each cap that leaves out something of a page, and for XML and JSON-LD that cannot be read."""
+def _find_losses(page: Article, missing: Iterable[str]) -> Iterator[Skip]:
+    """Yield a skip for each cap that leaves out something of a page, and for XML and JSON-LD that cannot be read.
+
+    Also yield one for each part in `missing`, whose selectors select nothing that can be read.
+    """
     yield from map(skip_excess, page.left_out)
     if page.fault:
         yield Skip(Reason.NOT_WELL_FORMED, "XHTML", describe_fault(page.fault))
     if page.unread_scripts:
         message = "a part of its JSON-LD is not valid JSON, or is nested too deeply"
         yield Skip(Reason.NOT_WELL_FORMED, "JSON-LD", message, page.unread_scripts)
+    for name in missing:
+        message = f"`{name}_selectors` select nothing that can be read; what was found without them is used"
+        yield Skip(Reason.INCOMPLETE_RECORD, f"{name}_selectors", message)
 
 
 def _check_response(url: str, body: bytes, fields: Mapping[str, str], options: Mapping[str, Any]) -> Skip | None:
