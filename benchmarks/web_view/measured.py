@@ -6,19 +6,20 @@ import asyncio
 import http.client
 import os
 import random
+import shutil
 import sqlite3
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import windrow
 from benchmarks.comparison import Comparison
-from benchmarks.daemon import find, free_port, running, scratch
+from benchmarks.daemon import free_port, running, scratch
 from benchmarks.pages.corpus import word
 from benchmarks.web_view.workspace import make_workspace
 from windrow.adapters.home import HomeList, HomeView
@@ -145,13 +146,17 @@ async def _request(view: Any, target: str) -> tuple[int, int]:
 
 
 def beside(count: int = COUNT, asked: int = _ASKED) -> Iterator[Comparison]:
-    """Compare our pages of events with Datasette's of the same file: a list of rows, one row, and a full text."""
-    datasette = find("datasette")
+    """Compare our pages of events with Datasette's of the same file: a list of rows, one row, and a full text.
+
+    Without Datasette, only ours are measured.
+    """
+    datasette = shutil.which("datasette")
     with _workspace(count) as farm:
         file = farm.config.root / location_of(farm.config)
         our_port, their_port = free_port(), free_port()
         ours = [sys.executable, "-m", "windrow", "serve", "--port", str(our_port), "--workspace", str(farm.config.root)]
-        theirs = [datasette, "serve", str(file), "--port", str(their_port), "--setting", "default_page_size", "50"]
+        theirs = [datasette or "", "serve", str(file), "--port", str(their_port)]
+        theirs += ["--setting", "default_page_size", "50"]
         home, table = "/collections?collection=events", f"/{file.stem}/vd_events"
         with closing(sqlite3.connect(file)) as opened:
             rows = [row for (row,) in opened.execute("SELECT number FROM vd_events LIMIT 1000")]
@@ -165,29 +170,35 @@ def beside(count: int = COUNT, asked: int = _ASKED) -> Iterator[Comparison]:
             "full text": (lambda _: f"{home}&q=budget", lambda _: f"{table}_search?_search=budget"),
         }
         log = farm.config.root.parent
-        with running(ours, log / "ours.log", our_port), running(theirs, log / "theirs.log", their_port):
+        ports = (our_port, their_port) if datasette else (our_port,)
+        with running(ours, log / "ours.log", our_port), ExitStack() as stack:
+            if datasette:
+                stack.enter_context(running(theirs, log / "theirs.log", their_port))
             for name, targets in pairs.items():
-                times = _ask_both((our_port, their_port), targets, asked)
-                medians = [statistics.median(each) for each in times]
+                medians: list[float | None] = [*map(statistics.median, _ask_in_turns(ports, targets, asked)), None]
                 note = f"medians of {asked} requests, in turns; {count:,} events"
-                yield Comparison(f"web view, {name}", "ms", medians[0], "Datasette", medians[1], 1.0, "less", note)
+                yield Comparison(
+                    f"web view, {name}", "ms", medians[0] or 0.0, "Datasette", medians[1], 1.0, "less", note
+                )
 
 
-def _ask_both(ports: tuple[int, int], targets: tuple[Target, Target], asked: int) -> tuple[list[float], list[float]]:
+def _ask_in_turns(ports: Sequence[int], targets: tuple[Target, Target], asked: int) -> list[list[float]]:
+    """Return the milliseconds of `asked` requests to each server, the first with the first of the `targets`."""
     chance = random.Random(5)
-    times: tuple[list[float], list[float]] = ([], [])
-    with closing(_connection(ports[0])) as ours, closing(_connection(ports[1])) as theirs:
+    times: list[list[float]] = [[] for _ in ports]
+    with ExitStack() as stack:
+        connections = [stack.enter_context(closing(_connection(port))) for port in ports]
         for number in range(asked + 2):
             at = chance.random()
-            for side, connection in enumerate((ours, theirs)):
+            for target, connection, of_server in zip(targets, connections, times, strict=False):
                 began = time.perf_counter()
-                connection.request("GET", targets[side](at))
+                connection.request("GET", target(at))
                 answer = connection.getresponse()
                 answer.read()
                 if answer.status != http.client.OK:
-                    raise RuntimeError(f"{targets[side](at)}: status {answer.status}")
+                    raise RuntimeError(f"{target(at)}: status {answer.status}")
                 if number > 1:
-                    times[side].append((time.perf_counter() - began) * 1000)
+                    of_server.append((time.perf_counter() - began) * 1000)
     return times
 
 

@@ -147,6 +147,8 @@ def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> N
     lines = {"url": f'"{scheme}://other/x"', "collection": f'"{kind}"'} | MUST_SAY.get(kind, {})
     if setting.name in {"secret_header", "secret_query", "secret_prefix"}:
         lines["secret"] = '"env:PLACE"'
+    if setting.name == "next_page":
+        lines["reader"] = '"html"'
     if setting.name == "secret_prefix" and "secret_header" in SOURCE_SETTINGS[kind]:
         lines["secret_header"] = '"X-Key"'
     if setting.name == "secret" and "secret_query" in SOURCE_SETTINGS[kind]:

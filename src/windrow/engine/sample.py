@@ -37,7 +37,9 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
             job = FetchJob(1, site.address(path), file=ListedFile(path, part="try"))
-            return await fetch(job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None)
+            return await fetch(
+                job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None, may_be_page=True
+            )
 
     with closing(ArchiveWriter(folder, "try", limits, ROLLOVER_SIZE, site.agent)) as archive:
         attempt = asyncio.run(transfer(archive))

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.drops.collection import plan
-from windrow.model import ListingEntry, Site, Source
+from windrow.model import ListingEntry, Site, Source, join_path
 from windrow.reasons import Reason
 
 SOURCE = Source("mirror", "drops", Site("ftp", "example.org"), owner="J")
@@ -107,4 +107,6 @@ def test_rank_is_the_order_of_work(keys):
     st.lists(st.builds(ListingEntry, st.sampled_from(["add", "edit", ""]), st.text().map(lambda name: name + ".zip")))
 )
 def test_nothing_listed_vanishes(entries):
-    assert len(offers(*entries)) == sum(entry.folder != "" or entry.reason is not None for entry in entries)
+    listed = (entry for entry in entries if entry.folder or entry.reason is not None)
+    paths = {join_path(entry.folder, entry.name) if entry.folder else entry.name for entry in listed}
+    assert {offer.path for offer in offers(*entries)} == paths

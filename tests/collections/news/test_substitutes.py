@@ -469,7 +469,7 @@ def test_a_title_is_not_cut_and_a_feed_adds_its_authors_and_categories(tmp_path)
         f"<title>{long_title}</title><link>https://a.example/news/a</link><dc:creator>Ann Lee</dc:creator>"
         "<category>Politics</category><category>quay</category></item></channel></rss>"
     ).encode()
-    by_address, _ = feed._read_details(feed_body, "https://a.example/feed", HintKind.FEED)
+    by_address, *_ = feed._read_details(feed_body, "https://a.example/feed", HintKind.FEED)
     details = by_address["https://a.example/news/a"]
     assert details["title"] == long_title.strip()
     entry = read_article(tmp_path, PROSE, json.dumps(details))

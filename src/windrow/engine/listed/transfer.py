@@ -181,11 +181,11 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: TransferRate | None = None, later_jobs: Sequence[FetchJob] = (),
+    *, rate: TransferRate | None = None, later_jobs: Sequence[FetchJob] = (), may_be_page: bool = False,
 ) -> Attempt:  # fmt: skip
     """Make one attempt at a job, and return the attempt. If it failed, it has the reason and a message.
 
-    The first of `later_jobs` may be requested early.
+    The first of `later_jobs` may be requested early. Unless `may_be_page`, a web page is not the file.
     """
     started, clock = now(), time.monotonic()
     file, rate = job.file, rate or _count_rate(batch.site)
@@ -207,7 +207,7 @@ async def fetch(
             first_response = sink.first_head
             status = first_response.status or status
             validators = (first_response.fields.get("etag", ""), first_response.fields.get("last-modified", ""))
-        _refuse_page(sink, job)
+        _refuse_page(sink, job, may_be_page=may_be_page)
         sink.check()
         checksum = message = ""
         if file.sidecar:
@@ -240,9 +240,9 @@ async def fetch(
     )
 
 
-def _refuse_page(sink: CaptureSink, job: FetchJob) -> None:
+def _refuse_page(sink: CaptureSink, job: FetchJob, *, may_be_page: bool) -> None:
     """Raise TransientFailure for a web page in place of a file, as a server under maintenance may send it."""
-    if read_media_type(sink.first_head.fields) not in {"text/html", "application/xhtml+xml"}:
+    if may_be_page or read_media_type(sink.first_head.fields) not in {"text/html", "application/xhtml+xml"}:
         return
     if sink.content(64).lstrip().startswith(b"<") and not job.file.path.lower().endswith((".html", ".htm")):
         sink.drop()
