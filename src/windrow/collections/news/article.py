@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
-from windrow.collections.news import standard, wanted_paths
+from windrow.collections.news import standard
+from windrow.collections.news.wanted_paths import find_refusal
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
 from windrow.content.head import first_date, read_refresh
@@ -280,7 +281,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
     if directives.join(robots.read_meta_directives(page.robots_metas, agent)).noindex:
         yield Skip(Reason.NOINDEX, url)
         return
-    is_article = wanted_paths.is_article(url, options)
+    is_article = bool(options.get("article"))  # other paths are refused above
     if substitute := _find_substitute(page, url, body, task.fields, feed_entry, is_article=is_article):
         yield substitute
         return
@@ -351,7 +352,7 @@ def _find_losses(page: Article, missing: Iterable[str]) -> Iterator[Skip]:
 
 
 def _check_response(url: str, body: bytes, fields: Mapping[str, str], options: Mapping[str, Any]) -> Skip | None:
-    if rule := wanted_paths.find_refusal(url, options):
+    if rule := find_refusal(url, options):
         return Skip(Reason.NOT_WANTED, url, rule)
     if read_media_type(fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")

@@ -14,11 +14,6 @@ NOT_ARTICLE_RULE = "its path matches one of `not_article`"
 """The rules under which addresses are counted that are not requested or read."""
 
 
-def is_article(url: str, options: Mapping[str, Any]) -> bool:
-    """Return whether a source's settings say that an address is that of an article; if so, no other sign is needed."""
-    return bool(options.get("article")) and not find_refusal(url, options)
-
-
 def find_refusal(url: str, options: Mapping[str, Any]) -> str:
     """Return the rule by which a source's settings exclude an address, or "" if they do not.
 

@@ -66,9 +66,11 @@ class PartExchange:
 
         An asset is requested by the part that has its page, whatever its host is.
         """
-        own = [url for url in urls if url.kind == self._crawl.beside or self._part.has_origin(url.origin)]
-        for url in urls if len(own) < len(urls) else ():
-            if url not in own:
+        own = []
+        for url in urls:
+            if url.kind == self._crawl.beside or self._part.has_origin(url.origin):
+                own.append(url)
+            else:
                 writer.addresses.add_known(host, url)
         return own
 
