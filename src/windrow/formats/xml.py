@@ -79,7 +79,7 @@ class XmlText(NamedTuple):
     root: str
 
 
-_NAMED_DTD = re.compile(rb"<!DOCTYPE\s[^\[\]<>]*>")
+_NAMED_DTD = re.compile(rb"""<!DOCTYPE\s(?:[^\[\]<>"']|"[^"<>]*+"|'[^'<>]*+')*+>""")
 """Matches a document type declaration that only names a DTD, and declares nothing itself."""
 
 

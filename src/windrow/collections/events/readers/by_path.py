@@ -39,7 +39,6 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 _XML_LIMITS = Limits()
-_DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
 _ELEMENT_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _SELECTS_NOTHING = "selects nothing; set `root` if the document may have no events"
 _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
@@ -72,8 +71,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 def xml_tree(document: SourceDocument) -> etree._Element:
     """Parse XML; raise StepError if `xml.admit` refuses it, or if it is not well-formed or has the wrong root."""
-    content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
-    admitted = xml.admit(content, _XML_LIMITS, may_name_dtd=True)
+    admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _XML_LIMITS, may_name_dtd=True)
     wanted_root = document.rules.root
     if wanted_root and admitted.root != wanted_root:
         raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted_root!r}", Reason.WRONG_ROOT)
