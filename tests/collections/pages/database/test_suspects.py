@@ -100,3 +100,21 @@ def test_texts_that_one_text_replaces_are_still_found_for_some_days_and_requeste
             assert find_doubtful(connection) == {number: NOW + number + 3_600 for number in (11, 12, 13)}
         written(store, crawl(DAYS_KEPT * 86_400 + 13, "n/3", SHELL))
         assert sorted(found(path)) == [*[(SHELL, True)] * 3, ("the boats", False), ("the nets", False)]
+
+
+def test_texts_stay_found_behind_notices_that_change_each_day(tmp_path: Path) -> None:
+    path = tmp_path / "summary.sqlite"
+    texts = ["the boats", "the nets", "the fish"]
+    with closing(SummaryStore(path)) as store:
+        written(store, *(crawl(number, f"n/{number}", text) for number, text in enumerate(texts, 1)))
+        for day in range(1, 4):
+            notice = f"Closed until day {day}."
+            written(store, *(crawl(day * 86_400 + number, f"n/{number}", notice) for number in (1, 2, 3)))
+            assert suspects(path) == [(3, "https://a.example/n/1")]
+            assert sorted(found(path)) == [*[(notice, True)] * 3, *((text, False) for text in sorted(texts))]
+        with closing(sqlite3.connect(path)) as connection:
+            assert len(find_doubtful(connection)) == 3
+        written(store, *(crawl(DAYS_KEPT * 86_400 + number, f"n/{number}", "Closed.") for number in (1, 2, 3)))
+        assert sorted(found(path))[:3] == [("Closed.", True)] * 3
+        written(store, *(crawl((DAYS_KEPT + 2) * 86_400 + number, f"n/{number}", "Gone.") for number in (1, 2, 3)))
+        assert sorted(found(path)) == [("Gone.", False)] * 3, "after some days the notice is what the site says"

@@ -41,12 +41,30 @@ LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 DAYS_KEPT = 14
 """The number of days for which searches find the text before one that is suspected (`soft_404s`)."""
+MIN_TEXTS = 3
+"""The minimum number of different texts that a suspected text must replace."""
+_REPLACES_OFTEN = f"""
+(SELECT count(*) FROM (SELECT 1 FROM entity_generation b JOIN entity_generation a ON a.url_id = b.url_id
+  AND a.confirmed_end_unix_utc = b.first_seen_unix_utc
+  WHERE b.text_pile_id = {{0}}.text_pile_id LIMIT {MIN_TEXTS})) = {MIN_TEXTS}
+"""
+WAS_REPLACED = f"""
+(n.url_id = later.url_id AND later.first_seen_unix_utc - n.confirmed_end_unix_utc BETWEEN 0 AND {DAYS_KEPT * 86_400}
+AND (n.confirmed_end_unix_utc = later.first_seen_unix_utc OR EXISTS (SELECT 1 FROM entity_generation notice
+  WHERE notice.url_id = n.url_id AND notice.first_seen_unix_utc = n.confirmed_end_unix_utc
+  AND {_REPLACES_OFTEN.format("notice")}))
+AND NOT {_REPLACES_OFTEN.format("n")})
+"""
+"""SQL that tells whether the generation `later` replaced the text of the generation `n`.
+
+Notices between them are skipped, as a notice that a site is closed may have other words each day. A text is a notice if
+it replaced others at `MIN_TEXTS` addresses.
+"""
 IS_KEPT = f"""
 EXISTS (SELECT 1 FROM entity_generation later
 JOIN windrow_soft_404 s ON (s.generation_id, s.text_pile_id) = (later.entity_generation_id, later.text_pile_id)
-WHERE later.url_id = n.url_id AND later.first_seen_unix_utc = n.confirmed_end_unix_utc
-AND later.confirmed_end_unix_utc IS NULL
-AND later.last_seen_unix_utc - later.first_seen_unix_utc < {DAYS_KEPT * 86_400})
+WHERE later.confirmed_end_unix_utc IS NULL
+AND later.last_seen_unix_utc - n.confirmed_end_unix_utc < {DAYS_KEPT * 86_400} AND {WAS_REPLACED})
 """
 """SQL that tells whether a generation `n` was replaced by a suspected one less than `DAYS_KEPT` days ago."""
 _END = "n.confirmed_end_unix_utc"

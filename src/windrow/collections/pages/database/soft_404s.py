@@ -18,14 +18,12 @@ from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from windrow.collections.pages.database.search_view import IS_KEPT
+from windrow.collections.pages.database.search_view import IS_KEPT, MIN_TEXTS, WAS_REPLACED
 from windrow.content.substitute import recognise_substitute
 from windrow.query.word import words
 
 MIN_NAMES = 3
 """The minimum number of different names that the addresses of suspected pages with the same text must have."""
-MIN_TEXTS = 3
-"""The minimum number of different texts that one text must replace."""
 _MAX_TEXT_CHARACTERS = 4_000  # of the main text; a page with a longer one is not suspected
 _MIN_WORD_CHARACTERS = 4  # of a word from an address that is looked for in the text
 _COMPARED_CHARACTERS = 6  # at the beginning of such a word; the rest may differ
@@ -36,16 +34,16 @@ SELECT text_pile_id FROM entity_generation
 WHERE text_pile_id IN (SELECT value FROM json_each(?)) AND confirmed_end_unix_utc IS NULL
 GROUP BY text_pile_id HAVING count(*) >= ?
 """
-_SELECT_EQUAL_PAGES = """
-SELECT g.text_pile_id, u.origin_id, coalesce(d.title, '') AS title, coalesce(d.primary_headline, '') AS headline,
-  u.str_url, g.entity_generation_id, (SELECT p.text_pile_id FROM entity_generation p WHERE p.url_id = g.url_id
-    AND p.confirmed_end_unix_utc = g.first_seen_unix_utc AND p.text_pile_id <> g.text_pile_id LIMIT 1)
-FROM entity_generation g JOIN url u ON u.url_id = g.url_id
-LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
-WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL
-AND coalesce(f.canonical_url_id, g.url_id) = g.url_id
-ORDER BY g.text_pile_id, u.origin_id, title, headline, u.str_url, g.entity_generation_id
+_SELECT_EQUAL_PAGES = f"""
+SELECT later.text_pile_id, u.origin_id, coalesce(d.title, '') AS title, coalesce(d.primary_headline, '') AS headline,
+  u.str_url, later.entity_generation_id, (SELECT n.text_pile_id FROM entity_generation n
+    WHERE {WAS_REPLACED} AND n.text_pile_id <> later.text_pile_id ORDER BY n.confirmed_end_unix_utc DESC LIMIT 1)
+FROM entity_generation later JOIN url u ON u.url_id = later.url_id
+LEFT JOIN document_description d ON d.entity_generation_id = later.entity_generation_id
+LEFT JOIN file_summary f ON f.entity_generation_id = later.entity_generation_id
+WHERE later.text_pile_id IN (SELECT value FROM json_each(?)) AND later.confirmed_end_unix_utc IS NULL
+AND coalesce(f.canonical_url_id, later.url_id) = later.url_id
+ORDER BY later.text_pile_id, u.origin_id, title, headline, u.str_url, later.entity_generation_id
 """
 _SELECT_SHORT_TEXTS = """
 SELECT text_pile_id, text, big_headlines || ' ' || small_headlines FROM text_pile
@@ -53,11 +51,10 @@ WHERE text_pile_id IN (SELECT value FROM json_each(?)) AND length(text) <= ?
 """
 _SELECT_DOUBTFUL = f"""
 SELECT max(o.attempt), g.last_seen_unix_utc + max(3600, g.last_seen_unix_utc - g.first_seen_unix_utc)
-FROM entity_generation n JOIN entity_generation g ON g.url_id = n.url_id
-  AND g.first_seen_unix_utc = n.confirmed_end_unix_utc AND g.confirmed_end_unix_utc IS NULL
+FROM windrow_soft_404 x JOIN entity_generation g ON g.entity_generation_id = x.generation_id
 JOIN windrow_observation o ON o.url_id = g.url_id AND o.entity_generation_id = g.entity_generation_id
-WHERE n.url_id IN (SELECT url_id FROM entity_generation e JOIN windrow_soft_404 s
-  ON s.generation_id = e.entity_generation_id) AND {IS_KEPT} GROUP BY g.entity_generation_id
+WHERE g.confirmed_end_unix_utc IS NULL
+AND EXISTS (SELECT 1 FROM entity_generation n WHERE n.url_id = g.url_id AND {IS_KEPT}) GROUP BY g.entity_generation_id
 """
 _COUNT_BY_ORIGIN = """
 SELECT o.str_origin, count(*), min(u.str_url) FROM windrow_soft_404 s
