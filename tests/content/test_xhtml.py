@@ -53,7 +53,7 @@ def test_xhtml_with_prefixes_has_the_same_links_and_texts_as_without() -> None:
         '<h:head><h:base href="/b/"/><h:title/></h:head><h:body><h:p>one <h:a href="c">two</h:a></h:p><x:script>three'
         '</x:script><s:svg><s:path d=""/><s:title>silent</s:title></s:svg><h:IMG src="i.png"/></h:body></h:html>'
     )
-    assert References("test")(URL, {"content-type": XHTML}, page.encode()) == ("http://a.example/b/", ["c"])
+    assert References("test")(URL, {"content-type": XHTML}, page.encode()) == ("http://a.example/b/", ["c"], [])
     assert read_page(page.encode(), URL, XHTML).outline.blocks.text == ["one two", "three"]
     assert find_assets(URL, {"content-type": XHTML}, page.encode()).urls == ["http://a.example/b/i.png"]
 

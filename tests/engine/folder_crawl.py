@@ -10,6 +10,7 @@ from typing import Any
 
 from windrow.collections.pages.policy import make_policy
 from windrow.collections.pages.redirect import compute_interval
+from windrow.collections.pages.references import PageReferences
 from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.contract import Collection, Crawl
@@ -24,9 +25,9 @@ HREF = re.compile(rb'href="([^"]*)"')
 WEEK = 7 * 86_400
 
 
-def references(url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+def references(url: str, fields: Mapping[str, str], body: bytes) -> PageReferences:
     html = fields.get("content-type", "").startswith("text/html")
-    return url, [href.decode() for href in HREF.findall(body)] if html else []
+    return PageReferences(url, [href.decode() for href in HREF.findall(body)] if html else [])
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:

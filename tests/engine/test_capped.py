@@ -135,7 +135,7 @@ def test_an_index_below_the_last_level_of_sitemaps_is_reported(order: int, reaso
 def test_the_links_of_a_page_are_no_limit_for_a_sitemap_that_is_requested_as_a_page() -> None:
     """Its further entries were left out without a count."""
     sitemap = b"<urlset>%b</urlset>" % b"".join(b"<url><loc>%b%d</loc></url>" % (A.encode(), each) for each in range(3))
-    _, urls = References("x", max_links=2)(A + "map.xml", {"content-type": "application/xml"}, sitemap)
+    urls = References("x", max_links=2)(A + "map.xml", {"content-type": "application/xml"}, sitemap).urls
     assert urls == [f"{A}{each}" for each in range(3)]
 
 

@@ -86,7 +86,7 @@ def test_documents_of_any_bytes_are_read_or_told_why_not(kind, content, charset)
     document = read(content, HERE, fields)
     document.pile.text.encode()
     with suppress(WindrowError):
-        base, references = References("x")(HERE, fields, content)
+        base, references, _ = References("x")(HERE, fields, content)
         assert base
         assert all(isinstance(reference, str) for reference in references)
 

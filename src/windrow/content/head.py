@@ -373,12 +373,19 @@ def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
             yield FeedLink(media_type, address, title)
 
 
+_REFRESH = re.compile(r"""\s*+[\d.]*+(?:\s*+[;,]|\s|\A)\s*+(?:url\s*+=\s*+)?+(["']?+)(.*)""", re.IGNORECASE | re.DOTALL)
+"""Matches the content of a refresh: the quote before the address, and the address with the quote after it."""
+
+
 def read_refresh(attributes: _Attributes) -> str:
     """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or "" if there is none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
-    prefix, equals, address = (attributes.get("content") or "").partition("=")
-    return address.strip().strip("'\"") if equals and prefix.strip().lower().endswith("url") else ""
+    match = _REFRESH.match(attributes.get("content") or "")
+    if match is None:
+        return ""
+    quote, address = match[1], match[2].strip()
+    return address.partition(quote)[0].strip() if quote else address
 
 
 def _related_links(links: Sequence[_Link]) -> Iterator[Related]:

@@ -4,6 +4,7 @@ import pytest
 
 from windrow.collections.pages.code import DAY
 from windrow.collections.pages.policy import make_policy
+from windrow.collections.pages.references import PageReferences, References
 from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.digest import hash64
@@ -17,14 +18,14 @@ START = 28 * DAY
 AGENT = "x-crawler (for https://example.org/)"
 
 
-def make(robots=b"", status=200, **options):
+def make(robots=b"", status=200, read=None, **options):
     site = make_policy(
         make_scope([HOME, "http://127.0.0.1:8080/"]), do_not_crawl=["/no/"], url_query_parameters=["page"]
     )
     guide = SiteRules(
         CrawlOptions(site, AGENT, **options),
         "https://example.org",
-        lambda url, fields, body: (url, body.decode().split()),
+        read or (lambda url, fields, body: PageReferences(url, body.decode().split())),
     )
     assert guide.robots(AT) == HOME + "robots.txt"
     guide.take_robots(AT, status, robots)
@@ -240,13 +241,37 @@ def test_a_sitemap_that_moved_stays_a_sitemap():
     assert [entry.reason for entry in guide.left_out()] == [Reason.OUT_OF_SCOPE, Reason.BAD_ADDRESS, Reason.CAPPED]
 
 
-def test_a_header_can_forbid_to_follow():
+@pytest.mark.parametrize(
+    ("fields", "page"),
+    [
+        ({}, "<a rel=nofollow href=/b>"),
+        ({}, "<meta name=robots content=nofollow><a href=/b>"),
+        ({"x-robots-tag": "other: noindex\nnofollow"}, "<a href=/b>"),
+        ({"x-robots-tag": "nofollow", "refresh": "0; /b"}, ""),
+    ],
+)
+def test_links_that_ask_not_to_be_followed_are_counted(fields, page):
+    guide = make(read=References(AGENT))
+    body = f"{page}<a rel=nofollow href=/no/x><a rel=nofollow href=//else.example>".encode()
+    assert guide.links(HOME, {"content-type": "text/html", **fields}, body)[1] == []
+    assert [entry[1:3] for entry in guide.left_out()] == [(HOME + "b", Reason.NOFOLLOW)]
+
+
+def test_a_header_that_forbids_others_to_follow_is_ignored():
+    guide = make(read=References(AGENT))
+    fields = {"content-type": "text/html", "x-robots-tag": "noindex\nother: none", "refresh": "0; /c"}
+    assert guide.links(HOME, fields, b"<a href=/b>")[1] == ["/b", HOME + "c"]
+    assert guide.left_out() == []
+
+
+def test_of_links_that_differ_in_a_session_id_all_but_the_first_are_counted():
     guide = make()
-    page = b"/a /b"
-    assert guide.links(HOME, {"x-robots-tag": "noindex"}, page)[1] == ["/a", "/b"]
-    guide = make()
-    assert guide.links(HOME, {"x-robots-tag": "other: noindex\nnofollow"}, page)[1] == []
-    assert guide.links(HOME, {"x-robots-tag": "other: none"}, page)[1] == ["/a", "/b"]
+    ids = "0123456789abcdef" * 2, "fedcba9876543210" * 2
+    followed = [guide.follow(HOME, f"doc?token={id_}&utm_source={at}") for at in range(2) for id_ in ids]
+    assert {page.url for page in followed} == {HOME + "doc"}
+    assert [entry[1:3] for entry in guide.left_out()] == [
+        (f"{HOME}doc?token={ids[1]}&utm_source={at}", Reason.QUERY_DENIED) for at in range(2)
+    ]
 
 
 def test_flukes_are_tried_once_more():

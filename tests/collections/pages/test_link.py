@@ -172,10 +172,32 @@ def test_scripts_and_inline_images_are_no_links() -> None:
 def test_what_a_crawl_follows_is_a_link_of_the_page() -> None:
     html = """<meta http-equiv=refresh content="0;url='/r'"><link rel=next href=/n><link rel=prev href=/p><a href=/a>t</a>
     <svg><a href=/s>t</a></svg><iframe src=/i></iframe><map><area href=/m></map>"""
-    _, followed = References("x")(HERE, {"content-type": "text/html"}, html.encode())
+    followed = References("x")(HERE, {"content-type": "text/html"}, html.encode()).urls
     paths = {link.url.removeprefix("http://a.example") for link in read_links(html)}
     assert set(followed) <= paths
     assert {link.html_tag for link in read_links(html)} == {"meta", "link", "a", "iframe", "area"}
+
+
+def test_a_crawl_follows_what_is_embedded() -> None:
+    html = """<embed src=minutes.pdf><object data=agenda.pdf></object><iframe srcdoc="<a href=/inner>t</a>"></iframe>
+    <noframes><a href=/old>t</a></noframes><svg><a xlink:href=/map>t</a></svg>"""
+    references = References("x")
+    for fields, body in (
+        ({"content-type": "text/html"}, html.encode()),
+        ({"content-type": "text/html, text/html"}, b"\xef\xbb\xbf<!doctype html>" + html.encode()),
+        ({}, b"\xef\xbb\xbf<!doctype html>" + html.encode()),
+    ):
+        assert set(references(HERE, fields, body).urls) == {"minutes.pdf", "agenda.pdf", "/inner", "/old", "/map"}
+
+
+@pytest.mark.parametrize(
+    ("content", "address"),
+    [("0; /en/", "/en/"), ("5, '/b'; x", "/b"), ("3 url=/c", "/c"), ('0;URL = "/d"', "/d"), ("60", ""), ("60;", "")],
+)
+def test_an_address_of_a_refresh_needs_no_name(content: str, address: str) -> None:
+    html = f"<meta http-equiv=refresh content='{content}'>" if "'" not in content else ""
+    html = html or f'<meta http-equiv=refresh content="{content}">'
+    assert References("x")(HERE, {"content-type": "text/html"}, html.encode()).urls == ([address] if address else [])
 
 
 def test_a_picture_in_a_link_is_a_link_of_its_own() -> None:

@@ -137,6 +137,8 @@ def test_rules_that_are_not_well_written(text):
         ("https://h/(S(lit3py55t21z5v55vlm25s55))/a", "https://h/a"),
         ("https://h/(S(lit3py55t21z5v55vlm25s55))", "https://h/"),
         ("https://h/?sid=4711", "https://h/?sid=4711"),
+        ("https://h/?session_id=118", "https://h/?session_id=118"),
+        ("https://h/?session_id=0123456789abcdef0123456789abcdef", "https://h/"),
         ("https://h/?sid=0123456789abcdef0123456789abcdef", "https://h/"),
         ("https://h/a;b=c/d", "https://h/a;b=c/d"),
         ("https://h/?b&a&b", "https://h/?b&a&b"),

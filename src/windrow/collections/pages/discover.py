@@ -44,8 +44,9 @@ def make_site_policy(source: Source) -> Policy:
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
     """Return the first addresses of a site: its configured seeds, feeds and sitemaps, which `build_source` checked."""
-    scope, feeds, sitemaps = make_site_policy(source).scope, source.options["feeds"], source.options["sitemaps"]
-    pages = dict.fromkeys(clean_address(url) for url in (*scope.seeds, *(normalise(feed).url for feed in feeds)))
+    policy, feeds, sitemaps = make_site_policy(source), source.options["feeds"], source.options["sitemaps"]
+    urls = (*policy.scope.seeds, *(normalise(feed).url for feed in feeds))
+    pages = dict.fromkeys(clean_address(url, policy.named_parameters) for url in urls)
     found_pages = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
     sitemap_urls = dict.fromkeys(normalise(sitemap).url for sitemap in sitemaps)
     return found_pages + [FoundUrl(hash64(url), parts(url).origin, url, 0, SITEMAP) for url in sitemap_urls]

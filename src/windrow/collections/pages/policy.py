@@ -205,6 +205,11 @@ class Policy:
     deny_rules: tuple[DenyRule, ...] = ()
     parameter_rules: tuple[AllowedParameters, ...] = ()
 
+    @property
+    def named_parameters(self) -> frozenset[str]:
+        """The names of parameters that rules give in full, without a `*`."""
+        return frozenset(name for rule in self.parameter_rules for name in rule.names)
+
     def judge_without_robots(self, url: str, year: int, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
         """Judge a normalised address by all rules except robots.txt; `year` is the present year, `kind` the crawl type.
 

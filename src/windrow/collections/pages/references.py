@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakSet
+
+from selectolax.lexbor import LexborNode
 
 from windrow.caps import ASSETS_OF_DOCUMENT, PAGE_LINKS, STYLE_CHARACTERS, Cap, Excess
 from windrow.collections.pages.code import parse_mime
@@ -27,8 +29,22 @@ _HINT_TYPES = frozenset(
         "application/xml", "text/xml", "application/gzip", "application/x-gzip",
     )
 )  # fmt: skip
-_LINK_SELECTOR = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
+_LINK_SELECTOR = (
+    "a[href], area[href], iframe, frame[src], embed[src], object[data], link[rel][href], meta[content], base[href],"
+    " svg a, noframes"
+)
+_ATTRIBUTE_OF_TAG = {**dict.fromkeys(("iframe", "frame", "embed"), "src"), "object": "data"}
+_NESTING = frozenset({"iframe", "noframes"})
+_MAX_NESTED_PAGES = 3  # of pages in the attribute `srcdoc` of a frame: a browser shows no deeper ones that people write
 _FOLLOWED_RELATIONS = RELATIONS | {"canonical"}
+
+
+class PageReferences(NamedTuple):
+    """The base address of a document, its references as written, and those that ask not to be followed (`nofollow`)."""
+
+    base: str
+    urls: list[str]
+    withheld: Sequence[str] = ()
 
 
 class References:
@@ -45,32 +61,33 @@ class References:
         self._includes_feeds = feeds
         self._max_links = max_links
 
-    def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a document, and its references as written.
+    def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> PageReferences:
+        """Return the references of a document. `url` is its normalised address, `fields` are its header fields.
 
-        `url` is its normalised address, `fields` are its header fields. The references of an HTML page are those of its
-        links, frames and `meta` refreshes, and of its feeds, related and canonical pages; elements with `rel=nofollow`
-        are left out. Those of a feed or sitemap are the addresses of its entries. The list is empty for other
-        documents, and for documents with the directive `nofollow`.
+        The references of an HTML page are those of its links, frames, embedded documents and `meta` refreshes, and of
+        its feeds, related and canonical pages; those of elements with `rel=nofollow` are withheld. Those of a feed or
+        sitemap are the addresses of its entries. Other documents have none, and a document with the directive
+        `nofollow` withholds all.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
         content_type = lower_fields.get("content-type", "")
         declared = parse_mime(content_type)
-        essence = (
-            sniff(body, declared.essence).essence if declared else "text/html" if body.lstrip()[:1] == b"<" else ""
-        )
+        essence = sniff(body, declared.essence if declared else "").essence
         # The values of a repeated field are separated by line feeds.
         robots_tag = lower_fields.get("x-robots-tag", "")
-        if robots_tag and robots.read_header_directives(robots_tag.split("\n"), self._agent).nofollow:
-            return url, []
+        directives = robots.NO_DIRECTIVES
+        if robots_tag:
+            directives = robots.read_header_directives(robots_tag.split("\n"), self._agent)
         if essence in _PAGE_TYPES or is_page(body, essence):
-            return self._read_page(url, decode_page(body, content_type).html)
-        return url, [entry.url for entry in read_hints(body, url).entries] if essence in _HINT_TYPES else []
+            return self._read_page(url, decode_page(body, content_type).html, directives)
+        urls = [entry.url for entry in read_hints(body, url).entries] if essence in _HINT_TYPES else []
+        return PageReferences(url, [], urls) if directives.nofollow else PageReferences(url, urls)
 
-    def _read_page(self, url: str, text: str) -> tuple[str, list[str]]:
-        base, directives = "", robots.NO_DIRECTIVES
+    def _read_page(self, url: str, text: str, directives: robots.Directives) -> PageReferences:
+        base = ""
         references: list[str] = []
-        for node in parse(text).css(_LINK_SELECTOR):
+        withheld: list[str] = []
+        for node in _list_elements(text):
             tag, attributes = node.tag, node.attributes
             if tag == "base":
                 base = base or normalise(attributes.get("href") or "", url).url
@@ -80,27 +97,40 @@ class References:
                     directives.join(robots.read_meta_directives([(name, content)], self._agent)) if name else directives
                 )
                 references += filter(None, (read_refresh(attributes),))
-            elif len(references) < self._max_links:
-                references += self._find_references(tag or "", attributes)
-        return base or url, [] if directives.nofollow else references
+            elif len(references) + len(withheld) < self._max_links:
+                reference = attributes.get("href") if tag == "a" else self._find_reference(tag or "", attributes)
+                reference = reference or attributes.get("xlink:href")
+                if reference:
+                    rel = attributes.get("rel")
+                    (withheld if rel and robots.is_nofollow(rel) else references).append(reference)
+        if directives.nofollow:
+            return PageReferences(base or url, [], references + withheld)
+        return PageReferences(base or url, references, withheld)
 
-    def _find_references(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
-        """Yield the reference of an element if a crawl may follow it."""
-        rel = attributes.get("rel") or ""
-        reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
-        if not reference or (rel and robots.is_nofollow(rel)):
-            return
+    def _find_reference(self, tag: str, attributes: Mapping[str, str | None]) -> str | None:
+        """Return the reference of an element, or None if it leads to no document."""
         if tag == "link":
-            if not _FOLLOWED_RELATIONS.intersection(rel.lower().split()):
-                return
+            if not _FOLLOWED_RELATIONS.intersection((attributes.get("rel") or "").lower().split()):
+                return None
             kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
             if kind and kind not in _PAGE_TYPES and not (self._includes_feeds and kind in _HINT_TYPES):
-                return
-        yield reference
+                return None
+        return attributes.get(_ATTRIBUTE_OF_TAG.get(tag, "href"))
 
 
-ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""A function that takes a page's address, header fields and body, and returns the page's base and references."""
+def _list_elements(text: str, depth: int = 0) -> list[LexborNode]:
+    """Return the elements of a page with references. Those of a page in `noframes` or `srcdoc` stand before it."""
+    nodes = parse(text).css(_LINK_SELECTOR)
+    nesting = [index for index, node in enumerate(nodes) if node.tag in _NESTING] if depth < _MAX_NESTED_PAGES else []
+    for index in reversed(nesting):
+        node = nodes[index]
+        if inner := node.text() if node.tag == "noframes" else node.attributes.get("srcdoc"):
+            nodes[index:index] = _list_elements(inner, depth + 1)
+    return nodes
+
+
+ReadReferences = Callable[[str, Mapping[str, str], bytes], PageReferences]
+"""A function that takes a page's address, header fields and body, and returns the page's references."""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
 """The maximum number of tags and references in all `LinkMemo` objects of a process together."""
@@ -110,10 +140,10 @@ MAX_SCANNED_BYTES = 1 << 20
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
-_POSSIBLE_TAG = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
+_POSSIBLE_TAG = re.compile(rb"<(?:[aAlLmMbBiIfF][\s/RrEeAaIiFf]|[eE][mM][bB]|[oO][bB][jJ])[^>]+")
 """Matches all tags that may contain references, and some that cannot: an exact pattern would be slower."""
 
-_TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame)[\s/]", re.IGNORECASE)
+_TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame|embed|object)[\s/]", re.IGNORECASE)
 _POSITIONAL_TAG = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
 """Matches tags whose meaning depends on their position in the page."""
 
@@ -136,7 +166,7 @@ class LinkMemo:
         self._folder_tags.clear()
         self._known_references.clear()
 
-    def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+    def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> PageReferences:
         """Return the base address of a page, and those of its references that are not known from earlier pages.
 
         If all tags of the page are known, the address `url` and no references are returned. Relative references may be
@@ -144,14 +174,14 @@ class LinkMemo:
         """
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
-            return url, []
+            return PageReferences(url, [])
         folder = url.partition("?")[0].rpartition("/")[0]
         tags = {tag for tag in set(possible_tags) - self._site_tags if _TAG.match(tag)}
         if possible_tags and tags <= self._folder_tags.get(folder, _NO_TAGS):
-            return url, []
-        base, references = self._read(url, fields, body)
+            return PageReferences(url, [])
+        base, references, withheld = self._read(url, fields, body)
         if base != url and parts(base).origin != parts(url).origin:
-            return base, references  # a path such as /x leads elsewhere from another base
+            return PageReferences(base, references, withheld)  # a path such as /x leads elsewhere from another base
         if tags and base == url:
             self._learn_tags(folder, tags, url, set(references))
         known_references = self._known_references
@@ -160,7 +190,7 @@ class LinkMemo:
             absolute_references = list(filter(_is_absolute, new_references))
             known_references.update(absolute_references)
             _shared_limit.count(len(absolute_references))
-        return base, new_references
+        return PageReferences(base, new_references, withheld)
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
         """Return the tags that may contain references, or an empty list if a scan of bytes cannot find all of them."""
@@ -181,7 +211,7 @@ class LinkMemo:
             tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.match(tag)
         ]
         text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _MARKER, index) for index, tag in enumerate(parsed_tags))
-        _, references = self._read(url, {"content-type": "text/html"}, text)
+        references = self._read(url, {"content-type": "text/html"}, text).urls
         pending: list[str] = []  # references since the last marker
         tag_of_marker = {f"{_MARKER.decode()}{index}": tag for index, tag in enumerate(parsed_tags)}
         last_index = -1

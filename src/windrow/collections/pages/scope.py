@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
@@ -148,14 +148,14 @@ def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locali
     return Locality.IN if is_same_host else Locality.OUT
 
 
-_SESSION_NAMES = "jsessionid phpsessid sessionid session_id sessid cfid cftoken zenid oscsid osadmincsid"
+_SESSION_NAMES = "jsessionid phpsessid cfid cftoken zenid oscsid osadmincsid"
 _TRACKING_NAMES = (
     "fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid mc_cid mc_eid igshid _ga _gl _hsenc _hsmi mkt_tok"
 )
 _SESSION_PARAMETERS = frozenset(_SESSION_NAMES.split())  # always session ids
 _POSSIBLE_SESSION_PARAMETERS = frozenset(
-    {"sid", "s", "session", "token"}
-)  # session ids only if the value looks like one
+    {"sid", "s", "session", "sessionid", "session_id", "sessid", "token"}
+)  # session ids only if the value looks like one: a parliament has sessions with numbers
 _SESSION_VALUE = re.compile(r"[0-9a-f]{32,}|(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
 _ASP_SESSION_NAME = re.compile(r"aspsessionid[a-z]{6,10}")
 _TRACKING_PARAMETERS = frozenset(_TRACKING_NAMES.split())
@@ -209,11 +209,15 @@ def list_parameter_names(query: str | None) -> list[str]:
     return [unquote_plus(parameter.partition("=")[0]) for parameter in (query or "").split("&") if parameter]
 
 
-def clean_address(url: str) -> str:
+def clean_address(url: str, kept_names: Container[str] = ()) -> str:
     """Remove session ids and tracking parameters from a normalised address; other parameters keep their order.
+
+    Parameters whose names are in `kept_names` are kept.
 
     >>> clean_address("https://h/a;jsessionid=1F?utm_source=x&id=2&PHPSESSID=3")
     'https://h/a?id=2'
+    >>> clean_address("https://h/a?utm_source=x&id=2&cfid=3", {"cfid"})
+    'https://h/a?id=2&cfid=3'
     """
     address, question_mark, query = url.partition("?")
     if ";" in address or "/(" in address:
@@ -222,18 +226,32 @@ def clean_address(url: str) -> str:
             address += "/"
     if not question_mark:
         return address
-    kept_parameters = [parameter for parameter in query.split("&") if not _is_meaningless(parameter)]
+    kept_parameters = [
+        parameter
+        for parameter in query.split("&")
+        if not (_is_of_session(parameter) or _is_of_tracking(parameter))
+        or unquote_plus(parameter.partition("=")[0]) in kept_names
+    ]
     return f"{address}?{'&'.join(kept_parameters)}" if any(kept_parameters) else address
 
 
-def _is_meaningless(parameter: str) -> bool:
+def list_session_ids(url: str) -> list[str]:
+    """Return the parameters of a normalised address that look like session ids, in their order.
+
+    >>> list_session_ids("https://h/a?id=2&token=0123456789abcdef0123456789abcdef&PHPSESSID=3")
+    ['token=0123456789abcdef0123456789abcdef', 'PHPSESSID=3']
+    """
+    return [parameter for parameter in url.partition("?")[2].split("&") if _is_of_session(parameter)]
+
+
+def _is_of_session(parameter: str) -> bool:
     name, _, value = parameter.partition("=")
     name = name.lower()
-    if (
-        name in _SESSION_PARAMETERS
-        or name in _TRACKING_PARAMETERS
-        or name.startswith("utm_")
-        or _ASP_SESSION_NAME.fullmatch(name)
-    ):
-        return True
-    return name in _POSSIBLE_SESSION_PARAMETERS and _SESSION_VALUE.fullmatch(value) is not None
+    if name in _POSSIBLE_SESSION_PARAMETERS:
+        return _SESSION_VALUE.fullmatch(value) is not None
+    return name in _SESSION_PARAMETERS or _ASP_SESSION_NAME.fullmatch(name) is not None
+
+
+def _is_of_tracking(parameter: str) -> bool:
+    name = parameter.partition("=")[0].lower()
+    return name in _TRACKING_PARAMETERS or name.startswith("utm_")

@@ -52,6 +52,8 @@ _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: t
 _BAD_SITEMAP = "robots.txt names a sitemap without a complete web address"
 _FOREIGN_SITEMAP = "a sitemap is on a host that does not belong to this source (its setting hosts)"
 _BAD_MOVE = "a sitemap redirects to something that is not a web address"
+_WITHHELD = "a page or a link asks not to be followed (nofollow)"
+_ONE_OF_MANY = "links on one page that differ only in what looks like a session id: only the first is followed"
 _BAD_LINK = "a page links to, or redirects to, something that is not a valid web address"
 _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
@@ -100,6 +102,8 @@ class SiteRules:
         self._options = options
         self._origin = origin
         self._link_memo = LinkMemo(read)
+        self._kept_names = options.policy.named_parameters
+        self._cleaned: tuple[str, dict[str, list[str]]] = ("", {})  # a page, and the session ids in its links by target
         self._resolver = Resolver(origin, _MAX_REMEMBERED_URLS)
         self._pace = pace.Pace()
         self._robots_state = robots_state.NEW_STATE
@@ -220,14 +224,25 @@ class SiteRules:
         """Return the base address of a page, and its references that are not known from earlier pages of the origin.
 
         `fields` are the header fields. The target of the header `Refresh` is added as the last reference, known or not.
-        The list is empty if X-Robots-Tag contains `nofollow` for the user agent.
+        References of the page or of links that ask not to be followed (`nofollow`) are counted as left out.
         """
-        robots_tag = fields.get("x-robots-tag", "")
-        if robots_tag and read_header_directives(robots_tag.split("\n"), self._options.agent).nofollow:
-            return url, []
-        base, references = self._link_memo(url, fields, body)
-        refresh = resolve_refresh(fields.get("refresh", ""), url)
-        return base, [*references, refresh.url] if refresh is not None else references
+        base, references, withheld = self._link_memo(url, fields, body)
+        for reference in withheld:
+            self._note_withheld(base, reference)
+        if "refresh" in fields and (refresh := resolve_refresh(fields["refresh"], url)):
+            robots_tag = fields.get("x-robots-tag", "")
+            if read_header_directives(robots_tag.split("\n"), self._options.agent).nofollow:
+                self._note_withheld(base, refresh.url)
+            else:
+                references = [*references, refresh.url]
+        return base, references
+
+    def _note_withheld(self, base: str, reference: str) -> None:
+        """Count a reference that asks not to be followed, if the site's rules allow its target."""
+        (resolved,) = self._resolver.resolve(base, (reference,))
+        url = scope.clean_address(resolved.url, self._kept_names) if resolved.url else ""
+        if url and url != base and self._options.policy.judge_parts(parts(url), self._year).allowed:
+            self._left_out.append(LeftOut(hash64(f"nofollow {url}"), url, Reason.NOFOLLOW, _WITHHELD))
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return the allowed pages, sitemaps or assets that a sitemap, feed or asset names.
@@ -246,7 +261,7 @@ class SiteRules:
             return self._offer_indexed(job, hint_list) if job.kind == SITEMAP else []
         if job.kind != SITEMAP and hint_list.kind is not HintKind.FEED:
             return None
-        pages = ((entry, self._judge_page(scope.clean_address(entry.url))) for entry in hint_list.entries)
+        pages = ((entry, self._judge_page(self._clean(job.url, entry.url))) for entry in hint_list.entries)
         use_dates = self._options.hints
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
@@ -331,8 +346,21 @@ class SiteRules:
             return self._followed[url]
         if len(self._followed) >= _MAX_REMEMBERED_URLS:
             self._followed.clear()
-        page = self._followed[url] = self._judge_page(scope.clean_address(url)) if url else None
+        page = self._followed[url] = self._judge_page(self._clean(base, url)) if url else None
         return page
+
+    def _clean(self, base: str, url: str) -> str:
+        """Return an address without session ids and marks of tracking.
+
+        If the document at `base` has the same address with another session id, count the address as left out.
+        """
+        clean_url = scope.clean_address(url, self._kept_names)
+        if clean_url != url and (session_ids := scope.list_session_ids(url)):
+            if self._cleaned[0] != base:
+                self._cleaned = (base, {})
+            if self._cleaned[1].setdefault(clean_url, session_ids) != session_ids:
+                self._left_out.append(LeftOut(hash64(f"{base} {url}"), url, Reason.QUERY_DENIED, _ONE_OF_MANY))
+        return clean_url
 
     def _follow_sitemap(self, base: str, target: str) -> FoundUrl | None:
         if not target:

@@ -13,7 +13,7 @@ from uuid import UUID
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
 from windrow.adapters.selection import REPORTED_ELSEWHERE
 from windrow.clock import from_unix_time
-from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, spell_address
 from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.integrity import read_checkpoint
@@ -28,7 +28,6 @@ from windrow.collections.pages.database.page_versions import (
     read_timelines,
 )
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
-from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
@@ -326,7 +325,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     page. Raises UsageError for an invalid address, and WindrowError if there are no pages yet, if the page was not
     known yet at one of the times, or if the two versions are the same, unless both times were given.
     """
-    url = normalise_web_address(name)
+    url = spell_address(workspace, name)
     if not url:
         raise UsageError(describe_bad_address(name), hint="windrow diff https://...")
     with open_summary(workspace) as summary:

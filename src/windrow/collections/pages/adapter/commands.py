@@ -16,7 +16,7 @@ from windrow.adapters.takedown import named_origins, sources_at
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
-from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, spell_address
 from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
 from windrow.collections.pages.database.forget import forget_crawls, forget_versions, vacuum
 from windrow.collections.pages.database.fulltext_table import never_stop, recount
@@ -29,7 +29,6 @@ from windrow.collections.pages.database.integrity import (
 )
 from windrow.collections.pages.database.near_duplicates import update_touched
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.discover import normalise_web_address
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
@@ -61,7 +60,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
     An origin of a source includes what sources that are no longer declared have of it, since a page has one record.
     """
-    if (url := normalise_web_address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
+    if (url := spell_address(workspace, name)) and ledger.addresses.is_known(KIND, hash64(url)):
         yield TakedownTarget(url, hash64(url), 0, KIND)
         return
     host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/")

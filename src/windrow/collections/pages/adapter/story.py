@@ -13,10 +13,9 @@ from windrow.archive.import_file import IMPORTED_FOLDER
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.changes import Edition, read_editions
 from windrow.collections.pages.adapter.harvest import find_robots_in_force, judge_address
-from windrow.collections.pages.adapter.lookup import open_existing_summary
+from windrow.collections.pages.adapter.lookup import open_existing_summary, spell_address
 from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, VersionReader
-from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.digest import hash64, shorten_digest
 from windrow.fetch.politeness.robots_state import RobotsState
@@ -98,7 +97,7 @@ class PageState(NamedTuple):
 
 def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | None:
     """Return the state of a page, or None if `text` is not a web address, or is neither known nor on a site."""
-    if not (url := normalise_web_address(text)):
+    if not (url := spell_address(workspace, text)):
         return None
     address_rows = [row for row in ledger.addresses.of_sources(COLLECTION, hash64(url)) if row.url == url]
     judgement = judge_address(workspace, ledger, url, {row.source: row.kind for row in address_rows})
