@@ -145,6 +145,11 @@ GROUP BY i.collection, i.source, l.reason, l.rule ORDER BY i.source, 5 DESC, l.r
 SELECT coalesce((SELECT attempt FROM captured
     WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
 
+-- def is_taken_by(attempt: int, source: str) -> bool
+-- Return whether a source has the capture that an attempt took: it made the attempt, or shares its capture.
+SELECT EXISTS (SELECT 1 FROM captured WHERE attempt = :attempt AND source = :source)
+    OR EXISTS (SELECT 1 FROM captured WHERE original = :attempt AND original <> 0 AND source = :source);
+
 -- name: capture_replaced
 -- The place of a taken record has another record now. 0 frees the place, and the row still tells where it was found.
 UPDATE captured SET capture_index = 0 WHERE attempt = ?;

@@ -105,9 +105,10 @@ class CapturedRow(NamedTuple):
     """A capture that `attempt` took from another attempt, `original`, or (`original` is 0) from another program.
 
     `collection` and `source` are those of `original`, and empty if it is 0. `found_in` names the index in which the
-    capture was found, and is empty if the capture was used instead of a request, or if its file was replaced since
-    then. `line` is the index line of another program's capture, made from the record if there is no index. `line` is
-    None for captures of this workspace, for those that were taken down, and in rows of old versions.
+    capture was found, and is empty if the capture was used instead of a request, if another source of its collection
+    took it before, or if its file was replaced since then. `line` is the index line of another program's capture, made
+    from the record if there is no index. `line` is None for captures of this workspace, for those that were taken down,
+    and in rows of old versions.
     """
 
     attempt: int

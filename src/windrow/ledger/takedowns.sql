@@ -84,10 +84,14 @@ AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = address.host OR (t.hos
 
 -- def attempts(address: int, host: int) -> list[int]
 -- Return the attempts at a target, and those that took captures of these attempts from an index, in order.
+-- Of a capture that several sources of a collection took, one has the index, and the others refer to its attempt.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
     WHERE c.original <> 0 AND c.capture_index <> 0
+    UNION SELECT s.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
+    CROSS JOIN captured s ON s.original = c.attempt AND s.collection = c.collection
+    WHERE c.original <> 0 AND c.capture_index <> 0 AND s.original <> 0
 ) SELECT seq FROM gone ORDER BY seq;
 
 -- def collections(attempts: Iterable[int]) -> list[str]
@@ -162,19 +166,10 @@ WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- def target_sources(address: int, host: int, name: str) -> list[str]
 -- Return the sources that have an address, or a host, or the origin of a host if `name` is that origin.
--- Sources that read the same index or WARC files have it too: each record was taken for one of them.
-WITH owner (collection, source) AS (
-    SELECT h.collection, h.source FROM address a JOIN host h ON h.seq = a.host
-    WHERE :host = 0 AND a.digest = :address AND h.source <> ''
-    UNION SELECT h.collection, h.source FROM host t JOIN host h ON h.origin = t.origin
-    WHERE t.seq = :host AND (h.seq = t.seq OR t.origin = :name) AND h.source <> ''
-)
-SELECT source AS "source: str" FROM owner
-UNION SELECT s.source FROM owner h JOIN (SELECT DISTINCT collection, source FROM capture_index) s
-    ON s.collection = h.collection AND s.source <> h.source
-WHERE EXISTS (SELECT 1 FROM capture_index i JOIN capture_index o
-    ON o.collection = i.collection AND o.source = s.source AND o.name = i.name
-    WHERE i.collection = h.collection AND i.source = h.source AND i.name GLOB '/*') ORDER BY 1;
+SELECT h.source FROM address a JOIN host h ON h.seq = a.host
+WHERE :host = 0 AND a.digest = :address AND h.source <> ''
+UNION SELECT h.source FROM host t JOIN host h ON h.origin = t.origin
+WHERE t.seq = :host AND (h.seq = t.seq OR t.origin = :name) AND h.source <> '' ORDER BY 1;
 
 -- row: TakenDown
 -- An address from which nothing may be kept, or an origin if `origin` is not None.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -75,12 +75,21 @@ class IndexProgress(NamedTuple):
 class TakenCapture(NamedTuple):
     """A capture that a source takes, and the attempt to store for it."""
 
-    attempt: Attempt
+    attempt: Attempt  # its message says why the record has only a part of a body; it is empty if it has all
     found_at: ArchivePlace
     found_by: int  # the number of the index on the ledger
-    original: int = 0  # the number of the other collection's attempt, 0 if the capture is another program's
+    original: int = 0  # the number of the attempt that has the record already, 0 if the capture is another program's
     line: CdxLine | None = None  # the index line; None if the capture is another collection's
     replaced: int = 0  # the number of the attempt that took another record from this place of a replaced file, or 0
+    shared: bool = False  # whether `original` is the attempt of another source of the same collection
+
+
+class CollectedCapture(NamedTuple):
+    """A capture that the collection has: the attempt that took it, and where an index has it for another source."""
+
+    attempt: int
+    found_at: ArchivePlace
+    line: CdxLine | None = None
 
 
 @dataclass(slots=True)
@@ -164,14 +173,6 @@ class CaptureLedger:
             writer.captures.forget_unmet(index.collection, index.id)
         tally.seen += progress.lines
 
-    def count_partial(self, writer: LedgerWriter, index: IndexRow, url: str, tally: CaptureTally) -> None:
-        """Count a capture that was taken from an index and has only a part of its body.
-
-        The ledger does not store its address with the count, since the capture may be taken down.
-        """
-        writer.captures.leave_out(index.id, RuleRow(Reason.TRUNCATED, PARTIAL_BODY, 1, ""))
-        tally.rules.add(Reason.TRUNCATED, PARTIAL_BODY, 1, url)
-
     def forget_missing(self, source: Source) -> None:
         """Delete the counts of left-out lines and the failures of files that were removed from existing folders."""
         for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
@@ -245,12 +246,39 @@ class CaptureLedger:
         if capture.replaced:
             writer.captures.free_place(capture.replaced)
             tally.replaced += 1
-        writer.captures.record_taken(
-            number, self.run.collection.name, tally.source.name, captured_row, capture.found_by
-        )
+        index = 0 if capture.shared else capture.found_by  # the place is that of the other source's capture
+        writer.captures.record_taken(number, self.run.collection.name, tally.source.name, captured_row, index)
         writer.captures.add_taken(capture.found_by, 1)
+        if capture.attempt.message:
+            self._count_partial(writer, capture, tally)
         self.taken += 1
         tally.taken += 1
+
+    def _count_partial(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
+        """Count a capture that has only a part of its body.
+
+        The ledger does not store its address with the count, since the capture may be taken down.
+        """
+        writer.captures.leave_out(capture.found_by, RuleRow(Reason.TRUNCATED, PARTIAL_BODY, 1, ""))
+        tally.rules.add(Reason.TRUNCATED, PARTIAL_BODY, 1, capture.attempt.url)
+
+    def share_captures(
+        self, writer: LedgerWriter, captures: Sequence[CollectedCapture], index: IndexRow, tally: CaptureTally
+    ) -> None:
+        """Store captures that the collection has for the tally's source too. Those that the source has are known.
+
+        A capture that was taken down with the source that took it is left out.
+        """
+        captures_by_attempt = {capture.attempt: capture for capture in captures}
+        tally.known += len(captures) - len(captures_by_attempt)
+        for recorded in self.run.ledger.attempts.by_numbers([*captures_by_attempt]):
+            attempt, (original, place, line) = recorded.attempt, captures_by_attempt[recorded.seq]
+            if self.run.ledger.captures.is_taken_by(original, tally.source.name):
+                tally.known += 1
+            elif attempt.kept is None:
+                tally.left_out[Reason.FORGOTTEN] += 1
+            else:
+                self.take_capture(writer, TakenCapture(attempt, place, index.id, original, line, shared=True), tally)
 
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
         """Store an attempt for which no request was made, and its address. Return the number of the attempt."""

@@ -16,7 +16,13 @@ from windrow.archive.warc_reader import PACKED_SUFFIXES, WARC_SUFFIXES
 from windrow.clock import now
 from windrow.contract import Captures
 from windrow.digest import hash64
-from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, IndexProgress, TakenCapture
+from windrow.engine.captures.capture_ledger import (
+    CaptureLedger,
+    CaptureTally,
+    CollectedCapture,
+    IndexProgress,
+    TakenCapture,
+)
 from windrow.engine.captures.foreign_captures import ForeignCapturing
 from windrow.engine.captures.rules import (
     LeftOutLines,
@@ -186,6 +192,7 @@ class Capturing:
             responses = page.responses[: last_allowed + 1]
             (selection,) = self._select_pages(source, [[index_line(recorded) for recorded in responses]])
             page = _Page(responses, responses[-1].seq, selection)
+        collected: list[CollectedCapture] = []
         taken_places: set[ArchivePlace] = set()  # two captures may refer to one record
         with run.ledger.writing() as writer:
             for position in page.selection.wanted:
@@ -195,12 +202,15 @@ class Capturing:
                 if not self._captures.unchanged:  # a repeat is taken only if none with its bytes was: rules may differ
                     place = run.ledger.captures.place_of(recorded.attempt)
                 assert place is not None
-                if place in taken_places or run.ledger.captures.taken(name, place):
+                if place in taken_places:
                     tally.known += 1
-                    continue
+                elif number := run.ledger.captures.taken(name, place):
+                    collected.append(CollectedCapture(number, place))
+                else:
+                    attempt = recorded.attempt._replace(message="")
+                    capture_ledger.take_capture(writer, TakenCapture(attempt, place, index.id, recorded.seq), tally)
                 taken_places.add(place)
-                attempt = recorded.attempt._replace(message="")
-                capture_ledger.take_capture(writer, TakenCapture(attempt, place, index.id, recorded.seq), tally)
+            capture_ledger.share_captures(writer, collected, index, tally)
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
 

@@ -25,11 +25,13 @@ from windrow.engine.captures.capture_ledger import (
     RETRIED_REASONS,
     CaptureLedger,
     CaptureTally,
+    CollectedCapture,
     IndexProgress,
     TakenCapture,
     original_response,
 )
 from windrow.engine.captures.foreign_records import (
+    BATCH_RECORDS,
     BlockJob,
     CheckedFields,
     ChosenLines,
@@ -37,6 +39,7 @@ from windrow.engine.captures.foreign_records import (
     ScanJob,
     VerifiedRecord,
     WantedRecord,
+    batch_lines,
     checked_fields,
 )
 from windrow.engine.captures.piped_indexes import piped_folder, store_piped
@@ -52,14 +55,6 @@ from windrow.ledger.captures import FailedPlace, failed_place
 from windrow.ledger.typed.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Reading
 from windrow.reasons import Reason
-
-BATCH_RECORDS = 128
-"""The maximum number of records that are read, copied and stored together, as a batch."""
-
-BATCH_BYTES = 256 * 2**20
-"""The maximum number of bytes in a batch, by the lengths in index lines. A larger record is a batch of its own."""
-
-_ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes of a record whose index line has no length
 
 PARALLEL_FILES = 8
 """The maximum number of WARC files, or of blocks of an index file, that are read in parallel."""
@@ -221,9 +216,8 @@ class ForeignCapturing:
                 ScanJob(self._capture_ledger.captures, self._source, run.harvest.options, path, place)
                 for path, _, place in under_way
             ]
-            outcomes = self._run_jobs(jobs)
             unfinished = []
-            for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
+            for (path, index, _), chosen in zip(under_way, self._run_jobs(jobs), strict=True):
                 if isinstance(chosen, Reading):
                     reason = chosen.reason or Reason.STEP_FAILED
                     message = chosen.findings[0].message if chosen.findings else reason.meaning
@@ -243,7 +237,7 @@ class ForeignCapturing:
         `path` is the WARC file if it is read without an index, otherwise None.
         """
         capture_ledger = self._capture_ledger
-        for batch in _batches(chosen.wanted):
+        for batch in batch_lines(chosen.wanted):
             if capture_ledger.must_stop():
                 return False
             lines = batch[: capture_ledger.count_allowed(BATCH_RECORDS)]
@@ -290,7 +284,7 @@ class ForeignCapturing:
             for number, group in groupby(failures, key=attrgetter("found_in")):
                 failed, index = [*group], indexes[number]
                 earlier_rows = iter(failed)
-                for batch in _batches([CdxLine(*json.loads(failure.line)) for failure in failed]):
+                for batch in batch_lines([CdxLine(*json.loads(failure.line)) for failure in failed]):
                     keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
                     if not self._copy_records(index, map(self._locate, batch, repeat(index), repeat(None), keys)):
                         return
@@ -299,36 +293,32 @@ class ForeignCapturing:
 
     def _copy_records(self, index: IndexRow, wanted: Iterable[WantedRecord]) -> bool:
         """Copy records into the archive. Return False if some were not requested because the run is stopped."""
-        run, name, ledger = self._run, self._run.collection.name, self._run.ledger
+        name, ledger = self._run.collection.name, self._run.ledger
         wanted = [*wanted]
-        records, known_failures = self._new_records(index, wanted)
-        outcomes: dict[WantedRecord, Any] = self._fetch_records(
-            [record for record in records if record.warc_path is None]
-        )
+        collected: list[CollectedCapture] = []
+        records, known_failures = self._new_records(index, wanted, collected)
+        outcomes = self._fetch_records(records)
         unrequested = {record for record, failure in outcomes.items() if failure is None}
         records = [record for record in records if record not in unrequested]
-        readable = [record for record in records if record.source_path and record.offset is not None]
-        jobs = [
-            RecordJob(cast("Path", record.source_path), record.line._replace(offset=record.offset))
-            for record in readable
-        ]
-        outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
+        outcomes |= self._read_records(records)
         payloads: dict[str, KeptResponse] = {}
         attempts: list[tuple[WantedRecord, Attempt]] = []
         taken_keys: set[ArchivePlace] = set()
         for record in records:
-            if record.key in taken_keys or self._is_known(record, outcomes.get(record)):
+            if record.key in taken_keys:
                 self._tally.known += 1
+            elif record.replaced and self._is_taken(record, outcomes.get(record)):
+                collected.append(CollectedCapture(record.replaced, record.key, record.line))
             elif attempt := self._copy_record(index, record, outcomes.get(record), payloads):
                 attempts.append((record, attempt))
                 taken_keys.update([record.key] if attempt.kept else [])
         if self._archive is not None:
             self._archive.sync()
-        ended = [record for record in wanted if record not in unrequested]
         with ledger.writing() as writer:
-            self._end_failures(writer, ended, attempts)
+            self._end_failures(writer, (record for record in wanted if record not in unrequested), attempts)
             for place in known_failures:
                 writer.captures.meet_failure(name, place)
+            self._capture_ledger.share_captures(writer, collected, index, self._tally)
             for record, attempt in attempts:
                 if attempt.kept is None:
                     self._record_failure(writer, index.id, record, attempt)
@@ -338,16 +328,27 @@ class ForeignCapturing:
                     writer, TakenCapture(attempt, record.key, index.id, 0, line, record.replaced), self._tally
                 )
                 writer.captures.remove_failure(name, failed_place(index.id, record.key))
-                if outcomes[record].imported.is_truncated:
-                    self._capture_ledger.count_partial(writer, index, attempt.url, self._tally)
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
         return not unrequested
 
+    def _read_records(self, records: Iterable[WantedRecord]) -> dict[WantedRecord, Any]:
+        """Read in the pool the records that have a file and an offset, and return their results."""
+        readable = [record for record in records if record.source_path and record.offset is not None]
+        jobs = [
+            RecordJob(cast("Path", record.source_path), record.line._replace(offset=record.offset))
+            for record in readable
+        ]
+        done_jobs = self._run.pool.run(jobs, pulse=self._run.tick)
+        return dict(zip(readable, (done.result for _, done in done_jobs), strict=True))
+
     def _new_records(
-        self, index: IndexRow, wanted: Iterable[WantedRecord]
+        self, index: IndexRow, wanted: Iterable[WantedRecord], collected: list[CollectedCapture]
     ) -> tuple[Sequence[WantedRecord], Sequence[FailedPlace]]:
-        """Return the wanted records to read, and the failures for which other wanted records are not read again."""
+        """Return the wanted records to read, and the failures for which other wanted records are not read again.
+
+        Captures that the collection has, maybe for another source, are added to `collected`.
+        """
         known_failures: list[FailedPlace] = []
         new_records: dict[tuple[ArchivePlace, CheckedFields], WantedRecord] = {}
         for record in wanted:
@@ -357,8 +358,10 @@ class ForeignCapturing:
             record_id = (record.key, checked_fields(record.line))
             record.replaced, may_be_new = self._capture_ledger.find_taken(record.key, record.line)
             place = failed_place(index.id, record.key)
-            if record_id in new_records or (record.replaced and not may_be_new):
+            if record_id in new_records:
                 self._tally.known += 1
+            elif record.replaced and not may_be_new:
+                collected.append(CollectedCapture(record.replaced, record.key, record.line))
             elif record.failed_key is None and self._capture_ledger.has_failed(place, record.line):
                 self._tally.known += 1
                 known_failures.append(place)
@@ -366,9 +369,9 @@ class ForeignCapturing:
                 new_records[record_id] = record
         return [*new_records.values()], known_failures
 
-    def _is_known(self, record: WantedRecord, outcome: Any) -> bool:
+    def _is_taken(self, record: WantedRecord, outcome: Any) -> bool:
         """Return whether a record that may have replaced an earlier one is the earlier one, spelled in another way."""
-        attempt = outcome.imported.attempt if record.replaced and isinstance(outcome, VerifiedRecord) else None
+        attempt = outcome.imported.attempt if isinstance(outcome, VerifiedRecord) else None
         return attempt is not None and self._capture_ledger.has_taken(record.replaced, attempt)
 
     def _fetch_records(self, records: Sequence[WantedRecord]) -> dict[WantedRecord, Any]:
@@ -377,11 +380,11 @@ class ForeignCapturing:
         The result for a record that was not requested, because the run is stopped, is None.
         """
         failures: dict[WantedRecord, Any] = {}
+        records = [record for record in records if record.warc_path is None]
         if self._remote is None or not records:
             return failures
         largest = self._run.limits.transfer_size
-        lines = [record.line for record in records]
-        outcomes = self._remote.fetch(lines, largest, self._run.tick, self._run.stopping)
+        outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick, self._run.stopping)
         for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
                 record.source_path, record.offset = outcome, 0
@@ -478,17 +481,3 @@ class ForeignCapturing:
         place, line = failed_place(index, record.key), json.dumps([*record.line])
         failed_row = FailedRow(index, *place, line, reason, attempt.target, attempt_number)
         writer.captures.fail(name, self._source.name, failed_row)
-
-
-def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    batch: list[CdxLine] = []
-    remaining_bytes = BATCH_BYTES
-    for line in lines:
-        length = _ASSUMED_LENGTH if line.length is None else line.length
-        if batch and (len(batch) == BATCH_RECORDS or length > remaining_bytes):
-            yield batch
-            batch, remaining_bytes = [], BATCH_BYTES
-        batch.append(line)
-        remaining_bytes -= length
-    if batch:
-        yield batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -467,3 +467,27 @@ def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> Cdx
         "" if imported.refers else warc_digest(f"{_INDEX_DIGEST}:{record.digests[_INDEX_DIGEST]}")
     )
     return CdxLine("", stamp, imported.url, mime, attempt.status, digest, record.length, record.offset, path.name)
+
+
+BATCH_RECORDS = 128
+"""The maximum number of records that are read, copied and stored together, as a batch."""
+
+BATCH_BYTES = 256 * 2**20
+"""The maximum number of bytes in a batch, by the lengths in index lines. A larger record is a batch of its own."""
+
+_ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes of a record whose index line has no length
+
+
+def batch_lines(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
+    """Yield lines in batches of at most BATCH_RECORDS records and, if there are several, BATCH_BYTES bytes."""
+    batch: list[CdxLine] = []
+    remaining_bytes = BATCH_BYTES
+    for line in lines:
+        length = _ASSUMED_LENGTH if line.length is None else line.length
+        if batch and (len(batch) == BATCH_RECORDS or length > remaining_bytes):
+            yield batch
+            batch, remaining_bytes = [], BATCH_BYTES
+        batch.append(line)
+        remaining_bytes -= length
+    if batch:
+        yield batch

@@ -231,6 +231,10 @@ class TypedCaptures(LedgerQueries):
         value: int = self._database.value("captures.taken", collection, place.warc, place.offset)
         return value
 
+    def is_taken_by(self, attempt: int, source: str) -> bool:
+        """Return whether a source has the capture that an attempt took: it made the attempt, or shares its capture."""
+        return bool(self._database.value("captures.is_taken_by", attempt, source))
+
     def captured(self, attempt: int) -> CapturedRow | None:
         """Return the capture that an attempt took, or None if it made a request of its own."""
         return self._database.first(captured_row, "captures.captured", attempt)

@@ -186,7 +186,10 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(TakenDownSource._make, "takedowns.sources")
 
     def attempts(self, address: int, host: int) -> list[int]:
-        """Return the attempts at a target, and those that took captures of these attempts from an index, in order."""
+        """Return the attempts at a target, and those that took captures of these attempts from an index, in order.
+
+        Of a capture that several sources of a collection took, one has the index, and the others refer to its attempt.
+        """
         return self._database.column("takedowns.attempts", host, address)
 
     def collections(self, attempts: Iterable[int]) -> list[str]:
@@ -225,10 +228,7 @@ class TypedTakedowns(LedgerQueries):
         return row
 
     def target_sources(self, address: int, host: int, name: str) -> list[str]:
-        """Return the sources that have an address, or a host, or the origin of a host if `name` is that origin.
-
-        Sources that read the same index or WARC files have it too: each record was taken for one of them.
-        """
+        """Return the sources that have an address, or a host, or the origin of a host if `name` is that origin."""
         return self._database.column("takedowns.target_sources", host, address, name)
 
     def taken_down(self) -> list[TakenDown]:

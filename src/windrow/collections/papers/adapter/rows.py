@@ -329,7 +329,7 @@ def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledg
         location = dict(capture_location(first)) if first else {}
         capture = ledger.captures.captured(paper.first_attempt)
         is_arc = capture is not None and capture.warc.lower().endswith((".arc", ".arc.gz"))
-        if location and capture is not None and not capture.original:
+        if location and capture is not None and (capture.line or not capture.original):
             location |= {"warc": _file_name(capture, settings.warc_folders), "offset": capture.offset}
             if capture.line is not None:
                 location |= indexed_location(capture.line, str(location["url"]))
