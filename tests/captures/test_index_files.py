@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.archive.foreign_records import revisit_record, sha1
+from tests.archive.foreign_records import response_record, revisit_record, sha1
 from tests.captures.quotes import run_quotes
 from tests.captures.test_foreign import ORIGIN, ForeignWarc, configure, quotes_page, records
 from windrow.app.summary import summarise
@@ -41,8 +41,8 @@ def test_parts_of_indexes_are_read_and_other_files_of_their_folder_are_counted(t
     assert rules["unread files in folders of indexes: packed ones, except gzip, and those with other names"] == 1
 
 
-@pytest.mark.parametrize(("profile", "status"), [("server-not-modified", 304), ("identical-payload-digest", 200)])
-def test_a_revisit_without_a_head_has_the_status_of_its_profile(tmp_path, profile, status):
+@pytest.mark.parametrize(("profile", "status"), [("server-not-modified", 304), ("identical-payload-digest", None)])
+def test_a_revisit_without_a_head_has_the_status_of_its_profile_or_of_its_original(tmp_path, profile, status):
     path = tmp_path / "a.warc"
     address = f"http://netpreserve.org/warc/1.1/revisit/{profile}"
     path.write_bytes(revisit_record(f"{ORIGIN}/", b"x", b"", profile=address, payload_digest=sha1(b"x")))
@@ -50,3 +50,34 @@ def test_a_revisit_without_a_head_has_the_status_of_its_profile(tmp_path, profil
     attempt = interpret_record(record, "a.warc", CAPTURED).attempt
     assert attempt is not None
     assert attempt.status == status
+
+
+def test_revisits_without_a_head_are_taken_if_their_original_has_a_page_and_no_304_is(tmp_path):
+    """A revisit of an error page became a page, and a 304 in the place of an index line ended the run."""
+    pages, unmodified = {"page": b"200 OK", "error": b"404 Not Found"}, "http://netpreserve.org/warc/1.1/revisit/"
+    records_by_name = {
+        name: response_record(f"{ORIGIN}/said/{name}.html", quotes_page(name), b"HTTP/1.1 %b\r\n\r\n" % status)
+        for name, status in pages.items()
+    }
+    for name in pages:
+        records_by_name[f"again-{name}"] = revisit_record(f"{ORIGIN}/said/again-{name}.html", quotes_page(name), b"")
+    records_by_name["empty"] = revisit_record(f"{ORIGIN}/said/empty.html", b"", b"")
+    records_by_name["unmodified"] = revisit_record(
+        f"{ORIGIN}/said/unmodified.html", b"x", b"", profile=f"{unmodified}server-not-modified"
+    )
+    offset, lines, content = 0, [], b"".join(records_by_name.values())
+    for name, record in records_by_name.items():
+        url = f"{ORIGIN}/said/{name}.html"
+        lines.append(f"example,press)/ 20240301120000 {url} text/html - - - - {len(record)} {offset} press.warc")
+        offset += len(record)
+    (tmp_path / "press.warc").write_bytes(content)
+    (tmp_path / "press.cdx").write_text("\n".join(lines) + "\n")
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
+    run_quotes(workspace)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        attempts = ledger.captures.after(0, 9, [("quotes", "press")], [404])
+        comment = next(task.comment for task in ledger.sessions.tasks_of_source("press") if "examined" in task.comment)
+    assert {attempt.attempt.url.rpartition("/")[2]: attempt.attempt.status for attempt in attempts} == {
+        "page.html": 200, "error.html": 404, "again-page.html": 200,
+    }  # fmt: skip
+    assert "3 taken; left out: not_wanted 3" in comment

@@ -257,11 +257,17 @@ def test_a_revisit_of_an_empty_body_needs_no_original(tmp_path):
             "http://b.example/", b"", payload_digest="sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===="
         ),
         revisit_record("http://c.example/", b"", payload_digest=hex_),
+        revisit_record("http://d.example/", b"", b""),  # its status is not known
+        response_record("http://e.example/", b"lost", b"HTTP/1.1 404 Not Found\r\n\r\n"),
+        revisit_record("http://f.example/", b"lost", b""),
     )
     assert take_warcs(tmp_path, files) == 0
-    assert [(row[0][7], row[4], row[5]) for row in query_ledger(tmp_path, ATTEMPTS)] == [
+    assert [(row[0][7], row[4], row[5]) for row in query_ledger(tmp_path, ATTEMPTS)][:4] == [
         (at, digest(b""), 0) for at in "aabc"
     ]
+    statuses = query_ledger(tmp_path, "SELECT status FROM attempt ORDER BY seq")
+    assert statuses == [(200,)] * 4 + [(404,)] * 2
+    assert any("left out: revisit of an empty body, without its status 1" in line for line in task_comments(tmp_path))
     assert query_ledger(tmp_path, "SELECT count(*) FROM intake_waiting") == [(0,)]
 
 

@@ -148,6 +148,10 @@ ORDER BY v.seq LIMIT :limit;
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
 ORDER BY v.seq LIMIT :limit;
 
+-- def status_at(place: ArchivePlace) -> int | None
+-- Return the status of the response at a place in the archive, or None if it has none.
+SELECT status FROM attempt WHERE warc = :place.warc AND place_offset = :place.offset ORDER BY seq LIMIT 1;
+
 -- def by_numbers(attempts: Sequence[int]) -> list[RecordedAttempt]
 -- Return the attempts at addresses (not at robots.txt or listed files) with these numbers, in order.
 SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND {at_address} ORDER BY v.seq;

@@ -50,14 +50,27 @@ If there are more, the comment also states their number.
 _MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers on the ledger are remembered
 
 
-def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
+class Original(NamedTuple):
+    """The response that a revisit refers to, and its status: a revisit without a head does not state its own."""
+
+    response: KeptResponse
+    status: int | None
+
+    def as_revisit(self, attempt: Attempt, place: ArchivePlace) -> Attempt:
+        """Return the attempt of the revisit at `place`, with the bytes of this response."""
+        kept = self.response._replace(place=place, revisit=True)
+        return attempt._replace(kept=kept, status=attempt.status or self.status)
+
+
+def find_original(ledger: Ledger, payload_digest: str) -> Original | None:
     """Return the imported response whose body has this digest, or None if there is none or the digest is "".
 
-    For the digest of an empty body, return an empty response, whose place the caller sets.
+    For the digest of an empty body, return an empty response. Its status is None, since many answers are empty.
     """
     if payload_digest in EMPTY_DIGESTS:
-        return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
-    return ledger.imports.payload(payload_digest) if payload_digest else None
+        return Original(KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0)), None)
+    response = ledger.imports.payload(payload_digest) if payload_digest else None
+    return Original(response, ledger.attempts.status_at(response.place)) if response else None
 
 
 class IndexProgress(NamedTuple):

@@ -27,8 +27,9 @@ from windrow.engine.captures.capture_ledger import (
     CaptureTally,
     CollectedCapture,
     IndexProgress,
+    Original,
     TakenCapture,
-    original_response,
+    find_original,
 )
 from windrow.engine.captures.foreign_records import (
     BATCH_RECORDS,
@@ -53,7 +54,7 @@ from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
 from windrow.ledger.captures import FailedPlace, failed_place
 from windrow.ledger.typed.captures import FailedRow, IndexRow
-from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Reading
+from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, Reading
 from windrow.reasons import Reason
 
 PARALLEL_FILES = 8
@@ -301,7 +302,7 @@ class ForeignCapturing:
         unrequested = {record for record, failure in outcomes.items() if failure is None}
         records = [record for record in records if record not in unrequested]
         outcomes |= self._read_records(records)
-        payloads: dict[str, KeptResponse] = {}
+        payloads: dict[str, Original] = {}
         attempts: list[tuple[WantedRecord, Attempt]] = []
         taken_keys: set[ArchivePlace] = set()
         for record in records:
@@ -328,8 +329,8 @@ class ForeignCapturing:
                     writer, TakenCapture(attempt, record.key, index.id, 0, line, record.replaced), self._tally
                 )
                 writer.captures.remove_failure(name, failed_place(index.id, record.key))
-            for payload_digest, response in payloads.items():
-                writer.imports.add_payload(payload_digest, response)
+            for payload_digest, original in payloads.items():
+                writer.imports.add_payload(payload_digest, original.response)
         return not unrequested
 
     def _read_records(self, records: Iterable[WantedRecord]) -> dict[WantedRecord, Any]:
@@ -393,7 +394,7 @@ class ForeignCapturing:
         return failures
 
     def _copy_record(
-        self, index: IndexRow, record: WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]
+        self, index: IndexRow, record: WantedRecord, outcome: Any, payloads: dict[str, Original]
     ) -> Attempt | None:
         """Copy a record into the archive if it was verified and is wanted, and return its attempt.
 
@@ -413,22 +414,36 @@ class ForeignCapturing:
         if attempt is None or reason is not None:
             message = imported.finding.message if imported.finding else attempt.message if attempt else ""
             return self._failed_attempt(index, record, Reading(reason, (Finding("Record", message),)))
-        original: KeptResponse | None = None
+        original: Original | None = None
         if imported.refers:
-            original = payloads.get(imported.payload) or original_response(self._run.ledger, imported.payload)
+            original = payloads.get(imported.payload) or find_original(self._run.ledger, imported.payload)
             if original is None:
                 return self._failed_attempt(index, record, Reading(Reason.NO_ORIGINAL))
+        if self._is_unwanted(attempt, original):
+            self._tally.left_out[Reason.NOT_WANTED] += 1
+            return None
         assert record.source_path is not None
         place = self._open_archive().copy(
             record.source_path, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
         )
         if original is not None:
-            return attempt._replace(kept=original._replace(place=place, revisit=True))
-        assert attempt.kept is not None
-        response = attempt.kept._replace(place=place)
-        if imported.payload and response.size:
-            payloads.setdefault(imported.payload, response)
-        return attempt._replace(kept=response)
+            attempt = original.as_revisit(attempt, place)
+        elif attempt.kept is not None:
+            response = attempt.kept._replace(place=place)
+            attempt = attempt._replace(kept=response)
+            if imported.payload and response.size:
+                payloads.setdefault(imported.payload, Original(response, attempt.status))
+        return attempt
+
+    def _is_unwanted(self, attempt: Attempt, original: Original | None) -> bool:
+        """Return whether a record has no bytes (304), or a revisit without a head has an original with another status.
+
+        The rules have seen only the index line, which need not state the status of a revisit.
+        """
+        if original is None:
+            return attempt.kept is None
+        status = attempt.status or original.status or 0
+        return status // 100 != 2 and status not in self._capture_ledger.captures.statuses
 
     def _open_archive(self) -> ArchiveWriter:
         if self._archive is None:

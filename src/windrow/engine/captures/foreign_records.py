@@ -15,7 +15,7 @@ from windrow.archive.erase import target_address
 from windrow.archive.warc_reader import WarcRecord, read_record_at, read_records, stated_digest
 from windrow.clock import now
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
-from windrow.digest import hash64, normalise_digest, warc_digest
+from windrow.digest import EMPTY_DIGESTS, hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
@@ -40,7 +40,8 @@ class ImportedRecord(NamedTuple):
     `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
     be imported; `finding` explains it. An import sets both for an attempt too, if its bytes do not have their stated
     digest or cannot be read. `payload` is the digest of the body, and `url` is the address, both as the record states
-    them. `refers` is true for a revisit whose bytes are in another record. A record with a part of a body is imported
+    them. `refers` is true for a revisit whose bytes are in another record; without a head of its own, its status is
+    that of the other record, and the `status` of `attempt` is None. A record with a part of a body is imported
     with a finding, which is the message of the attempt, too.
     """
 
@@ -132,19 +133,22 @@ def _is_not_modified(record: WarcRecord) -> bool:
 
 
 def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datetime, kind: int) -> ImportedRecord:
-    head = read_head(record.head)
+    head, payload = read_head(record.head), stated_digest(record.fields)
     status = head.status if record.head else None
-    if record.kind != "response":
-        status = status or (NOT_MODIFIED if _UNMODIFIED in record.fields.get("warc-profile", "") else _OK)
-    if status is None:
+    is_unmodified = _UNMODIFIED in record.fields.get("warc-profile", "")
+    refers = record.kind == "revisit" and not is_unmodified
+    if not status and record.kind != "response" and not refers:
+        status = NOT_MODIFIED if is_unmodified else _OK
+    if status is None and not refers:
         return _report_fault(record, Reason.PROTOCOL_ERROR, "it is not an HTTP response")
-    if not 200 <= status < 600:
+    if status is None and payload in EMPTY_DIGESTS:  # answers with any status may be empty
+        return ImportedRecord(skipped="revisit of an empty body, without its status")
+    if status is not None and not 200 <= status < 600:
         return ImportedRecord(skipped=f"response with status {status}")
     if "warc-segment-number" in record.fields:
         return _report_fault(record, Reason.UNSUPPORTED, "it is a segment of a larger record")
     fields = head.fields
     response: KeptResponse | None = None
-    refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
     message = record.message
     finding = None
     if record.kind in {"response", "resource"} and record.reason is None:
@@ -152,13 +156,13 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
         response = KeptResponse(
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=captured_at, mime=mime
         )
-        if message := _why_truncated(record, fields, status):
+        if message := _why_truncated(record, fields, status or _OK):
             finding = _report_fault(record, Reason.TRUNCATED, message).finding
     attempt = Attempt(
         hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
-    return ImportedRecord(attempt, finding=finding, payload=stated_digest(record.fields), refers=refers)
+    return ImportedRecord(attempt, finding=finding, payload=payload, refers=refers)
 
 
 def _why_truncated(record: WarcRecord, fields: Mapping[str, str], status: int) -> str:
@@ -466,7 +470,8 @@ def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> Cdx
     digest = imported.payload or (
         "" if imported.refers else warc_digest(f"{_INDEX_DIGEST}:{record.digests[_INDEX_DIGEST]}")
     )
-    return CdxLine("", stamp, imported.url, mime, attempt.status, digest, record.length, record.offset, path.name)
+    status = attempt.status or _OK  # that of a revisit without a head is looked up when it is copied
+    return CdxLine("", stamp, imported.url, mime, status, digest, record.length, record.offset, path.name)
 
 
 BATCH_RECORDS = 128

@@ -19,7 +19,7 @@ from windrow.archive.import_file import ImportedFile, import_warc_file, remove_l
 from windrow.archive.warc_reader import STATED, WarcRecord, read_records
 from windrow.caps import STORED_FINDINGS
 from windrow.clock import now
-from windrow.engine.captures.capture_ledger import original_response
+from windrow.engine.captures.capture_ledger import Original, find_original
 from windrow.engine.captures.foreign_records import (
     ImportedRecord,
     interpret_record,
@@ -35,7 +35,7 @@ from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import RuleRow
-from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Reading
+from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Level, Reading
 from windrow.reasons import Reason
 
 BATCH_SIZE = 256
@@ -250,7 +250,7 @@ class WarcImporter:
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
         findings: list[Finding] = []
-        batch_payloads: dict[str, KeptResponse] = {}
+        batch_payloads: dict[str, Original] = {}
         for record, method in batch:
             if self._taken_down and self._taken_down.contains(target_address(record.fields)):
                 # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
@@ -288,19 +288,19 @@ class WarcImporter:
 
     def _add_record(
         self, writer: LedgerWriter, file: _File, record: WarcRecord, imported: ImportedRecord,
-        batch_payloads: dict[str, KeptResponse],
+        batch_payloads: dict[str, Original],
     ) -> bool:  # fmt: skip
         """Store a record's attempt, and its response in `batch_payloads`. Return False if it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
-            original = batch_payloads.get(payload_digest) or original_response(self._run.ledger, payload_digest)
+            original = batch_payloads.get(payload_digest) or find_original(self._run.ledger, payload_digest)
             if original is None:
                 writer.imports.add_waiting_revisit(file.number, record.offset, payload_digest)
                 return False
-            attempt = attempt._replace(kept=_as_revisit(original, file.warc, record))
+            attempt = original.as_revisit(attempt, _place_in(file.warc, record))
         elif attempt.kept and payload_digest and attempt.kept.size and payload_digest not in batch_payloads:
-            batch_payloads[payload_digest] = attempt.kept
+            batch_payloads[payload_digest] = Original(attempt.kept, attempt.status)
             writer.imports.add_payload(payload_digest, attempt.kept)
         self._record_attempt(writer, file.source, attempt)
         return True
@@ -333,12 +333,12 @@ class WarcImporter:
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
-        original = original_response(self._run.ledger, imported.payload)
+        original = find_original(self._run.ledger, imported.payload)
         if imported.attempt is None or original is None:
             unreadable = Finding("Corrupt", f"the record at byte {offset:,} is not a revisit any more", Level.WARN)
             writer.items.add_findings(self._run.session, file_number, self._phase, [imported.finding or unreadable])
         else:
-            self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(original, warc, record)))
+            self._record_attempt(writer, source, original.as_revisit(imported.attempt, _place_in(warc, record)))
         writer.imports.remove_waiting_revisit(file_number, offset)
 
 
@@ -382,8 +382,8 @@ def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
         yield batch
 
 
-def _as_revisit(original: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
-    return original._replace(place=ArchivePlace(warc, record.offset, record.length), revisit=True)
+def _place_in(warc: str, record: WarcRecord) -> ArchivePlace:
+    return ArchivePlace(warc, record.offset, record.length)
 
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:

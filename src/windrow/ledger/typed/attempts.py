@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from windrow.clock import parse
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import LoggedAttempt, RobotsAttempt, SourceCounts, logged, recorded
-from windrow.model import RecordedAttempt
+from windrow.model import ArchivePlace, RecordedAttempt
 from windrow.reasons import Reason
 
 
@@ -291,6 +291,11 @@ class TypedAttempts(LedgerQueries):
     def logged_after(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
         """Return the attempts at a collection's addresses and robots.txt after the attempt `after`, in order."""
         return self._database.rows(logged, "attempts.logged_after", collection, after, limit)
+
+    def status_at(self, place: ArchivePlace) -> int | None:
+        """Return the status of the response at a place in the archive, or None if it has none."""
+        value: int | None = self._database.value("attempts.status_at", place.warc, place.offset)
+        return value
 
     def by_numbers(self, attempts: Sequence[int]) -> list[RecordedAttempt]:
         """Return the attempts at addresses (not at robots.txt or listed files) with these numbers, in order."""
