@@ -111,6 +111,8 @@ class TakedownWriter:
             "takedown_clear_listings",
             "takedown_clear_known",
             "takedown_clear_asked",
+            "takedown_clear_failed",
+            "takedown_clear_messages",
         ):
             execute(query_name, attempts_json)
         execute("takedown_clear_requests", host)

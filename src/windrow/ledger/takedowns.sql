@@ -155,6 +155,15 @@ WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 -- Clear the index lines of captures that these attempts used, since they contain the digests of the bytes.
 UPDATE captured SET line = '' WHERE attempt IN (SELECT value FROM json_each(?1)) AND line <> '';
 
+-- name: takedown_clear_failed
+-- Delete the index lines of captures that could not be read, which contain the digests of the bytes.
+DELETE FROM capture_failed WHERE attempt IN (SELECT value FROM json_each(?1));
+
+-- name: takedown_clear_messages
+-- Why a capture could not be read, for instance the digests that differ.
+UPDATE attempt SET message = ''
+WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NULL AND message <> '';
+
 -- row: TargetCount
 -- The numbers of a target's addresses, attempts and captures, and of the bytes of its records in the archive.
 
