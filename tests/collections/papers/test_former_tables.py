@@ -11,6 +11,30 @@ from windrow.collections.papers.database.store import RowRegister
 SECRET, OTHER = pdf("Nobody knows of this paper"), pdf("Everybody knows of this paper")
 
 
+def test_rows_stay_windrows_own_when_the_workspace_is_moved(tmp_path: Path) -> None:
+    """The register named the table by its absolute path, so all rows counted as another program's after a move."""
+    shelf = Shelf(tmp_path / "one.warc.gz")
+    shelf.put("http://example.org/other.pdf", OTHER)
+    (root := tmp_path / "here").mkdir()
+    library = Library(root, "", f'warc = ["{shelf.path}"]\n')
+    for table in ("former.db", "papers.table.db"):
+        library.section = f'table = "{table}"'
+        library.run()
+    with closing(RowRegister(root / "papers.rows.db")) as register:  # as windrow named them before
+        register.put_meta("made", register.meta("made").replace("papers.table.db", f"{root}/papers.table.db"))
+        for name in ("row", "written"):
+            register._connection.execute(
+                f"UPDATE former_{name} SET place = replace(place, 'former.db', '{root}/former.db')"
+            )
+    library.run()
+    library = Library(root.rename(tmp_path / "there"), "", f'warc = ["{shelf.path}"]\n')
+    for table in ("papers.table.db", "former.db"):
+        library.section = f'table = "{table}"'
+        library.run()
+        with closing(RowRegister(tmp_path / "there" / "papers.rows.db")) as register:
+            assert register.owns([f"sha1:{sha1(OTHER)}"]) == {f"sha1:{sha1(OTHER)}": True}
+
+
 def test_a_takedown_reaches_former_tables_and_rows_are_own_again_after_a_return(tmp_path: Path) -> None:
     """Rows of a former table were forgotten: their text stayed there, and they counted as others' after a return."""
     shelf = Shelf(tmp_path / "one.warc.gz")

@@ -240,14 +240,20 @@ def _make_puts(
 
 
 def _key_settings(settings: PaperSettings) -> list[str]:
-    """Return the settings for which the register is valid: the table and the form of its keys."""
-    return [settings.table, settings.table_name, settings.key_form]
+    """Return the settings for which the register is valid: the table and the form of its keys.
+
+    The path of a table below the register's folder is relative to that folder, so that both can be moved.
+    """
+    folder, table = settings.register.parent, Path(settings.table)
+    address = str(table.relative_to(folder)) if table.is_relative_to(folder) else settings.table
+    return [address, settings.table_name, settings.key_form]
 
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
     """Open the register of rows for a `with` block, as that of the table and the form of keys in the settings."""
     with closing(RowRegister(settings.register)) as register:
+        register.make_places_relative()
         written_for = json.loads(register.meta("made") or "[]")[:3]
         if written_for not in ([], _key_settings(settings)):
             register.use_place(json.dumps(written_for), json.dumps(_key_settings(settings)))
@@ -400,8 +406,10 @@ def clean_former_tables(settings: PaperSettings, pulse: Callable[[], object]) ->
         for place, keys in keys_by_place.items():
             address, name, key_form = json.loads(place)
             try:
-                if not address.startswith("hbase:") and not Path(address).is_file():
-                    raise StoreError(f"{address} does not exist")
+                if not address.startswith("hbase:"):
+                    address = str(settings.register.parent / address)
+                    if not Path(address).is_file():
+                        raise StoreError(f"{address} does not exist")
                 with closing(open_table(address, name, FAMILIES)) as table:
                     table.delete([row_key(parse_digest(key), KeyForm(key_form)) for key in keys])
                     is_erased = table.erase_deleted(pulse)

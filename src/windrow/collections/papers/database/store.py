@@ -299,6 +299,22 @@ class RowRegister(SqliteStore):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _ROWS_SCHEMA)
+        self._folder = path.parent
+
+    def make_places_relative(self) -> None:
+        """Remove the register's folder from the places of tables in it, which an earlier windrow wrote as a whole."""
+        start = json.dumps([f"{self._folder}/"]).removesuffix('"]')
+        for table, column in (("former_row", "place"), ("former_written", "place"), ("meta", "value")):
+            condition = f"{column} >= ? AND {column} < ?"
+            values = (start, f"{start[:-1]}0")  # "0" is the character after "/"
+            with self._guarded():
+                is_needed = self._connection.execute(
+                    f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1", values
+                ).fetchone()
+            if is_needed:
+                statement = f"UPDATE {table} SET {column} = '[\"' || substr({column}, ?) WHERE {condition}"
+                with self._writing():
+                    self._connection.execute(statement, (len(start) + 1, *values))
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
         """Return a dict from paper to whether windrow made its row; papers without a registered row are left out."""
