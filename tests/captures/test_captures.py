@@ -1,9 +1,14 @@
 """Captures from end to end in this process: the toy collection reads pages' captures and sends no requests."""
 
+from contextlib import closing
+from datetime import timedelta
+
 import pytest
 
 from tests.captures.quotes import ADAPTER, configure, run, run_pages, run_quotes
 from tests.toy_collection.site import Site, page
+from windrow.app.changes import since_window
+from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.ledger import Ledger
 
 
@@ -59,6 +64,13 @@ def test_captures_of_what_pages_kept_become_records_and_nobody_is_asked_again(tm
         ("not_wanted", "it is no HTML"): 1,
         ("out_of_scope", "its address does not match `pages`"): 2,
     }
+    with closing(Ledger(workspace.ledger)) as ledger:
+        session = ledger.sessions.get(ledger.sessions.latest())
+        windows = [since_window(ledger, session.ended + timedelta(seconds=seconds)) for seconds in (0, 2)]
+        told = [
+            [len([*adapter.changes(workspace, ledger, window)]) for adapter in (PAGES, ADAPTER)] for window in windows
+        ]
+    assert told == [[5, 3], [0, 0]], "a session may write until it ends what it fetched long before"
 
 
 def test_captures_are_looked_at_once_run_after_run_and_changes_make_versions(tmp_path, site):

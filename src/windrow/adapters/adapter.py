@@ -188,9 +188,9 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
-    If `since` is given, changes from this time on that the session before `facts` wrote are listed too, and those that
-    it wrote from attempts of earlier sessions. A session may also write what an earlier session received but did not
-    write because it was stopped. If `lines` is true, the changed lines of each changed text are included.
+    A session may also write what an earlier session received but did not write because it was stopped. If `since` is
+    given, changes that listings and responses from this time on show are listed too. If `lines` is true, the changed
+    lines of each changed text are included.
     """
 
     since: datetime | None = None

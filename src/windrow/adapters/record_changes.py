@@ -44,10 +44,9 @@ def changes(
     window: Window,
     describe_removal: DescribeRemoval = lambda _: "",
 ) -> Iterator[SourceChange]:
-    """Yield the changes in a window, unordered, each with the time of its attempt, or of its session if that is later.
+    """Yield the changes that the sessions of a window wrote, unordered.
 
-    If the window has a `since`, the changes from that time on that the session before the window wrote are included.
-    So are those that it wrote from attempts of earlier sessions: it may have written them after that time.
+    Each has the time of its attempt, or of its session if that is later.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -55,25 +54,20 @@ def changes(
         attempts = ledger.attempts.by_numbers([attempt])
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
 
-    first_fact, last_fact = window.facts or (1, 2**62)
-    for sessions in ((first_fact, last_fact), *([] if window.since is None else [(first_fact - 1, first_fact - 1)])):
-        for previous, version in store.written_versions(sessions):
-            at = attempt_time(version.attempt) or version.at
-            is_own_attempt = version.attempt > sessions[0]
-            if sessions[0] < first_fact and window.since is not None and at < window.since and is_own_attempt:
-                continue
-            value = version.value or (previous.value if previous else None)
-            difference = (
-                describe_difference(previous.value, version.value) if version.change == CHANGED and previous else ""
-            )
-            removal = describe_removal(version.value) if version.value is not None else ""
-            kind = GONE if removal else version.change
-            yield SourceChange(
-                at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference,
-                version.url or (previous.url if previous else ""),
-                _compare_fields(previous.value, version.value, 0)[1]
-                if window.lines and version.change == CHANGED and previous else (),
-            )  # fmt: skip
+    for previous, version in store.written_versions(window.facts or (1, 2**62)):
+        at = attempt_time(version.attempt) or version.at
+        value = version.value or (previous.value if previous else None)
+        difference = (
+            describe_difference(previous.value, version.value) if version.change == CHANGED and previous else ""
+        )
+        removal = describe_removal(version.value) if version.value is not None else ""
+        kind = GONE if removal else version.change
+        yield SourceChange(
+            at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference,
+            version.url or (previous.url if previous else ""),
+            _compare_fields(previous.value, version.value, 0)[1]
+            if window.lines and version.change == CHANGED and previous else (),
+        )  # fmt: skip
 
 
 def compare(store: RecordStore, key: str, since: str, until: str, *, context: int) -> Comparison:

@@ -122,8 +122,14 @@ def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of the changes that were seen since a time, or written by a session that began since then."""
-    return Window(since, (ledger.sessions.last_before(since) + 1, ABOVE_EVERY_FACT))
+    """Return the window of the changes that were seen since a time, or written by a session that ended since then.
+
+    A session writes until it ends what it fetched before. One without an end is running or was killed.
+    """
+    first = ledger.sessions.last_before(since)
+    session = ledger.sessions.get(first)
+    has_ended = session is None or (session.ended is not None and session.ended < since)
+    return Window(since, (first + has_ended, ABOVE_EVERY_FACT))
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
