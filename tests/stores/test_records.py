@@ -88,6 +88,23 @@ def test_what_a_source_left_out_is_counted_by_number_until_this_source_reads_its
         assert store.count_unrepaired({}) == {}
 
 
+def test_a_row_that_was_left_out_is_counted_until_its_list_or_its_record_is_read(tmp_path):
+    row, page = Skip(Reason.NO_TITLE, "k"), Observation("l", {"n": 1}, url="http://a.example/l")
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        store.settle([observe(1, row, page), observe(2, row, url="http://a.example/2")], 2)
+        store.settle([observe(3, Skip(Reason.TIME_LIMIT, "m"))], 3)
+        assert store.count_unrepaired({}) == {"no_title": 1, "time_limit": 1}, "the list was not read"
+        store.settle([observe(4, page)], 4)
+        assert store.count_unrepaired({}) == {"no_title": 1}, "the record has an address of its own"
+        store.settle([observe(5, row), observe(6)], 6)
+        assert store.count_unrepaired({}) == {"no_title": 1}, "the list is empty now"
+        store.settle([observe(7, Observation("k", {"n": 1}), url="http://a.example/k")], 7)
+        assert store.count_unrepaired({}) == {}
+        with closing(RecordStore(tmp_path / "b.db")) as replayed:
+            replayed.copy_undone(store, range(8))
+            assert replayed.count_unrepaired({}) == {"no_title": 1}, "it has no records"
+
+
 def test_a_time_of_the_source_in_the_future_does_not_hide_what_is_read_later(tmp_path):
     with closing(RecordStore(tmp_path / "a.db")) as store:
         for attempt, at in ((1, None), (2, datetime(2099, 1, 1, tzinfo=UTC)), (3, None)):
@@ -103,7 +120,7 @@ def test_a_store_of_an_earlier_windrow_gets_the_source_of_what_it_skips(tmp_path
     with closing(RecordStore(tmp_path / "a.db")) as store:
         store.settle([observe(1, Skip(Reason.NO_TEXT, "k"))], 1)
     with closing(sqlite3.connect(tmp_path / "a.db")) as database:
-        for column in ("source", "number"):
+        for column in ("source", "number", "replaced"):
             database.execute(f"ALTER TABLE skipped DROP COLUMN {column}")
     with closing(RecordStore(tmp_path / "a.db", read_only=True)) as store:
         assert store.count_unrepaired({}) == {"no_text": 1}

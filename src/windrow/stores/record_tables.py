@@ -35,8 +35,11 @@ CREATE INDEX IF NOT EXISTS alias_of ON alias (record);
 -- SQLite's check of a table without rowid needs the columns of the primary key first.
 CREATE TABLE IF NOT EXISTS skipped (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL, url TEXT NOT NULL,
-    source TEXT NOT NULL DEFAULT '', number INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (attempt, key, reason, message)
+    source TEXT NOT NULL DEFAULT '', number INTEGER NOT NULL DEFAULT 1,
+    replaced INTEGER NOT NULL DEFAULT 0, -- whether its source's address was read later
+    PRIMARY KEY (attempt, key, reason, message)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS skipped_by_url ON skipped (url);
 -- Attempts whose step waits for answers of services, and the requests to them.
 CREATE TABLE IF NOT EXISTS waiting (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);
 -- The last attempt that each session wrote: changes belong to the session that wrote them.

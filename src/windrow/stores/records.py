@@ -47,7 +47,7 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.skipped_counts import CHUNK_SIZE, INSERT_SKIPPED, SkippedCounts
+from windrow.stores.skipped_counts import CHUNK_SIZE, INSERT_SKIPPED, MARK_REPLACED, SkippedCounts
 from windrow.stores.sqlite import close_on_failure
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ class RecordStore(SkippedCounts):
         unread_keys = {skip.key for skip in skips if skip.reason in OWN_FAULTS}
         for table in ("skipped", "waiting") if unread_keys else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE attempt = ?", (entry.attempt,))
+        if not unread_keys:
+            run(MARK_REPLACED, (entry.url, entry.source, entry.attempt))
         # What was read of such a record before may be more than what a stopped reading gives.
         kept_rows = [row for row in old_rows if not unread_keys.isdisjoint(("", row[4]))]
         written |= dict.fromkeys([(row[0], row[1]) for row in kept_rows], "")
@@ -188,7 +190,7 @@ class RecordStore(SkippedCounts):
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.full_message[:2000])
                 key = replace_lone_surrogates(result.key)
-                run(INSERT_SKIPPED, (entry.attempt, key, reason, message, entry.url, entry.source, result.number))
+                run(INSERT_SKIPPED, (entry.attempt, key, reason, message, entry.url, entry.source, result.number, 0))
         return touched
 
     def _write_observation(

@@ -12,9 +12,11 @@ from windrow.stores.sqlite import SqliteStore
 
 CHUNK_SIZE = 400  # attempts per query
 INSERT_SKIPPED = """
-INSERT INTO skipped (attempt, key, reason, message, url, source, number) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO skipped (attempt, key, reason, message, url, source, number, replaced) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET number = number + excluded.number
 """
+MARK_REPLACED = "UPDATE skipped SET replaced = 1 WHERE url = ? AND source = ? AND attempt < ?"
+"""The statement after which a later document of the address counts, with what it skipped itself."""
 
 _NOT_IGNORED = """NOT EXISTS (
     SELECT 1 FROM json_each(?) WHERE key = reason AND value IN ('', message))"""
@@ -26,12 +28,16 @@ WITH last AS (SELECT url, {{source}} AS source, max(attempt) AS attempt FROM ski
     latest AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url)
 SELECT reason, {_COUNT} FROM last JOIN latest USING (url)
 JOIN skipped s ON s.attempt = last.attempt AND s.url = last.url WHERE {_NOT_IGNORED}
-AND (last.source <> '' OR last.attempt = latest.attempt)
+AND (last.source <> '' OR last.attempt = latest.attempt) AND NOT {{replaced}}
+AND NOT EXISTS (SELECT 1 FROM record r JOIN observation o ON o.record = r.id
+    WHERE r.key = s.key AND o.attempt > last.attempt AND last.source IN ('', o.source))
 AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o.url = last.url
     AND last.source IN ('', o.source)) GROUP BY reason
 """
-_HAS_DETAILS = "SELECT count(*) FROM pragma_table_info('skipped') WHERE name IN ('source', 'number')"
-_ADDED_COLUMNS = ("source TEXT NOT NULL DEFAULT ''", "number INTEGER NOT NULL DEFAULT 1")
+_ADDED_COLUMNS = {
+    "source": "TEXT NOT NULL DEFAULT ''", "number": "INTEGER NOT NULL DEFAULT 1",
+    "replaced": "INTEGER NOT NULL DEFAULT 0",
+}  # fmt: skip
 
 
 class SkippedCounts(SqliteStore):
@@ -49,26 +55,30 @@ class SkippedCounts(SqliteStore):
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
         """Count the documents and entries that are still skipped, by reason.
 
-        For each address of a source, only the skips of its last attempt with any are counted, and only if no later
-        attempt of the source observed a record there. For `ignored` see `count_skipped`.
+        For each address of a source, only the skips of its last attempt with any are counted, and only if the source's
+        address was not read later. A record that the source observed later, at any address, is not counted either. For
+        `ignored` see `count_skipped`.
         """
         return self._count_reasons(_UNREPAIRED, (json.dumps(ignored),))
 
     def _count_reasons(self, query: str, parameters: tuple[int | str, ...]) -> dict[str, int]:
         with self._guarded():
-            has_details = self._connection.execute(_HAS_DETAILS).fetchone()[0]
-            columns = ("source", "number") if has_details else ("''", "1")  # of an earlier windrow, and read-only
-            query = query.replace("{source}", columns[0]).replace("{number}", columns[1])
+            for name in self._lacking_columns():  # of an earlier windrow, and read-only
+                query = query.replace(f"{{{name}}}", _ADDED_COLUMNS[name].rpartition(" ")[2])
+            for name in _ADDED_COLUMNS:
+                query = query.replace(f"{{{name}}}", name)
             return dict(self._connection.execute(query, parameters))
+
+    def _lacking_columns(self) -> list[str]:
+        rows = self._connection.execute("SELECT name FROM pragma_table_info('skipped')").fetchall()
+        return [name for name in _ADDED_COLUMNS if (name,) not in rows]
 
     def _add_columns(self) -> None:
         """Add the columns that an earlier windrow did not have."""
-        if self._connection.execute(_HAS_DETAILS).fetchone()[0]:
-            return
-        with self._writing():
-            if not self._connection.execute(_HAS_DETAILS).fetchone()[0]:  # no other process added them meanwhile
-                for column in _ADDED_COLUMNS:
-                    self._connection.execute(f"ALTER TABLE skipped ADD COLUMN {column}")
+        if self._lacking_columns():
+            with self._writing():
+                for name in self._lacking_columns():  # another process may have added some meanwhile
+                    self._connection.execute(f"ALTER TABLE skipped ADD COLUMN {name} {_ADDED_COLUMNS[name]}")
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
         """Return the skipped documents and entries with the key `key`, with the address `url`, or from `attempts`.
@@ -99,7 +109,8 @@ class SkippedCounts(SqliteStore):
     def copy_undone(self, old_store: SkippedCounts, attempts: Sequence[int]) -> None:
         """Copy from another store what it skipped of these attempts, and what they wait for."""
         skipped = old_store._rows_of_attempts(
-            "SELECT attempt, key, reason, message, url, source, number FROM skipped WHERE attempt IN ({placeholders})",
+            "SELECT attempt, key, reason, message, url, source, number, replaced FROM skipped"
+            " WHERE attempt IN ({placeholders})",
             attempts,
         )
         waiting = old_store._rows_of_attempts(
