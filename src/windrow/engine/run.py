@@ -134,6 +134,14 @@ class ValueStore(VersionStore, Protocol):
 
 
 @runtime_checkable
+class SkippingStore(VersionStore, Protocol):
+    """A version store that remembers what the step skipped."""
+
+    def left_out(self, keys: Sequence[str]) -> Sequence[str]:
+        """Return those of `keys`, sorted, under which something was skipped for a reason that is not in BY_RULE."""
+
+
+@runtime_checkable
 class VersionedStore(VersionStore, Protocol):
     """A version store that remembers which version of its step read its first records."""
 

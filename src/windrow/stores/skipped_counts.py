@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from windrow.reasons import Reason
+from windrow.reasons import BY_RULE, Reason
 from windrow.stores.record_versions import Skipped
 from windrow.stores.sqlite import SqliteStore
 
@@ -91,6 +91,13 @@ class SkippedCounts(SqliteStore):
             for column, value in (("key", key), ("url", url)):
                 rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
         return [Skipped._make((*row[:3], Reason(row[3]), row[4])) for row in rows]
+
+    def left_out(self, keys: Sequence[str]) -> list[str]:
+        """Return those of `keys`, sorted, under which something was skipped for a reason that is not in BY_RULE."""
+        query = "SELECT DISTINCT key FROM skipped WHERE key IN (SELECT value FROM json_each(?)) AND reason NOT IN "
+        query += f"({','.join('?' * len(BY_RULE))}) ORDER BY key"
+        with self._guarded():
+            return [key for (key,) in self._connection.execute(query, (json.dumps(keys), *BY_RULE))]
 
     def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
         """Run a query for `CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each attempt."""

@@ -12,6 +12,7 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.adapters.adapter import Window
+from windrow.app.summary import count_left_out
 from windrow.clock import now
 from windrow.collections.events.discover import follow
 from windrow.collections.events.exports import _start_and_end
@@ -111,6 +112,26 @@ def test_an_event_that_cannot_be_read_any_more_is_listed_all_the_same_where_its_
     site.put("/a.json", json.dumps({"rows": [{"i": 1, "t": "A", "s": "soon"}]}))
     again(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
+
+
+def test_a_row_that_was_never_read_is_told_once_when_it_goes(tmp_path, site):
+    rows = [{"i": 1, "t": "A", "s": "2099-01-01"}, {"i": 2, "t": "B", "s": "soon"}]
+    workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", missing_after=1, **ROWS)
+    told = []
+    for listed in (rows, rows[:1], rows[:1]):
+        site.put("/a.json", json.dumps({"rows": listed}))
+        session = again(workspace).number
+        with closing(Ledger(workspace.ledger)) as ledger:
+            span = ledger.sessions.get(session).span
+            left_out = count_left_out(ledger.sessions.tasks(span))
+        counts = ADAPTER.count_skipped(workspace, span), ADAPTER.count_skipped(workspace, None)
+        told.append((*counts, [(count.source, count.reason, count.example) for count in left_out]))
+    unread, lost = {"incomplete_record": 1}, {"no_longer_listed": 1}
+    assert told == [
+        (unread, unread, [("council", "incomplete_record", f"{site.url}/a.json")]),
+        (lost, lost, [("council", "no_longer_listed", f"{site.url}/a.json")]),
+        ({}, {}, []),
+    ]
 
 
 def test_no_event_is_missing_from_a_listing_with_something_of_which_it_is_not_known_what_it_is(tmp_path, site):

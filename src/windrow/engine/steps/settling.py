@@ -30,7 +30,7 @@ from windrow.engine.steps.due import due_attempts
 from windrow.engine.steps.settled_batches import BATCH_SIZE, WRONG_VALUES, SettledAttempt, gather_batches, write_apart
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
-from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers, skip_listed_earlier
+from windrow.engine.steps.whole_listing import find_later_listings, find_missing, find_never_read, skip_listed_earlier
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
@@ -346,10 +346,10 @@ class Settling:
         """Return the step's results for the offers missing from a complete listing that ends with this attempt."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
-        source = self._sources.get(recorded.source)
-        at, store = recorded.attempt.started, self._version_store
-        complete_listing = find_missing_offers(self._run.ledger, listing, source, at, store)
-        return [*self._step.missing(complete_listing)] if complete_listing.missing else []
+        source, at = self._sources.get(recorded.source), recorded.attempt.started
+        return find_missing(
+            self._step.missing, self._run.ledger, self._version_store, listing, source=source, ended_at=at
+        )
 
     def _settle_in_order(self, batch: list[SettledAttempt]) -> None:
         """Write a batch of attempts. A new transaction begins before each attempt that ends a complete listing."""
@@ -395,7 +395,7 @@ class Settling:
                 for recorded, reason in substitutes:
                     self._unread.record_substitute(writer, recorded, reason)
         unwritten = self._version_store.settle(entries, checkpoint, self._run.session)
-        for number, skip in unwritten:
+        for number, skip in (*unwritten, *find_never_read(entries)):
             attempt = next(settled.recorded for settled in batch if settled.recorded.seq == number)
             self._tasks.count_left_out(attempt.source, [skip], attempt.attempt.url)
         self._set_due(batch)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
-from windrow.contract import MissingOffer, Observation, Skip, WholeListing, results_of
-from windrow.engine.run import ValueStore, VersionStore
+from windrow.contract import AttemptObservations, MissingOffer, Observation, Skip, WholeListing, results_of
+from windrow.engine.run import SkippingStore, ValueStore, VersionStore
 from windrow.engine.steps.settled_batches import SettledAttempt
 from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger import Ledger
@@ -17,8 +18,10 @@ from windrow.reasons import Reason
 MAX_LISTINGS = 99
 """The maximum number of other complete listings of a source that are examined for missing offers or records."""
 
+_NEVER_READ = "it could not be read, and the list does not have it any more"
 
-def find_missing_offers(
+
+def _find_missing_offers(
     ledger: Ledger, listing: WholeListingRow, source: Source | None, ended_at: datetime, store: VersionStore
 ) -> WholeListing:
     """Return a complete listing with the offers that are missing from it, except records that were gone before it.
@@ -38,6 +41,33 @@ def find_missing_offers(
             counts[key] += 1
     missing = tuple(MissingOffer(key, current_values.get(key), count) for key, count in counts.items())
     return WholeListing(source, ended_at, ledger.requests.listed(listing), missing)
+
+
+def find_missing(
+    judge: Callable[[WholeListing], Iterable[Observation | Skip]],
+    ledger: Ledger, store: VersionStore, listing: WholeListingRow, *, source: Source | None, ended_at: datetime,
+) -> list[Observation | Skip]:  # fmt: skip
+    """Return what `judge`, of a step, says of a complete listing, and a Skip for each thing that goes without a record.
+
+    Such a thing was left out because it could not be read, and the listing is the first one without it. For the other
+    parameters see `_find_missing_offers`.
+    """
+    complete_listing = _find_missing_offers(ledger, listing, source, ended_at, store)
+    if not complete_listing.missing:
+        return []
+    results = [*judge(complete_listing)]
+    without_record = [offer.key for offer in complete_listing.missing if offer.value is None and offer.listings == 1]
+    if without_record and isinstance(store, SkippingStore):
+        results += [Skip(Reason.NO_LONGER_LISTED, key, _NEVER_READ) for key in store.left_out(without_record)]
+    return results
+
+
+def find_never_read(entries: Iterable[Any]) -> Iterator[tuple[int, Skip]]:
+    """Yield the Skips of `find_missing` in the entries of attempts, each with the number of its attempt."""
+    for entry in entries:
+        for result in entry.results if isinstance(entry, AttemptObservations) else ():
+            if isinstance(result, Skip) and result.message == _NEVER_READ:
+                yield entry.attempt, result
 
 
 def skip_listed_earlier(ledger: Ledger, collection: str, settled: SettledAttempt) -> SettledAttempt:
