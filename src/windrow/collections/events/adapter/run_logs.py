@@ -30,6 +30,7 @@ _PAGE_SIZE = 256  # documents
 _DOCUMENT_KINDS = frozenset({REQUEST, CAPTURED})  # kinds of attempts whose responses are read
 _AFTER_LAST_SESSION = 1 << 62  # a number above those of all sessions
 _ASK_PHASE, _READ_PHASE = 1, 2  # the numbers of these phases in the ledger
+_NOT_REJECTED = frozenset({Reason.PLACEHOLDER, Reason.NO_LONGER_LISTED})  # reasons of what the document does not have
 _GOOD_STATUSES = frozenset({200, 304})
 
 
@@ -255,13 +256,13 @@ class RunLogs:
         """
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)
-        # A placeholder only says that there are no events: no event was lost.
-        rejected = sum(bool(skip.key) and skip.reason is not Reason.PLACEHOLDER for skip in skips)
+        rejected_skips = [skip for skip in skips if skip.key and skip.reason not in _NOT_REJECTED]
+        rejected = len(rejected_skips)
         reason, message = attempt.reason, attempt.message
         if reason is None and document_skip is not None:
             reason, message = document_skip.reason, document_skip.message
         if reason is None and rejected and not counts[0]:
-            reason, message = _describe_rejected(skips)
+            reason, message = _describe_rejected(rejected_skips)
         if reason is None and attempt.status not in _GOOD_STATUSES:
             reason, message = reason_of_status(attempt.status or 0), f"its status is {attempt.status}"
             if _is_redirect(attempt):
@@ -302,8 +303,7 @@ def _decode(content: bytes, media: str) -> str:
     return decode(content, media).text if is_markup else decode_text(content, media)
 
 
-def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
-    rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
+def _describe_rejected(rejected: Sequence[Skipped]) -> tuple[Reason, str]:
     first = rejected[0]
     message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"
     return first.reason, f"{message}: {first.message or first.reason.meaning}"
