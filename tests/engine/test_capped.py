@@ -45,6 +45,19 @@ def unread(root: Path) -> list[UnreadCount]:
         return count_unread(ledger, PAGES)
 
 
+def test_a_page_of_which_a_part_cannot_be_read_is_not_all_well(tmp_path: Path) -> None:
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, WHOLE, at=10)
+        attempts.answer(A + "b", WHOLE + b'<script type="application/ld+json">{"a": </script>', at=11)
+    assert summarise(tmp_path) == 0
+    summary = last_summary(tmp_path)
+    assert [(rule.reason, rule.addresses, rule.example) for rule in summary.left_out] == [
+        ("not_well_formed", 1, A + "b")
+    ]
+    assert describe_end(summary) == "done, 1 left out as damaged"
+    assert not summary.kept_all
+
+
 def test_a_page_with_more_links_than_the_cap_is_never_all_well(tmp_path: Path) -> None:
     with Attempts(tmp_path) as attempts:
         attempts.answer(A, TOO_MANY_LINKS, at=10)

@@ -26,7 +26,7 @@ from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import Level
-from windrow.reasons import BY_RULE, Reason
+from windrow.reasons import BY_RULE, SUBSTITUTE_REASONS, Reason
 
 ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
 Phases = Mapping[str, tuple[str, ...]]
@@ -48,6 +48,9 @@ class ContentCounts(NamedTuple):
     outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counts: counts
     skipped: Callable[[tuple[int, int]], Mapping[str, int]] = lambda _: {}
 
+
+_WHOLE = SUBSTITUTE_REASONS | {Reason.NO_TEXT, Reason.NO_LONGER_LISTED, Reason.NO_HOST}
+"""Reasons of things that are not there, or that were read and have nothing, rather than damaged."""
 
 BYTES_ONLY = ContentCounts()
 """Functions that change nothing: the counts of the ledger are used."""
@@ -147,12 +150,18 @@ class SessionSummary:
     @property
     def kept_all(self) -> bool:
         """Whether nothing was refused, failed, damaged or lost, and no cap left out anything."""
-        return not self.reasons and not self.errors and not self.capped and not self.problems
+        return not (self.reasons or self.errors or self.capped or self.problems or self.damaged)
 
     @property
     def capped(self) -> int:
         """The number of things that caps left out."""
         return sum(count.addresses for count in self.left_out if count.reason == Reason.CAPPED)
+
+    @property
+    def damaged(self) -> int:
+        """The number of damaged things, and of parts of documents that could not be read."""
+        counts = (count for count in self.left_out if count.reason not in _WHOLE)
+        return sum(count.addresses for count in counts if is_damage(count.reason))
 
 
 def summarise(
@@ -358,7 +367,8 @@ def describe_end(summary: SessionSummary) -> str:
     The counts are those of refused and failed items, things that caps left out, warnings, sources with errors,
     files of which a source offers other content, and problems; without any of these, that of findings of the levels
     error and fatal. If there are none, but documents of any run are failed, not fetched or unread, their number
-    follows; otherwise the text is "all well". Addresses that rules leave out are not counted.
+    follows; without these, that of damaged things that were left out. Otherwise the text is "all well". Addresses that
+    rules leave out are not counted.
     """
     code = summary.exit_code or 0
     problems = [counted(len(summary.problems), "problem")] if summary.problems else []
@@ -385,4 +395,6 @@ def describe_end(summary: SessionSummary) -> str:
         counts = [counted(errors, "error") + " in documents"]
     if summary.still_open and not counts:  # otherwise the line `still open` is enough
         counts = [f"{summary.still_open:,} still open"]
+    if summary.damaged and not counts:  # what the first phase of a collection finds damaged has failed
+        counts = [f"{summary.damaged:,} left out as damaged"]
     return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
