@@ -106,7 +106,7 @@ class MemberFound(NamedTuple):
 class Listed(NamedTuple):
     """A source began or stopped listing a file, or listed it with changes; or its file was refused or compared.
 
-    The event `compared` means that the source's file was compared with the one fetched from another source.
+    The event `compared` means that the source's file, or its checksum file, was compared with the archived file.
     """
 
     seq: int

@@ -295,7 +295,8 @@ class ListedFile(NamedTuple):
     modified: datetime | None = None  # if it changes, a part file of the earlier version is not continued
     sidecar: str = ""  # path of a checksum file beside it
     part: str = ""  # name of the part file
-    compared: bool = False  # only the digest of its last bytes is returned, as its checksum (`COMPARED_SIZE`)
+    # Only a checksum is returned: that of the checksum file or, without one, that of the last bytes (`COMPARED_SIZE`).
+    compared: bool = False
 
 
 class FetchJob(NamedTuple):

@@ -185,7 +185,7 @@ def test_of_a_large_zip_of_another_host_only_the_end_is_fetched_to_compare_it(ma
     )  # they differ long before the end, where the checksum of a.bin stands
     assert workspace.run().code == 0
     assert [kind for kind, _ in workspace.findings(f"add/{name}")][:1] == ["ContentDiffers"]
-    comparison = "copy: compared with the same files from other sources: 0 equal, 1 different, 0 not compared"
+    comparison = "copy: compared with the same files in the archive: 0 equal, 1 different, 0 not compared"
     assert f"{comparison}; {COMPARED_SIZE:,} bytes fetched for this" in [
         comment for *_, comment in workspace.tasks("copy")
     ]

@@ -6,7 +6,10 @@ from time import time
 
 import pytest
 
+from tests.clock import pass_time
 from tests.faults.workspace import DAY, put
+from tests.servers.script import listening
+from windrow.app.summary import describe_end
 from windrow.demo.partner import drop
 from windrow.engine.listed.rest import MAX_SESSIONS_UNPAUSED
 
@@ -62,6 +65,59 @@ def test_a_zip_with_a_wrong_checksum_rests_until_its_checksum_file_is_changed(ma
     put(folder, f"{NAME}.md5", f"{MD5}  {NAME}\n".encode())
     assert workspace.run().code == 0
     workspace.assert_complete(KEY)
+
+
+def test_a_checksum_file_that_appears_or_changes_after_the_transfer_is_compared(make_workspace):
+    """It was ignored for ever: the zip stayed as it had come, and each run was all well."""
+    workspace = make_workspace(settings="[drops]\nattempts = 1\n")
+    folder = workspace.add_folder("own")
+
+    def put_checksum(checksum):
+        put(folder, f"{NAME}.md5", f"{checksum}  {NAME}\n".encode())
+
+    put(folder, NAME, CONTENT)
+    assert workspace.run().code == 0
+    put_checksum("0" * 32)
+    assert workspace.run().code == 0
+    ((kind, message),) = workspace.findings(KEY)
+    assert kind == "DigestMismatch"
+    assert message.startswith(
+        f"the archived file has md5:{MD5}, but its checksum file at own now states md5:{'0' * 32}"
+    )
+    assert describe_end(workspace.status().last) == "done, 1 still open"
+    assert workspace.run().code == 3, "it is fetched again"
+    assert workspace.item_state(KEY) == ("zip_md5", "failed", "digest_mismatch")
+    for _ in range(2):  # the second time, it is only compared
+        put_checksum(MD5)
+        assert workspace.run().code == 0
+        workspace.assert_complete(KEY)
+    assert [reason for _, reason, *_ in workspace.attempts(KEY)] == [None, "digest_mismatch", None]
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'compared'") == [(2,)]
+
+
+def test_a_zip_of_a_manifest_is_compared_after_a_day_and_then_ever_more_seldom(make_workspace):
+    """A manifest lists neither sizes nor times: a zip that was replaced was never noticed."""
+
+    def respond(connection):
+        path = connection.recv(65536).split()[1].decode()
+        requested.append(path)
+        body = contents[path]
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    workspace = make_workspace()
+    requested, contents = [], {"/list.txt": f"{KEY}\n".encode(), f"/{KEY}": CONTENT}
+    with listening(respond) as port:
+        workspace.add_source("web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=60, attempts=1)
+        counts = []
+        for hours in (0, 23, 2, 24, 2):
+            pass_time(hours * 3600)
+            contents[f"/{KEY}"] = drop("H", DAY, 5, 2)[1] if len(counts) == 4 else CONTENT
+            assert workspace.run().code == 0
+            counts.append(requested.count(f"/{KEY}"))
+    assert counts == [1, 1, 2, 2, 3], "it was fetched, and compared after 25 and 51 hours"
+    message = f"web now offers other bytes; to fetch them: windrow retry {KEY}"
+    assert workspace.findings(KEY) == [("ContentChanged", message)]
+    assert describe_end(workspace.status().last) == "done, 1 file with other content at a source"
 
 
 def test_a_checksum_that_cannot_be_read_is_said_so(make_workspace):

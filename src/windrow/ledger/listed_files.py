@@ -55,8 +55,8 @@ class MirrorWriter:
         """Record an `event` of a file at a source, update the mirror, and return the number of the fact.
 
         The event is `listed` or, if the name is refused, `refused` (the source began to list the file), `changed`,
-        `gone` (the source stopped listing it), or `compared` (the file was compared with the one fetched from another
-        source).
+        `gone` (the source stopped listing it), or `compared` (the file, or its checksum file, was compared with the
+        archived file).
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)

@@ -89,7 +89,7 @@ SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
 -- row: ListingRow
 -- An event of a file at a source: listed, refused, changed, gone or compared.
 -- The source began to list the file (listed or, if its name was refused, refused), listed it with changes, or stopped
--- listing it (gone), or the file was compared with that of another source.
+-- listing it (gone), or the file or its checksum file was compared with the archived file.
 
 -- def listings(file: int) -> list[ListingRow]
 -- Return the events of a file at its sources, in order.
@@ -138,3 +138,41 @@ AND NOT EXISTS (SELECT 1 FROM listing c
     AND c.seq > (SELECT max(l.seq) FROM listing l
         WHERE l.listed_file = o.listed_file AND l.source = o.source AND l.event <> 'compared'))
 ORDER BY o.source, o.listed_file LIMIT :limit;
+
+-- row: HeldMirror
+-- A file that was fetched from a source, which still lists it, with the digest, size and validators of its bytes.
+-- `fetched` is when that ended, and `compared` is when it was last compared since then, or None. `is_changed` is true if
+-- the source listed it with changes after both, for example with a checksum file. `is_stated` is true if its size or
+-- time is listed.
+
+-- def held(collection: str, sources: Sequence[str]) -> Iterator[HeldMirror]
+-- Yield the files that were last fetched from one of these sources, where they may have changed unseen.
+-- They have a checksum file, or their source lists neither size nor time. Files that are known to have changed are left
+-- out.
+SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
+       v.size AS held_size, v.etag, v.modified AS "last_modified: str", v.ended AS "fetched: datetime",
+       c.at AS "compared: datetime | None", (SELECT max(l.seq) FROM listing l
+           WHERE l.listed_file = o.listed_file AND l.source = o.source AND l.event <> 'compared'
+       ) > coalesce(c.seq, v.seq) AS "is_changed: bool",
+       o.size IS NOT NULL OR o.modified IS NOT NULL AS "is_stated: bool"
+FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g
+    WHERE g.listed_file = o.listed_file AND g.end_seq > 0 ORDER BY g.end_seq DESC LIMIT 1)
+JOIN host h ON h.seq = v.host AND h.source = o.source
+LEFT JOIN listing c ON c.seq = (SELECT max(d.seq) FROM listing d WHERE d.listed_file = o.listed_file
+    AND d.source = o.source AND d.event = 'compared' AND d.seq > v.end_seq)
+WHERE o.source IN (SELECT value FROM json_each(:sources)) AND o.present = 1 AND v.reason IS NULL
+AND (o.sidecar <> '' OR (o.size IS NULL AND o.modified IS NULL)) AND f.collection = :collection
+AND NOT EXISTS (SELECT 1 FROM finding g WHERE g.item = o.listed_file AND g.kind = 'ContentChanged' AND g.seq > v.seq)
+ORDER BY o.source, o.listed_file;
+
+-- row: LastLook
+-- A file, and when it was last fetched or had its last event at a source.
+
+-- def last_looks(source: str, files: Sequence[int]) -> list[LastLook]
+-- Return when each of these files was last fetched, or had its last event at a source.
+SELECT file AS "file: int", max(at) AS "at: datetime" FROM (
+    SELECT listed_file AS file, at FROM listing
+    WHERE source = :source AND listed_file IN (SELECT value FROM json_each(:files))
+    UNION ALL SELECT listed_file, ended FROM attempt
+    WHERE end_seq > 0 AND reason IS NULL AND listed_file IN (SELECT value FROM json_each(:files))
+) GROUP BY file;

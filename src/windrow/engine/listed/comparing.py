@@ -6,16 +6,26 @@ zips that differ usually differ there too. A difference is recorded as a finding
 changes.
 If the archived file differs from that of a source which its collection prefers, such as the one that made it, and it
 was never fetched from there, the next run fetches it from there.
+
+A file is also compared at its own source: with a checksum file that appears or changes after the transfer, and, if the
+source lists neither sizes nor times, like a file of another source, after pauses that grow from a day to a month. If
+its checksum file contradicts it, the next run fetches it again.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
 from os import SEEK_END
+from typing import BinaryIO
 
 from windrow.archive import open_response
 from windrow.caps import COMPARED_FILES
+from windrow.clock import now
 from windrow.digest import digest
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Event, TransferBatch
 from windrow.engine.listed.connection_pool import host_name, paces_by_host
@@ -24,7 +34,7 @@ from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.ledger import LedgerWriter
-from windrow.ledger.typed.mirrors import UncomparedMirror
+from windrow.ledger.typed.mirrors import HeldMirror, UncomparedMirror
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, OfferingSource, Source
 
 MAX_COMPARED = COMPARED_FILES.number
@@ -32,12 +42,15 @@ MAX_COMPARED = COMPARED_FILES.number
 BATCH_SIZE = 64
 """The maximum number of mirrors in a batch, which is compared over one connection."""
 
+_MIN_PAUSE, _MAX_PAUSE = timedelta(days=1), timedelta(days=30)
+"""The bounds of the time between two comparisons of a file whose source lists neither its size nor its time."""
+
 
 @dataclass(slots=True)
 class _ComparedSource:
     source: Source
     task: int
-    waiting: deque[UncomparedMirror] = field(default_factory=deque)
+    waiting: deque[UncomparedMirror | HeldMirror] = field(default_factory=deque)
     same: int = 0
     differing: int = 0
     failed: int = 0
@@ -45,7 +58,7 @@ class _ComparedSource:
 
     @property
     def summary(self) -> str:
-        message = f"{self.source.name}: compared with the same files from other sources: {self.same} equal"
+        message = f"{self.source.name}: compared with the same files in the archive: {self.same} equal"
         message += f", {self.differing} different, {self.failed} not compared"
         return f"{message}; {self.received:,} bytes fetched for this"
 
@@ -56,7 +69,10 @@ def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}
     compared_sources: dict[str, _ComparedSource] = {}
-    mirrors = run.ledger.mirrors.uncompared(run.collection.name, [*sources], MAX_COMPARED)
+    mirrors: list[UncomparedMirror | HeldMirror] = [
+        *run.ledger.mirrors.uncompared(run.collection.name, [*sources], MAX_COMPARED)
+    ]
+    mirrors += islice(_due_at_own_source(run, [*sources]), MAX_COMPARED - len(mirrors))
     for mirror in mirrors:
         if mirror.source not in compared_sources:
             task = run.open_task(run.collection.fetch_phase, mirror.source)
@@ -68,6 +84,16 @@ def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
         run.progress.end()
 
 
+def _due_at_own_source(run: HarvestRun, sources: list[str]) -> Iterator[HeldMirror]:
+    """Yield the files to compare at the sources from which they were fetched."""
+    at = now()
+    for mirror in run.ledger.mirrors.held(run.collection.name, sources):
+        pause = min(max((mirror.compared or mirror.fetched) - mirror.fetched, _MIN_PAUSE), _MAX_PAUSE)
+        is_due = not mirror.is_stated and at - (mirror.compared or mirror.fetched) >= pause
+        if is_due or (mirror.is_changed and mirror.sidecar):
+            yield mirror
+
+
 class _Comparison:
     """Compares mirrors. Jobs have numbers of their own, since a file may be compared with several sources."""
 
@@ -76,7 +102,7 @@ class _Comparison:
         self._owners = {source.name: source.owner for source in run.harvest.sources}
         self._pace = paces_by_host(run.harvest.sources)
         self._batches: dict[int, _ComparedSource] = {}  # by number
-        self._mirrors: dict[int, tuple[_ComparedSource, UncomparedMirror]] = {}  # by job
+        self._mirrors: dict[int, tuple[_ComparedSource, UncomparedMirror | HeldMirror]] = {}  # by job
         self._last_job = 0  # its number
 
     def run(self, compared_sources: list[_ComparedSource]) -> None:
@@ -100,7 +126,7 @@ class _Comparison:
         """Record the mirrors that list another size, and remove them from those to compare."""
         mirrors, compared.waiting = compared.waiting, deque()
         for mirror in mirrors:
-            if mirror.size is None or mirror.held_size in {None, mirror.size}:
+            if isinstance(mirror, HeldMirror) or mirror.size is None or mirror.held_size in {None, mirror.size}:
                 compared.waiting.append(mirror)
                 continue
             sizes = f": it has {mirror.size:,} bytes, not {mirror.held_size:,}"
@@ -114,7 +140,11 @@ class _Comparison:
             self._last_job += 1
             self._mirrors[self._last_job] = compared, mirror
             file = ListedFile(mirror.path, mirror.size, mirror.modified, compared=True)
-            jobs.append(FetchJob(self._last_job, compared.source.site.address(mirror.path), file=file))
+            job = FetchJob(self._last_job, compared.source.site.address(mirror.path), file=file)
+            if isinstance(mirror, HeldMirror):
+                file = file._replace(size=mirror.held_size, sidecar=mirror.sidecar)
+                job = job._replace(validators=(mirror.etag, mirror.last_modified), file=file)
+            jobs.append(job)
         if jobs:
             batch = self._run.next_batch()
             self._batches[batch] = compared
@@ -134,34 +164,50 @@ class _Comparison:
                 self._submit_batch(compared)
 
     def _record_comparison(
-        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, attempt: Attempt
+        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror | HeldMirror, attempt: Attempt
     ) -> None:
         """Record the outcome of a comparison. A failure that may pass is only counted, and the next run tries again."""
         compared.received += attempt.received or 0
-        held_digest = self._digest_of_end(mirror) if attempt.reason is None else ""
-        if attempt.retry or (attempt.reason is None and not held_digest):
+        held_checksum = self._held_checksum(mirror, attempt.checksum) if attempt.checksum else ""
+        if attempt.retry or (attempt.checksum and not held_checksum):
             compared.failed += 1
             return
         finding = None
-        if attempt.reason is not None:
+        if not attempt.checksum:
             compared.failed += 1
             message = f"the file of {compared.source.name} was not compared: {attempt.message}"
             finding = Finding("NotCompared", message, Level.WARN)
-        elif attempt.checksum != held_digest:
+        elif attempt.checksum == held_checksum:
+            compared.same += 1
+        elif isinstance(mirror, HeldMirror):
+            finding = self._describe_change(writer, compared, mirror, attempt.checksum, held_checksum)
+        else:
             size = "" if mirror.size is None else f", although both have {mirror.size:,} bytes"
             finding = self._describe_difference(writer, compared, mirror, size)
-        else:
-            compared.same += 1
         self._record_finding(writer, compared, mirror, finding)
 
     def _record_finding(
-        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, finding: Finding | None
-    ) -> None:
+        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror | HeldMirror,
+        finding: Finding | None,
+    ) -> None:  # fmt: skip
         """Record that a mirror was compared, and the finding about it, if there is one."""
         if finding is not None:
             writer.items.add_findings(self._run.session, mirror.file, self._run.collection.fetch_phase, [finding])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
+
+    def _describe_change(
+        self, writer: LedgerWriter, compared: _ComparedSource, mirror: HeldMirror, checksum: str, held_checksum: str
+    ) -> Finding:
+        """Return the finding for a file that differs at its own source; order a retry if its checksum file says so."""
+        compared.differing += 1
+        source = compared.source.name
+        if not mirror.sidecar:
+            message = f"{source} now offers other bytes; to fetch them: windrow retry {mirror.key}"
+            return Finding("ContentChanged", message, Level.WARN)
+        message = f"the archived file has {held_checksum}, but its checksum file at {source} now states {checksum}"
+        writer.items.retry(self._run.session, mirror.file, self._run.collection.listing.fetch_phase, message)
+        return Finding("DigestMismatch", f"{message}; the next run fetches it again", Level.WARN)
 
     def _describe_difference(
         self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, sizes: str
@@ -190,15 +236,27 @@ class _Comparison:
         ]  # 0 is first if both are equal
         return self._run.collection.listing.prefer(mirror.owner, sources)[0] is sources[1]
 
-    def _digest_of_end(self, mirror: UncomparedMirror) -> str:
-        """Return the digest of the end of the archived file, or an empty text if the file cannot be read."""
+    def _held_checksum(self, mirror: UncomparedMirror | HeldMirror, checksum: str) -> str:
+        """Return the checksum of the archived file to compare with `checksum`, or "" if the file cannot be read.
+
+        It is that of the whole file for one from a checksum file, otherwise that of the end of the file.
+        """
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:
                 return ""
             with open_response(self._run.archive, place).view as view:
+                if isinstance(mirror, HeldMirror) and mirror.sidecar:
+                    return _compute_checksum(view, checksum.partition(":")[0])
                 view.seek(0, SEEK_END)
                 view.seek(max(0, view.tell() - COMPARED_SIZE))
                 return digest(view.read(COMPARED_SIZE))
         except (WindrowError, OSError):
             return ""
+
+
+def _compute_checksum(view: BinaryIO, algorithm: str) -> str:
+    hasher = hashlib.new(algorithm, usedforsecurity=False)
+    while block := view.read(1 << 20):
+        hasher.update(block)
+    return f"{algorithm}:{hasher.hexdigest()}"

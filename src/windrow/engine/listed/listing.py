@@ -184,6 +184,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                 )
                 new += offer.reason is None
         _retry_renewed(run, writer, keyed, files, known_mirrors)
+        _note_changed_checksums(run, writer, listing.source.name, keyed, files, known_mirrors)
         absent_mirrors = {key: mirror for key, mirror in known_mirrors.items() if mirror.present and key not in keyed}
         gone, kept = _record_gone(
             run, writer, listing, absent_mirrors, _list_doubts(run, listing, known_mirrors, keyed)
@@ -317,6 +318,27 @@ def _retry_renewed(
         if not run.ledger.members.brought(known_file.attempt):
             message = f"{offers[key].path} was changed, and had no usable member"
             writer.items.retry(run.session, known_file.file, step, message)
+
+
+def _note_changed_checksums(  # noqa: PLR0917
+    run: HarvestRun,
+    writer: LedgerWriter,
+    source: str,
+    offers: Mapping[str, Offer],
+    files: Mapping[str, KnownFile],
+    known_mirrors: Mapping[str, Mirror],
+) -> None:
+    """Record that a file changed if only its checksum file did, so that `comparing` looks at it again."""
+    candidates = {
+        files[key].file: (offer, offer.sidecar_modified)
+        for key, offer in offers.items()
+        if offer.sidecar_modified and key in files and files[key].failed_step is None
+        and key in known_mirrors and known_mirrors[key].present and not _has_changed(known_mirrors[key], offer)
+    }  # fmt: skip
+    for file, looked_at in run.ledger.mirrors.last_looks(source, sorted(candidates)) if candidates else ():
+        offer, changed_at = candidates[file]
+        if looked_at < changed_at <= run.clock():  # a time to come would be later than every look
+            writer.mirrors.add(run.session, source, file, offer, "changed")
 
 
 def _folder_of(folders: Iterable[str], path: str) -> str | None:

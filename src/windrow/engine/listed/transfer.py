@@ -192,10 +192,7 @@ async def fetch(
     sink: CaptureSink | None = None
     try:
         if file.compared:
-            tail = _TailSink(file, job.url, _make_reporter(job, started, _ignore_event, rate))
-            answer = await connection.get(file.path, tail)
-            attempt = job.attempt(started, time.monotonic() - clock)
-            return attempt._replace(status=answer.status, received=tail.received, checksum=tail.digest)
+            return await _fetch_for_comparison(job, batch.site, connection, rate, started)
         sink = CaptureSink(archive, job, started)
         sink.on_grown = _make_reporter(job, started, report, rate)
         status, validators = None, ("", "")
@@ -238,6 +235,20 @@ async def fetch(
     return attempt._replace(
         reason=reason, message=message, location=location, received=received, retry=retry, wait=wait
     )
+
+
+async def _fetch_for_comparison(
+    job: FetchJob, site: Site, connection: Connection, rate: TransferRate, started: datetime
+) -> Attempt:
+    """Return an attempt with the checksum of a file: that of its checksum file or, without one, of its last bytes."""
+    clock = time.monotonic()
+    if job.file.sidecar:
+        checksum, message = await _find_checksum(job.file.sidecar, connection, site)
+        return job.attempt(started, time.monotonic() - clock)._replace(checksum=checksum, message=message)
+    tail = _TailSink(job, _make_reporter(job, started, _ignore_event, rate))
+    answer = await connection.get(job.file.path, tail)
+    attempt = job.attempt(started, time.monotonic() - clock)
+    return attempt._replace(status=answer.status, received=tail.received, checksum=tail.digest)
 
 
 def _refuse_page(sink: CaptureSink, job: FetchJob, *, may_be_page: bool) -> None:
@@ -291,15 +302,15 @@ def _ignore_event(_event: Event) -> None:
 class _TailSink:
     """A sink for the end of a file that is compared with the archive. It digests the last bytes, and archives none."""
 
-    validator = ""
-
-    def __init__(self, file: ListedFile, address: str, report_size: Callable[[int], None]) -> None:
-        self.start = max(0, (file.size or 0) - COMPARED_SIZE)
-        self.modified = file.modified
-        self.listed_size = file.size
+    def __init__(self, job: FetchJob, report_size: Callable[[int], None]) -> None:
+        etag, last_modified = job.validators
+        self.validator = etag if etag.startswith('"') else last_modified
+        self.start = max(0, (job.file.size or 0) - COMPARED_SIZE)
+        self.modified = job.file.modified
+        self.listed_size = job.file.size
         self.received = 0
         self._last = bytearray()
-        self._address = address
+        self._address = job.url
         self._report_size = report_size
 
     @property

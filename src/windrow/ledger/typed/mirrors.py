@@ -69,7 +69,7 @@ class ListingRow(NamedTuple):
     """An event of a file at a source: listed, refused, changed, gone or compared.
 
     The source began to list the file (listed or, if its name was refused, refused), listed it with changes, or stopped
-    listing it (gone), or the file was compared with that of another source.
+    listing it (gone), or the file or its checksum file was compared with the archived file.
     """
 
     seq: int
@@ -123,6 +123,38 @@ class UncomparedMirror(NamedTuple):
     was_fetched: bool
 
 
+class HeldMirror(NamedTuple):
+    """A file that was fetched from a source, which still lists it, with the digest, size and validators of its bytes.
+
+    `fetched` is when that ended, and `compared` is when it was last compared since then, or None. `is_changed` is true
+    if the source listed it with changes after both, for example with a checksum file. `is_stated` is true if its size
+    or time is listed.
+    """
+
+    file: int
+    key: str
+    source: str
+    path: str
+    size: int | None
+    modified: datetime | None
+    sidecar: str
+    digest: str
+    held_size: int | None
+    etag: str
+    last_modified: str
+    fetched: datetime
+    compared: datetime | None
+    is_changed: bool
+    is_stated: bool
+
+
+class LastLook(NamedTuple):
+    """A file, and when it was last fetched or had its last event at a source."""
+
+    file: int
+    at: datetime
+
+
 def _make_mirror(row: tuple[Any, ...]) -> Mirror:
     file, key, owner, source, path, present, size, modified, sidecar = row
     return Mirror(
@@ -171,6 +203,48 @@ def _make_uncompared_mirror(row: tuple[Any, ...]) -> UncomparedMirror:
         owner,
         bool(was_fetched),
     )
+
+
+def _make_held_mirror(row: tuple[Any, ...]) -> HeldMirror:
+    (
+        file,
+        key,
+        source,
+        path,
+        size,
+        modified,
+        sidecar,
+        digest,
+        held_size,
+        etag,
+        last_modified,
+        fetched,
+        compared,
+        is_changed,
+        is_stated,
+    ) = row
+    return HeldMirror(
+        file,
+        key,
+        source,
+        path,
+        size,
+        None if modified is None else parse(modified),
+        sidecar,
+        digest,
+        held_size,
+        etag,
+        last_modified,
+        parse(fetched),
+        None if compared is None else parse(compared),
+        bool(is_changed),
+        bool(is_stated),
+    )
+
+
+def _make_last_look(row: tuple[Any, ...]) -> LastLook:
+    file, at = row
+    return LastLook(file, parse(at))
 
 
 class TypedMirrors(LedgerQueries):
@@ -242,3 +316,15 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(
             _make_uncompared_mirror, "mirrors.uncompared", collection, json.dumps([*sources]), limit
         )
+
+    def held(self, collection: str, sources: Sequence[str]) -> Iterator[HeldMirror]:
+        """Yield the files that were last fetched from one of these sources, where they may have changed unseen.
+
+        They have a checksum file, or their source lists neither size nor time. Files that are known to have changed are
+        left out.
+        """
+        return self._database.stream(_make_held_mirror, "mirrors.held", json.dumps([*sources]), collection)
+
+    def last_looks(self, source: str, files: Sequence[int]) -> list[LastLook]:
+        """Return when each of these files was last fetched, or had its last event at a source."""
+        return self._database.rows(_make_last_look, "mirrors.last_looks", source, json.dumps([*files]))
