@@ -11,7 +11,7 @@ The last two have more parts than the standard's `centre_colonyID` and `centre_f
 one record for each procedure (fertility, viability, ...), and without these parts the newest record would replace the
 others. Identifiers are case-sensitive. An identifier longer than `MAX_NAME_LENGTH` is cut, and ends with the digest of
 the whole identifier. As in the standard, an underscore within an id can make two identifiers the same: that of `a_1`
-without a sequence, and that of `a` with the sequence `1`.
+without a sequence, and that of `a` with the sequence `1`. The store then tells an `IdentifierCollision`.
 """
 
 from __future__ import annotations

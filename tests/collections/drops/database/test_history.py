@@ -14,7 +14,7 @@ from tests.collections.drops.database.store_queries import (
     versions_as_of,
     withhold,
 )
-from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
+from tests.collections.drops.sample import at, embryo, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.model import Level
 from windrow.reasons import Reason
@@ -214,8 +214,9 @@ def test_a_record_that_the_zip_of_another_centre_replaces_or_deletes_is_told(sto
     put(store, 1, specimens(mouse("s1")))
     for item, action in ((2, "add"), (3, "delete")):
         content = specimens(mouse("s1", colony="new"))
-        zip_name = "J.2024-06-01.1.impc.zip" if action == "add" else "H.2024-06-02.1.impc.zip"
-        stage(store, submission(item, content, action, zip_name=zip_name), load(content))
+        centre = "J" if action == "add" else "H"
+        zip_name = f"2024-06-0{item}-1_{centre}.zip"  # as a pattern of the workspace may have it
+        stage(store, submission(item, content, action, zip_name=zip_name, centre=centre), load(content))
         (finding,) = publish(store, item, at(item)).findings
         assert (finding.kind, finding.level) == ("ForeignRecord", Level.WARN)
         assert finding.message.endswith("of another centre")
@@ -230,3 +231,20 @@ def test_an_experiment_that_only_shares_the_identifier_of_the_one_it_replaces_is
     ]
     published = put(store, 3, experiments(experiment("E", "s1", sequence="1", day="2024-02-02")))
     assert [finding.kind for finding in published.findings] == ["AlreadyKnown"]
+
+
+def test_of_two_records_with_one_identifier_none_replaces_the_other_untold(store: TableStore) -> None:
+    put(store, 1, specimens(mouse("A_1")))
+    later = specimens(mouse("1"), centre="H_A")
+    assert [finding.kind for finding in put(store, 2, later).findings] == ["AlreadyKnown", "IdentifierCollision"]
+    both = specimens(mouse("s1"), embryo("s1"), mouse("s2"), mouse("s2"))
+    stage(store, submission(3, both, sort_key="2"), load(both))
+    findings = publish(store, 3, at(3)).findings
+    assert [finding.kind for finding in findings] == [*["RecordRepeated"] * 2, "IdentifierCollision"]
+    message = "the identifier specimen H_s1 stands for two records, which differ in specimen_id, or as mouse and embryo"
+    assert findings[-1].message == f"{message}; only one of them is current"
+    late = specimens(mouse("s1"), mouse("s2"))
+    stage(store, submission(4, late, sort_key="1"), load(late))
+    for _ in range(2):  # it is the embryo that is current
+        findings = publish(store, 4, at(4)).findings
+        assert [finding.kind for finding in findings] == [*["Overridden"] * 2, "IdentifierCollision"]

@@ -154,20 +154,21 @@ class Tracker:
 class DropsStore:
     """The store of loaded records, to which the engine writes."""
 
-    def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
+    def __init__(self, tables: TableStore, declarations: Declarations) -> None:
         self.tables = tables
-        self._centres = centres
-        self._pattern = pattern
+        self._declarations = declarations
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], staged_at: datetime) -> None:
         """Write the rows of documents to the store, where they are not current until the documents are judged."""
         self.tables.stage_all([(self._make_submission(item, staged_at), rows) for item, rows in documents])
 
     def _make_submission(self, item: Item, staged_at: datetime) -> Submission:
-        name_parts = read_xml_name(item.member, self._centres, self._pattern)
-        centre, kind = (name_parts.centre, name_parts.kind) if isinstance(name_parts, XmlName) else ("", "")
+        centres, zip_name = self._declarations.names, zip_name_in_key(item.key)
+        name_parts = read_xml_name(item.member, centres, self._declarations.xml_name)
+        kind = name_parts.kind if isinstance(name_parts, XmlName) else ""
+        zip_parts = names.read_zip_name(zip_name, centres, self._declarations.zip_name)
+        centre = zip_parts.centre if isinstance(zip_parts, names.ZipName) else ""
         action = item.key.partition("/")[0]
-        zip_name = zip_name_in_key(item.key)
         key = sort_key(item.rank)
         return Submission(
             item.id, item.member, zip_name, action, centre, item.digest, str(kind), staged_at, sort_key=key
@@ -223,7 +224,7 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
         sources,
         files,
         options,
-        store=DropsStore(tables, declarations.names, declarations.xml_name),
+        store=DropsStore(tables, declarations),
         projection=tracker,
         listers=drops.listers,
         downloaders=drops.downloaders,

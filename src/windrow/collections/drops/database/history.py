@@ -238,11 +238,14 @@ def _describe_publication(
         if effect == "overridden" and submission.action != "add":
             level = Level.WARN  # what its partner wanted changed is not changed
         conditions = (entity.c.submission_id == submission_id, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission_id, effect))
-        query = query.where(*conditions)
-        for record_kind, identifier, zip_ in connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS)):
+        other_name = schema.submission.c.action + "/" + schema.submission.c.zip_name
+        other_columns = (other_name, schema.submission.c.centre)
+        others = (_select_from_other(schema, submission_id, effect, column) for column in other_columns)
+        query = sa.select(entity.c.kind, entity.c.identifier, *others).where(*conditions)
+        records = connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS))
+        for record_kind, identifier, zip_, centre in records:
             message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
-            if zip_ and _centre_of(zip_.partition("/")[2]) != _centre_of(submission.zip_name):
+            if zip_ and centre != submission.centre:
                 # A centre may submit for another one, so the record changes; but both should know.
                 findings.append(Finding("ForeignRecord", f"{message}, of another centre", Level.WARN))
             else:
@@ -250,54 +253,71 @@ def _describe_publication(
         if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
             findings.append(Finding(kind, f"not listed: {counted(omitted, 'more finding')} of this kind", level))
     ended = connection.scalar(statement.count_ended(schema), {"its_id": submission_id})
-    if ended:
+    if ended or counts.get("repeated") or counts.get("overridden"):
         findings += _find_collisions(connection, schema, submission)
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission_id, current, ended or 0, tuple(findings))
 
 
-_OWN_COLUMNS = {"experiment": ("experiment_id", "sequence_id"), "line": ("colony_id", "sequence_id")}
-"""A dict from the kind of a record to columns of its table that its identifier joins, none of which is unique."""
+_IDENTIFYING_COLUMNS = {
+    "specimen": (("mouse", "embryo"), ("specimen_id",)),
+    "experiment": (("experiment",), ("experiment_id", "sequence_id")),
+    "line": (("line",), ("colony_id", "sequence_id")),
+    "housing": (("housing",), ("from_lims", "last_updated")),
+}
+"""A dict from the kind of a record to its tables, and to columns whose values its identifier joins."""
 
 
 def _find_collisions(connection: sa.Connection, schema: TableSchema, submission: Any) -> list[Finding]:
-    """Return a finding for each record that ended another one with the same identifier, but with other parts of it.
+    """Return a finding for each record that shares its identifier with another one, of which only one is current.
 
-    Identifiers join their parts with `_`, as the standard says: `E_1` without a sequence is the same as `E` with 1.
+    Identifiers join their parts with `_`, as the standard says: `E_1` without a sequence is the same as `E` with 1, and
+    so are a mouse and an embryo with one id. The other record may be of the same document.
     """
     findings = []
-    newer, older = schema.newer_entity, schema.older_entity
-    for kind, columns in _OWN_COLUMNS.items() if submission.kind == "experiment" else ():
-        new_row, old_row = schema.elements[kind].alias("new_row"), schema.elements[kind].alias("old_row")
-        query = (
-            sa.select(newer.c.identifier)
-            .join(older, is_same_record(newer, older))
-            .join(new_row, new_row.c.id == newer.c.id)
-            .join(old_row, old_row.c.id == older.c.id)
-            .where(newer.c.submission_id == submission.id, newer.c.kind == kind, older.c.ended_by == submission.id)
-            .where(sa.or_(*(new_row.c[column].is_distinct_from(old_row.c[column]) for column in columns)))
-        )
-        for identifier in connection.scalars(query.order_by(newer.c.id).limit(MAX_NAMED_RECORDS)):
-            message = (
-                f"{kind} {identifier} takes the place of another {kind} with the same identifier, but with another"
-            )
-            findings.append(Finding("IdentifierCollision", f"{message} {' or '.join(columns)}"))
+    own, other = schema.newer_entity, schema.older_entity
+    is_ended = other.c.ended_by == submission.id
+    is_overridden = sa.and_(own.c.effect == "overridden", own.c.ended_by == other.c.submission_id)
+    is_repeated = sa.and_(
+        own.c.effect == "repeated", other.c.submission_id == submission.id, other.c.effect != "repeated"
+    )
+    for kind, (tables, columns) in _IDENTIFYING_COLUMNS.items():
+        if (kind == "specimen") != (submission.kind == "specimen"):
+            continue
+        query = sa.select(own.c.identifier).join(other, is_same_record(own, other))
+        values = []
+        for entity, prefix in ((own, "own"), (other, "other")):
+            rows = [schema.elements[table].alias(f"{prefix}_{table}") for table in tables]
+            for row in rows:
+                query = query.outerjoin(row, row.c.id == entity.c.id)
+            values.append([row.c.id.is_(None) for row in rows[1:]] + [_first(rows, column) for column in columns])
+        differs = sa.or_(*(value.is_distinct_from(other_value) for value, other_value in zip(*values, strict=True)))
+        query = query.where(own.c.submission_id == submission.id, own.c.kind == kind, own.c.id != other.c.id)
+        query = query.where(sa.or_(is_ended, is_overridden, is_repeated), differs)
+        query = query.group_by(own.c.identifier).order_by(sa.func.min(own.c.id)).limit(MAX_NAMED_RECORDS)
+        for identifier in connection.scalars(query):
+            message = f"the identifier {kind} {identifier} stands for two records, which differ in"
+            message += f" {' or '.join(columns)}" + (f", or as {' and '.join(tables)}" if len(tables) > 1 else "")
+            findings.append(Finding("IdentifierCollision", f"{message}; only one of them is current"))
     return findings
 
 
-def _select_other_zip(schema: TableSchema, submission_id: int, effect: str) -> sa.ColumnElement[Any]:
-    """Return a subquery for the zip (`action/name`) of the version that an entity overrides, or that overrides it."""
+def _first(rows: Sequence[sa.FromClause], column: str) -> sa.ColumnElement[Any]:
+    """Return the value of a column in the first of these rows that exists."""
+    return sa.func.coalesce(*(row.c[column] for row in rows)) if len(rows) > 1 else rows[0].c[column]
+
+
+def _select_from_other(
+    schema: TableSchema, submission_id: int, effect: str, column: sa.ColumnElement[str]
+) -> sa.ColumnElement[Any]:
+    """Return a subquery for `column` of the submission that an entity overrides, or that overrides it."""
     entity, older, other_submission = schema.entity, schema.older_entity, schema.submission
-    name = sa.select(other_submission.c.action + "/" + other_submission.c.zip_name)
     if effect == "overridden":
-        return name.where(other_submission.c.id == entity.c.ended_by).scalar_subquery()
+        return sa.select(column).where(other_submission.c.id == entity.c.ended_by).scalar_subquery()
     was_ended = (older.c.ended_by == submission_id, older.c.effect.is_distinct_from("overridden"))
     was_ended_by_entity = (*was_ended, is_same_record(older, entity))
-    return name.where(other_submission.c.id == older.c.submission_id, *was_ended_by_entity).limit(1).scalar_subquery()
-
-
-def _centre_of(zip_name: str) -> str:
-    return zip_name.partition(".")[0].casefold()
+    query = sa.select(column).where(other_submission.c.id == older.c.submission_id, *was_ended_by_entity)
+    return query.limit(1).scalar_subquery()
 
 
 def _entity_ids(connection: sa.Connection, schema: TableSchema, submission_id: int) -> list[int]:

@@ -121,6 +121,7 @@ COUNTER_NAMES = ("element", "submission")
 class Submission(NamedTuple):
     """A document to load. `item` is its number on the ledger, `digest` is the digest of its bytes.
 
+    `centre` is the centre in the name of its zip, as declared, or empty if the name is not accepted any more.
     `staged_at` is an aware time. Of two versions of a record, the one with the greater `sort_key` is current, in
     whatever order their documents are loaded. If the sort keys are equal, the version published last is current.
     """
