@@ -151,7 +151,14 @@ LIST_FILE_BYTES = _cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists 
 LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that gets shorter", "it may change each time", LEFT_OUT)
 POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
 BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
-NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)
+NEWS_DOCUMENT_BYTES = _cap(
+    "NEWS_DOCUMENT_BYTES",
+    64 * MIB,
+    "bytes of a document of news, as transferred or decompressed",
+    _MEMORY,
+    REFUSED,
+    setting="news.document_size",
+)
 DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
 CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")

@@ -9,6 +9,7 @@ from windrow.contract.registry import names
 
 FIELDS = {
     ("src/windrow/caps.py", "events.document_size"),
+    ("src/windrow/caps.py", "news.document_size"),
     ("src/windrow/caps.py", "pages.limits.links"),
     ("src/windrow/cli/why.py", "events"),
     ("src/windrow/formats/tei.py", "pages"),

@@ -61,7 +61,7 @@ def test_answers_that_are_no_json_have_a_reason_each_and_the_other_sites_are_rea
 
     monkeypatch.setattr(press, "_answer", answer)
     sites = {name: {"url": f"{press.url}/{name}/", "kind": kind} for name in ANSWERS}
-    workspace = configured(tmp_path, sites | {"fine": {"url": press.url, "kind": kind}}, transfer=200_000)
+    workspace = configured(tmp_path, sites | {"fine": {"url": press.url, "kind": kind}}, "document_size = 200_000")
     run(workspace)
     outcomes = followed(workspace)
     assert {name: outcomes.get(name) for name in ANSWERS} == {name: {expected[2]} for name, expected in ANSWERS.items()}
@@ -108,7 +108,9 @@ def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_an
         "</channel>", "<item><link>https://../../etc/passwd</link></item></channel>"
     )
     press.put("/rss.xml", listed, "application/rss+xml")
-    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"]}}, transfer=300_000)
+    workspace = configured(
+        tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"]}}, "document_size = 300_000"
+    )
     run(workspace)
     (summary,) = summaries(tmp_path)
     reasons = {}

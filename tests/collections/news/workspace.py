@@ -15,9 +15,9 @@ from windrow.config import Workspace, load
 from windrow.engine.session import Session
 
 
-def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "", transfer: int = 0) -> Workspace:
-    """Write a workspace whose sources are `sites`, name -> settings, and load it; `transfer`: the largest response in bytes."""
-    lines = [f"[limits]\ntransfer_size = {transfer}" if transfer else "", "[news]", news]
+def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "") -> Workspace:
+    """Write a workspace whose sources are `sites`, name -> settings, and load it."""
+    lines = ["[news]", news]
     for name, settings in sites.items():
         lines.append(f'[source.{name}]\ncollection = "news"')
         lines += [f"{key} = {json.dumps(value)}" for key, value in ({"delay": "0s"} | settings).items()]

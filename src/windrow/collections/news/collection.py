@@ -9,13 +9,24 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from windrow.caps import SECTION_LINKS
+from windrow.caps import NEWS_DOCUMENT_BYTES, SECTION_LINKS
 from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
 from windrow.formats.url import describe_bad_address, normalise
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, PATH, SELECTORS, SWITCH, TEXTS, ValueKind, choice, count, refuse_password
+from windrow.settings.kinds import (
+    DURATION,
+    PATH,
+    SELECTORS,
+    SIZE,
+    SWITCH,
+    TEXTS,
+    ValueKind,
+    choice,
+    count,
+    refuse_password,
+)
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
@@ -134,6 +145,12 @@ CONFIGURATION = Configuration(
             SWITCH,
             default=False,
             help="rewrite the file of a changed article and list its revisions in it",
+        ),
+        Setting(
+            "news.document_size",
+            SIZE,
+            NEWS_DOCUMENT_BYTES.number,
+            "maximum size of a list, page or answer of an API, as transferred or decompressed",
         ),
     ),
     source=SOURCE,

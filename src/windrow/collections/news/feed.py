@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from windrow.caps import NEWS_JSON_BYTES, REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
+from windrow.caps import REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
 from windrow.collections.news import article
 from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE, find_refusal
 from windrow.content.page import read_page
@@ -40,9 +40,6 @@ from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
 
-MAX_JSON_SIZE = NEWS_JSON_BYTES.number
-"""The maximum number of bytes of a response that is parsed as JSON."""
-
 _INVISIBLE = re.compile(r"(?is)<(script|style|template)\b[^<>]*+>.*?(?:</\1\s*+>|\Z)|<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -64,8 +61,6 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     >>> parse_response(200, {}, b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": {}}').message
     'the status is 404: rest_no_route'
     """
-    if len(body) > MAX_JSON_SIZE:
-        return RefusedResponse(Reason.TOO_LARGE, f"the response has {len(body)} bytes; the limit is {MAX_JSON_SIZE}")
     start = body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<") or (not start.startswith((b"{", b"[")) and "html" in fields.get("content-type", "")):
         return RefusedResponse(Reason.BOT_WALL, f"the response (status {status}) is HTML instead of JSON")

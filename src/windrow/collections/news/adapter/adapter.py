@@ -18,7 +18,6 @@ from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import Publisher, publish_file
 from windrow.collections.news.adapter.raw import NewsFolders
 from windrow.collections.news.adapter.tree_index import TreeIndex, claimed_aliases
-from windrow.collections.news.feed import MAX_JSON_SIZE
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import hash64
@@ -247,7 +246,8 @@ def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
 
 def _limits(workspace: Workspace) -> Limits:
     limits = workspace.limits
-    transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
+    largest = next(setting.value for setting in workspace.values if setting.name == "news.document_size")
+    transfer_size, member_size = (min(size, largest) for size in (limits.transfer_size, limits.member_size))
     return replace(limits, transfer_size=transfer_size, member_size=member_size)
 
 
