@@ -159,8 +159,9 @@ SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: i
        0) AS "pages: int",
        coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :now), 0) AS "due: int",
        min(CASE WHEN a.due > :now THEN a.due END) AS "next_due: int | None",
-       (SELECT max(v.started) FROM attempt v WHERE v.host = h.seq) AS "asked: datetime | None"
+       v.asked AS "asked: datetime | None"
 FROM host h LEFT JOIN address a ON a.host = h.seq
+LEFT JOIN (SELECT host, max(started) AS asked FROM attempt GROUP BY host) v ON v.host = h.seq
 WHERE (:source = '' OR h.source = :source) AND (:host_name = '' OR h.origin IN ('http://' || :host_name, 'https://' || :host_name)
     OR h.origin LIKE 'http://' || :host_name || ':%' OR h.origin LIKE 'https://' || :host_name || ':%')
 GROUP BY h.seq ORDER BY h.origin;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
@@ -22,7 +23,7 @@ from windrow.adapters.home import (
     read_start,
     unknown_name,
 )
-from windrow.clock import now
+from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.lookup import open_existing_summary
 from windrow.collections.pages.adapter.search import search
@@ -60,17 +61,30 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
 
 
 def _list_sites(workspace: Workspace, ledger: Ledger, sources: Iterable[Source]) -> Home:
-    rows = []
-    for source in sources:
-        site = site_of(workspace, ledger, source)
-        counts = (sum(getattr(origin, name) for origin in site.origins) for name in ("addresses", "failing", "due"))
-        asked = max((origin.last_request for origin in site.origins if origin.last_request), default=None)
-        addresses, failing, due = counts
-        name = HomeLink(source.name, view=HomeView(name=source.name))
-        rows.append((name, site.versions.open, site.versions.versions, addresses, failing, due, asked))
-    columns = ("site", "present pages", "versions", "addresses", "failing", "due", "last request")
+    """Return the sites as a table; however many there are, the counts of all are read by one query of each store."""
+    with open_existing_summary(workspace) as summary:
+        counts = VersionReader(summary).count_by_origin() if summary else []
+    by_origin = {count.origin: count for count in counts}
+    numbers: dict[str, Counter[str]] = {}
+    due_times: dict[str, list[int]] = {}
+    for host in ledger.addresses.hosts(COLLECTION.name):  # an origin may belong to several sites
+        if count := by_origin.get(host.origin):
+            numbers.setdefault(host.source, Counter()).update({"present": count.open, "versions": count.versions})
+    for of_kind in ledger.addresses.by_source(int(now().timestamp())):
+        kind = {"known": of_kind.known, "failing": of_kind.failing, "due": of_kind.due}
+        numbers.setdefault(of_kind.source, Counter()).update(kind)
+        due_times.setdefault(of_kind.source, []).extend(filter(None, [of_kind.next_due]))
+    rows = tuple(
+        (
+            HomeLink(site, view=HomeView(name=site)),
+            *(numbers.get(site, Counter())[name] for name in ("present", "versions", "known", "failing", "due")),
+            from_unix_time(min(due_times.get(site, ()), default=None)),
+        )
+        for site in (source.name for source in sources)
+    )  # fmt: skip
+    columns = ("site", "present pages", "versions", "addresses", "failing", "due", "next due")
     note = "" if rows else "No sites yet: windrow new source NAME URL --collection pages"
-    return Home("Sites", (HomeTable("", columns, tuple(rows)),) if rows else (), by_words=True, note=note)
+    return Home("Sites", (HomeTable("", columns, rows),) if rows else (), by_words=True, note=note)
 
 
 def _search_pages(workspace: Workspace, view: HomeView) -> Home:

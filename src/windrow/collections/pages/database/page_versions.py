@@ -118,6 +118,12 @@ SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL),
 FROM origin o JOIN url u ON u.origin_id = o.origin_id JOIN entity_generation g ON g.url_id = u.url_id
 WHERE o.str_origin IN (SELECT value FROM json_each(?))
 """
+_COUNT_ALL_ORIGINS = """
+SELECT o.str_origin, c.open, c.versions FROM (
+    SELECT u.origin_id, sum(g.confirmed_end_unix_utc IS NULL) AS open, count(*) AS versions
+    FROM entity_generation g JOIN url u ON u.url_id = g.url_id GROUP BY u.origin_id
+) c JOIN origin o ON o.origin_id = c.origin_id
+"""
 
 
 class NearDuplicate(NamedTuple):
@@ -134,6 +140,14 @@ class OriginCounts(NamedTuple):
     open: int
     versions: int
     duplicates: int
+
+
+class OriginCount(NamedTuple):
+    """The numbers of present generations (`open`) and of all generations of an origin."""
+
+    origin: str
+    open: int
+    versions: int
 
 
 class VersionReader:
@@ -188,6 +202,10 @@ class VersionReader:
     def count_generations(self, origins: list[str]) -> OriginCounts:
         """Count the addresses and generations of `origins`, such as `https://a.example`."""
         return OriginCounts(*self._rows(_COUNT_BY_ORIGIN, (json.dumps(origins),))[0])
+
+    def count_by_origin(self) -> list[OriginCount]:
+        """Count the generations of each origin that has any."""
+        return [OriginCount._make(row) for row in self._rows(_COUNT_ALL_ORIGINS, ())]
 
     def _rows(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
         with self._reader.reading() as connection:

@@ -1,0 +1,54 @@
+"""How much work requests make: statements of SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import windrow
+from tests.web.farm import get
+from windrow.model import FoundUrl
+from windrow.web import app
+
+
+@pytest.fixture
+def count_statements(monkeypatch) -> Callable[[Any, str], int]:
+    """Return a function that requests a page of a view, and returns how many statements of SQL were run for it."""
+    statements: list[str] = []
+    connect = sqlite3.connect
+
+    def connect_traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_traced)
+
+    def count(view: Any, target: str) -> int:
+        statements.clear()
+        assert get(view, target).status == 200
+        return len(statements)
+
+    return count
+
+
+def test_all_sites_are_counted_by_the_same_statements(tmp_path: Path, count_statements) -> None:
+    farm = windrow.init(tmp_path / "farm")
+    counts = []
+    for number in range(3):
+        farm.new_source(f"site{number}", f"http://site{number}.example/", collection="pages")
+        farm = windrow.open(tmp_path / "farm")
+        with closing(farm.ledger()) as ledger, ledger.writing() as writer:
+            session = writer.sessions.open("a test", "run")
+            host = writer.addresses.add_host(session, "pages", f"site{number}", f"http://site{number}.example")
+            writer.addresses.add(host, 0, [FoundUrl(number, "", f"http://site{number}.example/")])
+            writer.sessions.close(session, 0)
+        counts.append(count_statements(app(farm), "/collections?collection=pages"))
+    assert len({*counts}) == 1
+    rows = farm.home("pages").parts[0].rows
+    assert [(row[0].text, row[3]) for row in rows] == [(f"site{number}", 1) for number in range(3)]
