@@ -1,4 +1,4 @@
-"""How much work requests make: statements of SQL."""
+"""How much work requests make: statements of SQL, and openings of search indexes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 import windrow
 from tests.web.farm import get
 from windrow.model import FoundUrl
+from windrow.stores.index.fulltext_index import FullTextIndex
 from windrow.web import app
 
 
@@ -52,3 +53,17 @@ def test_all_sites_are_counted_by_the_same_statements(tmp_path: Path, count_stat
     assert len({*counts}) == 1
     rows = farm.home("pages").parts[0].rows
     assert [(row[0].text, row[3]) for row in rows] == [(f"site{number}", 1) for number in range(3)]
+
+
+def test_an_index_stays_open_until_its_files_change(view, monkeypatch) -> None:
+    opened: list[Path] = []
+    open_index = FullTextIndex.__init__
+
+    def open_noted(self: FullTextIndex, folder: Path, *arguments: Any, **options: Any) -> None:
+        opened.append(folder)
+        open_index(self, folder, *arguments, **options)
+
+    get(view, "/search?q=ferry")
+    monkeypatch.setattr(FullTextIndex, "__init__", open_noted)
+    assert "The ferry" in get(view, "/search?q=harbour").text
+    assert opened == []

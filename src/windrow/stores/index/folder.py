@@ -15,7 +15,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import sleep
 
@@ -165,6 +165,19 @@ def _remove_if_empty(folder: Path) -> None:
     except OSError as error:
         if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
             raise
+
+
+def list_file_states(folder: Path) -> frozenset[tuple[str, int, int, int]]:
+    """Return the name, inode, size in bytes and time of change of the note and of each file of Tantivy in a folder."""
+    states = set()
+    for parent in (folder, folder / TEXT_FOLDER):
+        with suppress(FileNotFoundError), os.scandir(parent) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # another process may remove it at any moment
+                    if parent != folder or entry.name == NOTE_FILE:
+                        state = entry.stat()
+                        states.add((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))
+    return frozenset(states)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from windrow.stores.index.folder import (
     TEXT_FOLDER,
     format_note,
     link_files,
+    list_file_states,
     lock_folder,
     prepare_folder,
     refuse_foreign,
@@ -379,7 +380,7 @@ def open_for_search(
     refuse_foreign(folder)
     if not anew:
         with suppress(StoreError):
-            index = FullTextIndex(folder, fields, version)
+            index = _open_unchanged(folder, fields, version)
             if not is_behind(index):
                 return index
     if in_place:
@@ -391,6 +392,29 @@ def open_for_search(
     with close_on_failure(index.close):
         if index.fresh or is_behind(index):
             fill(index)
+    return index
+
+
+_MAX_KEPT = 16
+"""The maximum number of indexes that stay open between searches. Opening one takes longer than most searches in it."""
+_kept: dict[Path, tuple[tuple[object, ...], FullTextIndex]] = {}
+
+
+def _open_unchanged(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
+    """Open an index that is only searched, or return the open one of an earlier search if no file has changed since.
+
+    An index whose files have changed is given up first, so that files with removed documents do not stay on disk.
+    """
+    with _map_errors(folder):
+        state = (version, tuple(fields), list_file_states(folder))  # before it is opened, so that a change is noticed
+    kept_state, kept_index = _kept.get(folder, (None, None))
+    if kept_index is not None and kept_state == state:
+        return kept_index
+    _kept.pop(folder, None)
+    index = FullTextIndex(folder, fields, version)
+    _kept[folder] = state, index
+    for oldest in [*_kept][:-_MAX_KEPT]:
+        _kept.pop(oldest, None)
     return index
 
 
