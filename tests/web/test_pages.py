@@ -89,6 +89,10 @@ def test_links_of_pages_lead_to_pages(view) -> None:
     assert len(local) > 40
     assert [(target, get(view, target).status) for target in local if get(view, target).status != 200] == []
     assert [target for target in targets if not target.startswith(("/", "#"))] == []
+    anchors = {*html.fromstring(get(view, "/help/reference/reasons").text).xpath("//@id")}
+    reasons = {target.partition("#")[2] for target in targets if target.startswith("/help/reference/reasons#")}
+    assert {"bad_date", "not_found"} & anchors & reasons
+    assert reasons <= anchors
 
 
 def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monkeypatch) -> None:
@@ -143,6 +147,8 @@ def test_what_cannot_be_asked_or_is_not_there_is_said(view, target, status, text
 
 def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_for_each_reason(view, farm) -> None:
     page = html.fromstring(get(view, "/").text)
+    failing = next(card for card in page.xpath("//ul[@class='cards']/li") if card.xpath("a[text()='harwell']"))
+    assert failing.xpath("p/text()")[0].startswith("2 items failed: the date is not a day of the calendar")
     assert [len(row.xpath(".//*[local-name()='title']")) for row in page.xpath("//td[@class='runs']")] == [1, 2]
     assert [run.session for run in farm.runs()["town"]] == [2, 3]
     details = get(view, "/sessions/1.json").json

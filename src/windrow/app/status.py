@@ -56,7 +56,8 @@ class SourceState(NamedTuple):
     `last_good` is the end of its last session without a failure. `state` is the configured state, `inactive` for an
     available source that is not harvested, or `held` for a source that is not declared. `error` says why it cannot be
     used or why that session failed. `waiting` is the number of addresses that are due now, for example because a run
-    was limited or stopped; it is 0 for files, which are counted by state.
+    was limited or stopped; it is 0 for files, which are counted by state. `reasons` are those of the items that are
+    failed now, the most frequent first; a file with documents that failed for several reasons is counted for each.
     """
 
     source: str
@@ -73,6 +74,7 @@ class SourceState(NamedTuple):
     error: str
     items: int = 0
     waiting: int = 0
+    reasons: tuple[ReasonCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,8 +325,10 @@ def _source_states(
     """
     frontiers, records_by_source = counts_by_source
     failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
+    reasons = failing_reasons(ledger)
     for row in damaged:
         failed_captures[row.source] += row.lines
+        reasons.setdefault(row.source, []).append((row.reason, row.lines))
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:
@@ -344,8 +348,20 @@ def _source_states(
         counts = (count or SourceCount(source.name), frontier, records)
         state = _source_state(source, sessions, counts, _next_run(workspace, began))
         failed = frontier.failing + failing_files.get(source.name, 0) + failed_captures.get(source.name, 0)
-        states.append(state._replace(failed=failed))
+        states.append(state._replace(failed=failed, reasons=count_reasons(reasons.get(source.name, ()))))
     return tuple(states)
+
+
+def failing_reasons(ledger: Ledger) -> dict[str, list[tuple[str, int]]]:
+    """Return, for each source, pairs (reason, number) of its files, addresses and captures that are failed now."""
+    reasons: dict[str, list[tuple[str, int]]] = {}
+    for file in ledger.mirrors.failing_reasons():
+        reasons.setdefault(file.source, []).append((file.reason, file.number))
+    for address in ledger.addresses.failing_reasons():
+        reasons.setdefault(address.source, []).append((address.reason, address.number))
+    for capture in ledger.captures.failed_by_reason():
+        reasons.setdefault(capture.source, []).append((capture.reason, capture.lines))
+    return reasons
 
 
 def _undeclared_sources(

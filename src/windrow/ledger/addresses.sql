@@ -82,11 +82,14 @@ SELECT coalesce(max(rowid), 0) FROM address;
 
 -- def by_source(now: int) -> list[AddressCount]
 -- Count the addresses of each source by kind.
+-- The table is read once in its own order, which takes less than half the time of a join with each address's host.
 -- Those that are due at the time `now` or before are counted as due.
-SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
-       sum(a.capture <> 0 AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
-       sum(coalesce(a.due <= :now, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
-FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
+SELECT h.collection, h.source, c.kind, sum(c.known) AS "known: int", sum(c.pages) AS "pages: int",
+       sum(c.failing) AS "failing: int", sum(c.due) AS "due: int", min(c.next_due) AS "next_due: int | None"
+FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages, sum(failures > 0) AS failing,
+        sum(coalesce(due <= :now, 0)) AS due, min(CASE WHEN due > 0 THEN due END) AS next_due
+    FROM address GROUP BY +host, kind) c
+JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
 
 -- row: NeverRequested
 -- The number of a host's addresses that were never requested, and one of them (empty: none).
@@ -203,6 +206,16 @@ WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.
 AND h.source NOT IN (SELECT value FROM json_each(:excluded))
 AND (:reason = '' OR {why_failed} = :reason)
 ORDER BY a.host, a.url;
+
+-- row: FailingAddresses
+-- The number of a source's addresses whose last attempt failed for a reason.
+
+-- def failing_reasons() -> list[FailingAddresses]
+-- Count by source and reason the addresses whose last attempt failed, as `failing` lists them.
+SELECT source, reason AS "reason: Reason", count(*) AS "number: int" FROM (
+    SELECT h.source, {why_failed} AS reason FROM address a JOIN host h ON h.seq = a.host
+    WHERE a.due IS NOT NULL AND a.failures > 0
+) WHERE reason IS NOT NULL GROUP BY source, reason;
 
 -- def failed_captures(collection: str, source: str, reason: str, excluded: Sequence[str]) -> list[ChosenAddress]
 -- Return the addresses of wanted captures whose record could not be read, for `reason` (empty: any), as failed.

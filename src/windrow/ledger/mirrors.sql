@@ -52,6 +52,21 @@ WITH failed (file) AS (
 SELECT o.source, count(*) AS "number: int" FROM failed f JOIN mirror o ON o.listed_file = f.file
 WHERE o.present = 1 GROUP BY o.source;
 
+-- row: FailingCount
+-- The number of failing files of a source with one reason.
+
+-- def failing_reasons() -> list[FailingCount]
+-- Count the files that `count_failing` counts by source and reason.
+-- A file with members that failed for several reasons is counted for each.
+WITH failed (file, reason) AS (
+    SELECT p.item, p.reason FROM pending_step p WHERE p.status = 5
+    UNION SELECT v.listed_file, p.reason FROM pending_step p JOIN member m ON m.seq = p.item
+    JOIN attempt v ON v.seq = m.attempt
+    WHERE p.status = 5 AND {of_latest} AND NOT EXISTS (SELECT 1 FROM pending_step f WHERE f.item = v.listed_file)
+)
+SELECT o.source, f.reason AS "reason: Reason", count(*) AS "number: int" FROM failed f
+JOIN mirror o ON o.listed_file = f.file WHERE o.present = 1 AND f.reason IS NOT NULL GROUP BY o.source, f.reason;
+
 -- row: WaitingFiles
 -- The number of files that wait for a step, and the key of one of them.
 -- `source` lists them or, if `is_listed` is false, may have listed them.

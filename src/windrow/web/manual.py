@@ -65,6 +65,9 @@ def open_manual(name: str) -> ManualPage:
     return ManualPage(name, read_title(path), read_page(path))
 
 
+_NAME_CELL = re.compile(r"`([\w.-]+)`")
+
+
 @cache
 def _reader() -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 most visits need no manual
@@ -73,12 +76,23 @@ def _reader() -> MarkdownIt:
 
 
 def render_manual(page: ManualPage, root: str) -> Markup:
-    """Return a page of the manual as HTML, with links to other pages of it below `root`, and anchors at headings."""
+    """Return a page of the manual as HTML, with links to other pages of it below `root`.
+
+    Headings have anchors, and so has each row of a table that begins with a name, such as that of a reason.
+    """
     tokens = _reader().parse(page.text)
+    anchors: set[str] = set()
     for place, token in enumerate(tokens):
+        text = tokens[place + 1].content if place + 1 < len(tokens) else ""
+        name = ""
         if token.type == "heading_open":
-            token.attrSet("id", anchor(tokens[place + 1].content))
-        elif token.type == "table_open":
+            name = anchor(text)
+        elif token.type == "tr_open" and (cell := _NAME_CELL.fullmatch(tokens[place + 2].content)):
+            name = cell[1]
+        if name and name not in anchors:
+            anchors.add(name)
+            token.attrSet("id", name)
+        if token.type == "table_open":
             token.attrSet("class", "manual")
         for child in token.children or ():
             if child.type == "link_open":

@@ -40,13 +40,14 @@ _LINES_SHOWN = 12  # changes on the first page, which links to all
 class Attention(NamedTuple):
     """Something that needs a person: what it is about, what happened, and a command that helps.
 
-    `since` is the last good run of a source, or since when documents wait.
+    `since` is the last good run of a source, or since when documents wait. `reasons` are names in the manual's list.
     """
 
     subject: str
     message: str
     since: datetime | None
     command: str
+    reasons: tuple[str, ...] = ()
 
 
 class TodayPage(NamedTuple):
@@ -291,25 +292,31 @@ def _suffix(content_type: str) -> str:
 def _find_attention(state: WorkspaceState) -> list[Attention]:
     """Return what needs a person, sources first."""
     entries = [
-        Attention(source.source, _describe_source(source), source.last_good, f"windrow why {source.source}")
+        Attention(
+            source.source, _describe_source(source), source.last_good, f"windrow why {source.source}",
+            tuple(each.reason for each in source.reasons),
+        )
         for source in state.sources
         if source.error or source.failed
-    ]
+    ]  # fmt: skip
     entries += [Attention("workspace", problem, None, "windrow status") for problem in (*state.problems, *state.errors)]
     for count in state.unread:
         text = f"{counted(count.documents, 'document')} not read in {count.phase}: {count.reason.meaning}"
-        entries.append(Attention(count.collection, text, None, f"windrow retry --reason {count.reason}"))
+        command = f"windrow retry --reason {count.reason}"
+        entries.append(Attention(count.collection, text, None, command, (count.reason,)))
     entries += [Attention(wait.collection, wait.describe(), wait.since, wait.command) for wait in state.waits]
     entries += [Attention(file.key, file.message, None, f"windrow why {file.key}") for file in state.differing]
     for resting in state.resting:
         text = f"failed in {counted(resting.sessions, 'session')} in a row: {resting.reason.meaning}"
-        entries.append(Attention(resting.key, text, None, f"windrow retry {resting.key}"))
+        entries.append(Attention(resting.key, text, None, f"windrow retry {resting.key}", (resting.reason,)))
     return entries
 
 
 def _describe_source(source: SourceState) -> str:
     failed = f"{counted(source.failed, 'item')} failed" if source.failed else ""
-    return "; ".join(filter(None, (source.error, failed)))
+    several = len(source.reasons) > 1
+    meanings = "; ".join(f"{each.meaning}{f' ({each.items:,})' if several else ''}" for each in source.reasons)
+    return "; ".join(filter(None, (source.error, ": ".join(filter(None, (failed, meanings))))))
 
 
 class Health(NamedTuple):

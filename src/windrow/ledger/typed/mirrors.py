@@ -42,6 +42,14 @@ class RefusalCount(NamedTuple):
     number: int
 
 
+class FailingCount(NamedTuple):
+    """The number of failing files of a source with one reason."""
+
+    source: str
+    reason: Reason
+    number: int
+
+
 class WaitingFiles(NamedTuple):
     """The number of files that wait for a step, and the key of one of them.
 
@@ -167,6 +175,11 @@ def _make_refusal_count(row: tuple[Any, ...]) -> RefusalCount:
     return RefusalCount(source, Reason(reason), number)
 
 
+def _make_failing_count(row: tuple[Any, ...]) -> FailingCount:
+    source, reason, number = row
+    return FailingCount(source, Reason(reason), number)
+
+
 def _make_waiting_files(row: tuple[Any, ...]) -> WaitingFiles:
     source, is_listed, number, key = row
     return WaitingFiles(source, bool(is_listed), number, key)
@@ -280,6 +293,13 @@ class TypedMirrors(LedgerQueries):
         A file that is done counts too, if a member that its latest attempt fetched has failed.
         """
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
+
+    def failing_reasons(self) -> list[FailingCount]:
+        """Count the files that `count_failing` counts by source and reason.
+
+        A file with members that failed for several reasons is counted for each.
+        """
+        return self._database.rows(_make_failing_count, "mirrors.failing_reasons")
 
     def waiting(self, collection: str, step: str, sources: Sequence[str]) -> list[WaitingFiles]:
         """Count the files that wait for a step by source, and by whether one of these sources lists them now."""
