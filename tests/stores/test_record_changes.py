@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from windrow.adapters.adapter import Window
-from windrow.adapters.record_changes import changes, compare, count_changes, count_versions, describe_difference
+from windrow.adapters.record_changes import changes, compare, count_versions, describe_difference
 from windrow.contract import AttemptObservations, Observation, Skip
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
+from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
@@ -66,7 +68,13 @@ def test_a_version_that_a_new_store_lacks_differs(store: RecordStore, tmp_path: 
 
 
 def test_changes_and_what_is_there_are_counted_by_source(store: RecordStore) -> None:
-    assert count_changes(store, (2, 4)) == {"council": {"changed": 1, "gone": 1}, "museum": {"new": 1}}
+    assert store.count_changes((2, 4)) == {"council": {"changed": 1, "gone": 1}, "museum": {"new": 1}}
+    cancelled = Removal("status", "cancelled", "it was called off")
+    assert store.count_changes((2, 4), cancelled) == {"council": {"gone": 2}, "museum": {"new": 1}}
+    for first, last in ((1, 1), (1, 4), (2, 2), (5, 9)):
+        counted = Counter((version.source, version.change) for _, version in store.changed_versions((first, last)))
+        counts = store.count_changes((first, last), by_attempt=True)
+        assert counted == {(source, kind): number for source, of in counts.items() for kind, number in of.items()}
     assert store.count_by_source() == {"council": 1, "museum": 1}
 
 

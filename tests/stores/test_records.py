@@ -392,5 +392,6 @@ def test_changes_of_one_attempt_are_found_without_computing_all_versions(tmp_pat
             == [(old.value, new.value) for old, new in store.written_versions((20, 20))]
             == [({"n": 7}, {"n": -7})]
         )
+        assert store.count_changes((2, 2), by_attempt=True) == store.count_changes((20, 20)) == {"a": {"changed": 1}}
         assert len(rounds) < 5
         assert len([*store.changed_versions((1, 2))]) == 601  # more than are read at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from functools import lru_cache
@@ -21,7 +21,7 @@ from windrow.model import DiffLine, TextChange
 from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 from windrow.stores.record_entries import title_of
-from windrow.stores.record_versions import RecordVersion
+from windrow.stores.record_versions import RecordVersion, Removal
 from windrow.stores.records import RecordStore
 
 _MAX_SHORT_LENGTH = 200
@@ -33,20 +33,17 @@ _MAX_FIELDS = 4
 """The maximum number of changed fields of a record that are shown. Further fields are only counted."""
 
 
-DescribeRemoval = Callable[[Any], str]
-"""A function that returns a short text if a record's value states that its subject is gone, otherwise ""."""
-
-
 def changes(
     store: RecordStore,
     ledger: Ledger,
     collection: str,
     window: Window,
-    describe_removal: DescribeRemoval = lambda _: "",
+    removal: Removal | None = None,
 ) -> Iterator[SourceChange]:
     """Yield the changes that the sessions of a window wrote, unordered.
 
-    Each has the time of its attempt, or of its session if that is later.
+    Each has the time of its attempt, or of its session if that is later. A version that states a `removal` is a change
+    of the kind gone.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -60,10 +57,10 @@ def changes(
         difference = (
             describe_difference(previous.value, version.value) if version.change == CHANGED and previous else ""
         )
-        removal = describe_removal(version.value) if version.value is not None else ""
-        kind = GONE if removal else version.change
+        removed = removal.text if removal and removal.states(version.value) else ""
+        kind = GONE if removed else version.change
         yield SourceChange(
-            at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference,
+            at, version.source, collection, kind, version.key, title_of(value, ""), removed or difference,
             version.url or (previous.url if previous else ""),
             _compare_fields(previous.value, version.value, 0)[1]
             if window.lines and version.change == CHANGED and previous else (),
@@ -124,25 +121,6 @@ def _fields(value: Any) -> dict[str, str]:
         for name, field in fields.items()
         if field is not None
     }
-
-
-def count_changes(
-    store: RecordStore,
-    facts: tuple[int, int],
-    describe_removal: DescribeRemoval = lambda _: "",
-    *,
-    by_attempt: bool = False,
-) -> dict[str, Counter[str]]:
-    """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote.
-
-    Kinds are new, changed and gone. If `by_attempt` is true, the changes that the attempts in `facts` observed are
-    counted, whichever session wrote them.
-    """
-    counts: dict[str, Counter[str]] = {}
-    for _, version in store.changed_versions(facts) if by_attempt else store.written_versions(facts):
-        removal = version.value is not None and describe_removal(version.value)
-        counts.setdefault(version.source, Counter())[GONE if removal else version.change] += 1
-    return counts
 
 
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:

@@ -59,6 +59,7 @@ from windrow.query.clause import NO_FACETS, FacetCounts
 from windrow.query.columns import check_columns, parse_query
 from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
+from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
 
@@ -70,6 +71,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     """The adapter of a collection that finds its records by requests or in captures."""
 
     _after_rebuild = ""  # what else an operator must do after a run built a store again
+    _removal: Removal | None = None  # how a record states that its subject is gone, if any does
 
     def __init__(self, collection: Collection) -> None:
         """Take a collection with the discovery `Requests`, `Captures` or both, and with one Settle step."""
@@ -227,7 +229,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Yield the changes of records within the window: new, changed and gone."""
         with self._store(workspace) as store:
             if store is not None:
-                yield from record_changes.changes(store, ledger, self._collection.name, window, self._describe_removal)
+                yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote."""
@@ -251,17 +253,8 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
         with self._store(workspace) as store:
-            counts = (
-                record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
-                if store is not None
-                else {}
-            )
+            counts = store.count_changes(facts, self._removal, by_attempt=by_attempt) if store is not None else {}
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
-
-    def _describe_removal(self, record: Any) -> str:
-        """Return a short text if a record states that its subject is gone, otherwise "". Subclasses override this."""
-        del record
-        return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Return a dict from source name to the number of its current records; {} without a store."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -25,6 +26,21 @@ _FIRST_OBSERVED_LATER = """
 SELECT c.attempt, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
 """
+_HAS_COMPLETED = """
+SELECT 1 FROM completed WHERE session BETWEEN ?1 AND ?2 OR (session > ?2 AND attempt BETWEEN ?3 AND ?4) LIMIT 1
+"""
+# As the view `history` derives changes, but without the values: these are long, and a count needs none of them.
+_COUNT_CHANGES = """
+SELECT source, kind, count(*) FROM (
+    SELECT o.source, CASE WHEN o.value IS NULL OR {is_removed} THEN 'gone' WHEN o.before IS NULL THEN 'new'
+        ELSE 'changed' END AS kind
+    FROM (SELECT attempt, source, value, lag(value) OVER w AS before, row_number() OVER w AS number FROM observation
+          WHERE record IN (SELECT record FROM observation WHERE attempt BETWEEN ?1 AND ?2)
+          WINDOW w AS (PARTITION BY record ORDER BY at, attempt)) o
+    WHERE o.attempt BETWEEN ?1 AND ?2 AND (o.value IS NOT o.before OR o.number = 1)
+) GROUP BY source, kind
+"""
+_IS_REMOVED = "coalesce((SELECT json_extract(v.json, ?3) = ?4 FROM value v WHERE v.id = o.value), 0)"
 _OBSERVED_BY_ATTEMPT = """
 SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.attempt = ?
 """
@@ -41,6 +57,18 @@ SELECT key, json FROM (
     WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.attempt < ?2)
 ) WHERE number = 1
 """
+
+
+class Removal(NamedTuple):
+    """The value of a field by which a record states that its subject is gone, and a short text that says so."""
+
+    field: str
+    value: str
+    text: str
+
+    def states(self, record: Any) -> bool:
+        """Return whether a record states that its subject is gone."""
+        return isinstance(record, Mapping) and record.get(self.field) == self.value
 
 
 class Skipped(NamedTuple):
@@ -142,6 +170,32 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
         elif version_key in earlier_json and version.change != "same":
             yield previous, version
         previous = version if version.change != "same" else previous
+
+
+def count_changed(
+    connection: sqlite3.Connection, attempts: tuple[int, int], removal: Removal | None
+) -> dict[str, Counter[str]]:
+    """Count by source and kind the changes of `changed_versions`; those that state a `removal` count as gone."""
+    query = _COUNT_CHANGES.format(is_removed=_IS_REMOVED if removal else "0")
+    removed = (f'$."{removal.field}"', removal.value) if removal else ()
+    counts: dict[str, Counter[str]] = {}
+    for source, kind, number in connection.execute(query, (*attempts, *removed)):
+        counts.setdefault(source, Counter())[kind] = number
+    return counts
+
+
+def count_written(
+    connection: sqlite3.Connection, sessions: tuple[int, int], removal: Removal | None
+) -> dict[str, Counter[str]]:
+    """Count by source and kind the changes of `written_versions`; those that state a `removal` count as gone."""
+    attempts = attempts_of_sessions(connection, sessions)
+    if connection.execute(_HAS_COMPLETED, (*sessions, *attempts)).fetchone() is None:
+        return count_changed(connection, attempts, removal)
+    counts: dict[str, Counter[str]] = {}
+    for _, version in written_versions(connection, sessions):
+        is_removed = removal is not None and removal.states(version.value)
+        counts.setdefault(version.source, Counter())["gone" if is_removed else version.change] += 1
+    return counts
 
 
 ObservedValues = dict[tuple[int, str], tuple[int | None, str]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, islice
@@ -36,9 +37,12 @@ from windrow.stores.record_tables import (
 from windrow.stores.record_versions import (
     AttemptStatement,
     RecordVersion,
+    Removal,
     VersionChange,
     changed_versions,
     copy_completed,
+    count_changed,
+    count_written,
     latest_values,
     note_completed,
     read_observed,
@@ -312,6 +316,16 @@ class RecordStore(SkippedCounts):
         """Yield the changes that a range of sessions (first, last) wrote, each with the previous version."""
         with self._guarded():
             yield from written_versions(self._connection, sessions)
+
+    def count_changes(
+        self, numbers: tuple[int, int], removal: Removal | None = None, *, by_attempt: bool = False
+    ) -> dict[str, Counter[str]]:
+        """Count by source and kind (new, changed, gone) the changes that sessions (first, last) wrote.
+
+        With `by_attempt`, count those that attempts observed. A record that states a `removal` counts as gone.
+        """
+        with self._guarded():
+            return (count_changed if by_attempt else count_written)(self._connection, numbers, removal)
 
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""

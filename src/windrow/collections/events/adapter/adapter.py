@@ -44,6 +44,7 @@ from windrow.model import Level, Source
 from windrow.reasons import Reason
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class EventAdapter(RecordAdapter):
 
     # A run reads only the sources that are still declared, and does not write the documents of another file of records.
     _after_rebuild = ", then windrow replay events, for the documents and the sources that are no longer declared"
+    _removal = Removal("status", MISSING, "its source no longer lists it")
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
@@ -138,9 +140,6 @@ class EventAdapter(RecordAdapter):
             derivations={"document": partial(self._derive, workspace)},
             limits=_limit_documents(workspace).limits,
         )
-
-    def _describe_removal(self, record: Any) -> str:
-        return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
         """Write the parsers to the ledger, and update both databases until `pulse` returns False; return a summary."""
