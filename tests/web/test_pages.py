@@ -255,6 +255,13 @@ def test_the_state_of_the_sources_is_counted_once_a_minute_unless_there_are_fact
     fact = 0  # a session is under way
     kept += [steady.keep_steady(farm, "a test", lambda: next(values)) for _ in range(2)]
     assert kept == [0, 0, 1, 2, 3, 4]
+    fact = 9
+    for _ in range(2):
+        assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 5
+        at += timedelta(minutes=1)
+    for number in range(steady._MAX_KEPT):
+        steady.keep_steady(farm, f"{number}", lambda: None)
+    assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 6, "the oldest was dropped"
 
 
 def test_only_reading_is_allowed_and_only_by_names_of_this_machine(view, farm) -> None:

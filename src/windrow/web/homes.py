@@ -31,6 +31,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.reasons import Reason
 from windrow.web.pages import capture_bytes
 from windrow.web.query import PageQuery
+from windrow.web.steady import keep_steady
 
 _PARAMETERS = ("view", "name", "group", "day", "q", "start")  # of a HomeView, in its order
 _EMPTY_LINES = re.compile(r"\n\s*\n")
@@ -51,7 +52,10 @@ def home(workspace: Windrow, query: PageQuery) -> HomePage:
     collections = tuple(capable(HasHome, harvested_collections(workspace.config), skip_broken=True))
     collection = query.text("collection") or next(iter(collections), "")
     view = HomeView(*(query.text(name) for name in _PARAMETERS))
-    return HomePage(collection, collections, workspace.home(collection, view) if collection else None)
+    if not collection or view != HomeView():
+        return HomePage(collection, collections, workspace.home(collection, view) if collection else None)
+    shown = keep_steady(workspace, f"home {collection}", lambda: workspace.home(collection))  # it is asked for most
+    return HomePage(collection, collections, shown)
 
 
 def picture(workspace: Windrow, query: PageQuery) -> PictureBytes:

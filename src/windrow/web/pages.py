@@ -210,7 +210,7 @@ def sessions(workspace: Windrow, query: PageQuery) -> SessionsPage:
 
 def session(workspace: Windrow, number: int) -> SessionDetails:
     """Return what one session did; raise WindrowError if there is none with this number."""
-    return workspace.session(number)
+    return keep_steady(workspace, f"session {number}", lambda: workspace.session(number), by_minute=False)
 
 
 def search(workspace: Windrow, query: PageQuery) -> SearchPage:

@@ -1,4 +1,4 @@
-"""Keep what is read from the whole workspace until the next fact of the ledger, at most for a minute."""
+"""Keep what takes long to read until the next fact of the ledger, and what depends on the time at most for a minute."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from windrow.clock import now
 from windrow.ledger.facts import last_number
 
 _Value = TypeVar("_Value")
+_MAX_KEPT = 64
+"""The maximum number of values that are kept of a workspace; the oldest is dropped for another one."""
 _KEPT: WeakKeyDictionary[Windrow, dict[str, tuple[tuple[int, str], Any, Any]]] = WeakKeyDictionary()
 
 
@@ -24,18 +26,21 @@ def steady_fact(workspace: Windrow) -> int:
         return 0 if ledger.sessions.running() else last_number(ledger)
 
 
-def keep_steady(workspace: Windrow, name: str, read: Callable[[], _Value]) -> _Value:
-    """Return what `read` returned in this minute under this name, unless there are facts since.
+def keep_steady(workspace: Windrow, name: str, read: Callable[[], _Value], *, by_minute: bool = True) -> _Value:
+    """Return what `read` returned under this name, unless there are facts since, or another configuration.
 
-    It is called again in the next minute, since more addresses are due then, and with another configuration.
+    With `by_minute`, it is called again in the next minute, since more addresses are due then.
     """
     fact = steady_fact(workspace)  # before it is read, so that what is newer is read again
-    moment = fact, f"{now():%Y-%m-%dT%H:%M}"
+    moment = fact, f"{now():%Y-%m-%dT%H:%M}" if by_minute else ""
     kept = _KEPT.setdefault(workspace, {})
     known = kept.get(name)
     if known is not None and fact and known[0] == moment and known[1] is workspace.config:
         value: _Value = known[2]
         return value
     value = read()
+    kept.pop(name, None)
     kept[name] = moment, workspace.config, value
+    for oldest in [*kept][:-_MAX_KEPT]:
+        kept.pop(oldest, None)
     return value
