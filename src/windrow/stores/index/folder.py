@@ -170,13 +170,11 @@ def _remove_if_empty(folder: Path) -> None:
 def list_file_states(folder: Path) -> frozenset[tuple[str, int, int, int]]:
     """Return the name, inode, size in bytes and time of change of the note and of each file of Tantivy in a folder."""
     states = set()
-    for parent in (folder, folder / TEXT_FOLDER):
-        with suppress(FileNotFoundError), os.scandir(parent) as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):  # another process may remove it at any moment
-                    if parent != folder or entry.name == NOTE_FILE:
-                        state = entry.stat()
-                        states.add((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))
+    with suppress(FileNotFoundError), os.scandir(folder / TEXT_FOLDER) as entries:
+        for file in (folder / NOTE_FILE, *entries):
+            with suppress(FileNotFoundError):  # another process may remove it at any moment
+                state = file.stat()
+                states.add((file.name, state.st_ino, state.st_size, state.st_mtime_ns))
     return frozenset(states)
 
 

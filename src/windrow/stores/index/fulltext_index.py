@@ -228,21 +228,28 @@ class FullTextIndex:
         aggregations: dict[str, Any] = {
             name: {"terms": {"field": name, "size": MAX_FACET_VALUES}} for name in fields
         }  # the time field is not among `fields`, so the names differ
-        aggregations[time_field] = {"range": {"field": time_field, "ranges": _YEAR_RANGES}}
+        aggregations[time_field] = {"stats": {"field": time_field}}
         with _map_errors(self.folder):
             searcher = self._index.searcher()
-            counts = searcher.aggregate(self._translate.query(clause, searcher), aggregations)
+            query = self._translate.query(clause, searcher)
+            counts = searcher.aggregate(query, aggregations)
+            count, first, last = (counts[time_field][name] for name in ("count", "min", "max"))
+            # Only the years between the first and the last are asked for: each costs time, even without documents.
+            ranges = [span for span in _YEAR_RANGES if count and span["to"] > first and span["from"] <= last]
+            years = {time_field: {"range": {"field": time_field, "ranges": ranges}}}
+            buckets = searcher.aggregate(query, years)[time_field]["buckets"] if ranges else []
         by_mark = []
         for name in fields:
             marks = {bucket["key"]: int(bucket["doc_count"]) for bucket in counts[name]["buckets"]}
             other_count = int(counts[name]["sum_other_doc_count"])
             by_mark.append(marks | ({"other": other_count} if other_count else {}))
         by_year: dict[str, int] = {}
-        for bucket in counts[time_field]["buckets"]:
-            year = _YEAR_BY_START.get(int(bucket.get("from", -1)), "other") if "to" in bucket else "other"
-            if bucket["doc_count"]:
-                by_year[year] = by_year.get(year, 0) + int(bucket["doc_count"])
-        return sum(by_year.values()), [*by_mark, by_year]
+        for bucket in buckets:
+            if bucket["doc_count"] and "to" in bucket and (year := _YEAR_BY_START.get(int(bucket.get("from", -1)))):
+                by_year[year] = int(bucket["doc_count"])
+        if other_count := int(count) - sum(by_year.values()):
+            by_year["other"] = other_count
+        return int(count), [*by_mark, by_year]
 
     def size(self) -> int:
         """Return the size of the index on disk in bytes."""
