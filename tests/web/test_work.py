@@ -55,6 +55,20 @@ def test_all_sites_are_counted_by_the_same_statements(tmp_path: Path, count_stat
     assert [(row[0].text, row[3]) for row in rows] == [(f"site{number}", 1) for number in range(3)]
 
 
+def test_a_search_opens_each_file_once(view, monkeypatch) -> None:
+    opened: list[str] = []
+    connect = sqlite3.connect
+
+    def connect_noted(path: str, *arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(path)
+        return connect(path, *arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_noted)
+    assert "The ferry" in get(view, "/search?q=harbour").text
+    read = [path for path in opened if "ledger" not in path]  # the ledger is read before and in the search
+    assert len(read) == len({*read}) > 0
+
+
 def test_an_index_stays_open_until_its_files_change(view, monkeypatch) -> None:
     opened: list[Path] = []
     open_index = FullTextIndex.__init__

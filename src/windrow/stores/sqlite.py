@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -79,14 +80,36 @@ def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096)
 _thread = threading.local()
 
 
+class _ReusedConnection(sqlite3.Connection):
+    """A connection of a block of `reads_only`. If it is closed there, the next one who opens the file gets it."""
+
+    opened: tuple[Path, tuple[str, ...]]
+
+    def close(self) -> None:
+        """Keep the connection for the rest of the block, or close it after the block."""
+        idle = getattr(_thread, "idle", None)
+        if idle is None:
+            super().close()
+        elif self not in (connections := idle.setdefault(self.opened, [])):
+            connections.append(self)
+
+
 @contextmanager
 def reads_only() -> Iterator[None]:
-    """In the block, in this thread, open existing files read-only, so that no mistake of a reader can change them."""
-    earlier, _thread.reads_only = getattr(_thread, "reads_only", False), True
+    """In the block, in this thread, open existing files read-only, so that no mistake of a reader can change them.
+
+    A file that is opened several times in the block is opened once: that takes longer than most queries.
+    """
+    if getattr(_thread, "idle", None) is not None:
+        yield
+        return
+    _thread.idle = idle = dict[tuple[Path, tuple[str, ...]], list[_ReusedConnection]]()
     try:
         yield
     finally:
-        _thread.reads_only = earlier
+        _thread.idle = None
+        for connection in chain.from_iterable(idle.values()):
+            connection.close()
 
 
 def open_or_read(
@@ -99,7 +122,7 @@ def open_or_read(
     StoreError (NOT_FOUND) for a file that does not exist.
     """
     refusal: sqlite3.Error | None = None
-    only_reads = getattr(_thread, "reads_only", False)
+    only_reads = getattr(_thread, "idle", None) is not None
     if only_reads and not path.is_file() and str(path) != ":memory:":
         raise StoreError(f"{path} does not exist yet", hint="windrow run", reason=Reason.NOT_FOUND)
     if not path.is_file() or (not only_reads and os.access(path, os.W_OK)):
@@ -128,14 +151,21 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
     If all modes fail because files beside it cannot be written, it is opened as immutable: changes by other processes
     are then not noticed. If a crash left a log beside it, StoreError is raised instead.
     """
+    idle = getattr(_thread, "idle", None)
+    if idle and (connections := idle.get((path, modes))):
+        kept: sqlite3.Connection = connections.pop()
+        return kept
     for mode in (*modes, "immutable=1"):
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{mode}", isolation_level=None, timeout=30, uri=True, check_same_thread=False
-        )
+            f"{path.absolute().as_uri()}?{mode}", isolation_level=None, timeout=30, uri=True, check_same_thread=False,
+            factory=sqlite3.Connection if idle is None else _ReusedConnection,
+        )  # fmt: skip
+        if isinstance(connection, _ReusedConnection):
+            connection.opened = path, modes
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.Error as error:
-            connection.close()
+            sqlite3.Connection.close(connection)  # it is of no use to anyone else in a block of `reads_only`
             if is_unwritable(error) and mode == modes[-1] and _has_log(path):
                 raise StoreError(
                     f"{path} cannot be read: a killed run left a log beside it, and SQLite reads the log only if it can"
@@ -180,7 +210,7 @@ def _temporary_tables(script: str) -> tuple[tuple[str, str], ...]:
         statement += line
         if sqlite3.complete_statement(statement):
             if created := _CREATES.search(statement):
-                tables.append((created[2], _CREATES.sub(r"CREATE TEMP \1 \2", statement)))
+                tables.append((created[2], _CREATES.sub(r"CREATE TEMP \1 IF NOT EXISTS \2", statement)))
             statement = ""
     return tuple(tables)
 
