@@ -246,16 +246,21 @@ def test_no_page_is_made_again_before_the_next_fact(view, farm, monkeypatch) -> 
 def test_the_state_of_the_sources_is_counted_once_a_minute_unless_there_are_facts(farm, monkeypatch) -> None:
     at, fact, values = datetime(2026, 1, 1, tzinfo=UTC), 7, iter(range(9))
     monkeypatch.setattr(steady, "now", lambda: at)
-    monkeypatch.setattr(steady, "steady_fact", lambda _: fact)
+    is_running = False
+    monkeypatch.setattr(steady, "read_facts", lambda _: (is_running, fact))
     kept = [steady.keep_steady(farm, "a test", lambda: next(values)) for _ in range(2)]
     at += timedelta(minutes=1)
     kept.append(steady.keep_steady(farm, "a test", lambda: next(values)))
     fact = 8
     kept.append(steady.keep_steady(farm, "a test", lambda: next(values)))
-    fact = 0  # a session is under way
-    kept += [steady.keep_steady(farm, "a test", lambda: next(values)) for _ in range(2)]
-    assert kept == [0, 0, 1, 2, 3, 4]
-    fact = 9
+    is_running = True
+    for _ in range(2):
+        fact += 1
+        kept.append(steady.keep_steady(farm, "a test", lambda: next(values)))
+    at += timedelta(seconds=steady.RUN_SECONDS)
+    kept.append(steady.keep_steady(farm, "a test", lambda: next(values)))
+    assert kept == [0, 0, 1, 2, 3, 3, 4]
+    is_running = False
     for _ in range(2):
         assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 5
         at += timedelta(minutes=1)

@@ -12,9 +12,17 @@ from windrow.clock import now
 from windrow.ledger.facts import last_number
 
 _Value = TypeVar("_Value")
+RUN_SECONDS = 5
+"""The seconds for which a value is kept while a session is under way."""
 _MAX_KEPT = 64
 """The maximum number of values that are kept of a workspace; the oldest is dropped for another one."""
 _KEPT: WeakKeyDictionary[Windrow, dict[str, tuple[tuple[int, str], Any, Any]]] = WeakKeyDictionary()
+
+
+def read_facts(workspace: Windrow) -> tuple[bool, int]:
+    """Return whether a session is under way or was killed, and the number of the last fact, or 0 if there is none."""
+    with closing(workspace.ledger()) as ledger:
+        return ledger.sessions.running(), last_number(ledger)
 
 
 def steady_fact(workspace: Windrow) -> int:
@@ -22,20 +30,24 @@ def steady_fact(workspace: Windrow) -> int:
 
     While it is the same and not 0, nothing that windrow stores has changed.
     """
-    with closing(workspace.ledger()) as ledger:
-        return 0 if ledger.sessions.running() else last_number(ledger)
+    is_running, fact = read_facts(workspace)
+    return 0 if is_running else fact
 
 
 def keep_steady(workspace: Windrow, name: str, read: Callable[[], _Value], *, by_minute: bool = True) -> _Value:
     """Return what `read` returned under this name, unless there are facts since, or another configuration.
 
-    With `by_minute`, it is called again in the next minute, since more addresses are due then.
+    With `by_minute`, it is called again in the next minute, since more addresses are due then. While a session is under
+    way, it is called again after `RUN_SECONDS`, however many facts there are, so that readers do not slow the run.
     """
-    fact = steady_fact(workspace)  # before it is read, so that what is newer is read again
-    moment = fact, f"{now():%Y-%m-%dT%H:%M}" if by_minute else ""
+    is_running, fact = read_facts(workspace)  # before it is read, so that what is newer is read again
+    if is_running:
+        moment = 0, f"{int(now().timestamp()) // RUN_SECONDS}"
+    else:
+        moment = fact, f"{now():%Y-%m-%dT%H:%M}" if by_minute else ""
     kept = _KEPT.setdefault(workspace, {})
     known = kept.get(name)
-    if known is not None and fact and known[0] == moment and known[1] is workspace.config:
+    if known is not None and (fact or is_running) and known[0] == moment and known[1] is workspace.config:
         value: _Value = known[2]
         return value
     value = read()
