@@ -12,7 +12,7 @@ from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
-from windrow.collections.pages.database.near_duplicates import update_touched
+from windrow.collections.pages.database.near_duplicates import update_duplicates, update_touched
 from windrow.collections.pages.database.writer import schema as made
 
 NOW = 1_750_000_000
@@ -23,6 +23,10 @@ PAGES = [
     Page("https://dated.example/zebras/monday", f"{TEXT} Monday the third", "Zebras"),
     Page("https://other.example/z", f"All about zebras. {prose(2, 90)}", "Other zebras"),
     Page("https://gone.example/z", TEXT, "Zebras", end=5_000),
+    Page("https://video.example/1", "Watch the player.", "Debate on herons"),
+    Page("https://video.example/2", "Watch the player.", "Debate on badgers", description="Recorded in the town hall"),
+    Page("https://video.example/3", "Watch the player.", "Debate on badgers", description="Recorded in the old school"),
+    Page("https://video.example/4?print=1", "Watch the player.", "Debate on herons"),
 ]
 
 
@@ -33,6 +37,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         link.executescript(schema() + made("near", "representative"))
         link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
         link.executemany("INSERT INTO windrow_touched VALUES (?)", [(key,) for key in fill(link, PAGES)])
+        update_duplicates(link, [row[0] for row in link.execute("SELECT text_pile_id FROM text_pile")], NOW)
         update_touched(link)
     summary = folder / "summary.sqlite"
     index_pages(summary, folder / "index")
@@ -71,3 +76,13 @@ def test_a_filter_is_kept_to(search: Search) -> None:
 def test_the_past_is_folded_by_its_texts_alone(search: Search) -> None:
     results = search("zebras as-of:1970-01-01", now=NOW).results
     assert all(result.details.standing is None for result in results)
+
+
+def test_pages_of_one_text_are_found_by_their_own_titles(search: Search) -> None:
+    herons, badgers = "https://video.example/1", ["https://video.example/2", "https://video.example/3"]
+    assert [hit[:2] for hit in grouped_hits(search, "herons")] == [(herons, 3)]
+    assert [hit[:2] for hit in grouped_hits(search, "old school")] == [(badgers[1], 3)]
+    for query in ("badgers", "badgers player", "title:badgers"):
+        (hit,) = grouped_hits(search, query)
+        assert hit[0] in badgers
+    assert len(grouped_hits(search, "debate")) == len(grouped_hits(search, "debate as-of:1970-01-01")) == 2

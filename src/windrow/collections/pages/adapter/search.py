@@ -32,6 +32,7 @@ from windrow.collections.pages.search.index_query import (
 )
 from windrow.collections.pages.search.rank import (
     Candidate,
+    FoldKey,
     Ranked,
     ScorePart,
     ShownPage,
@@ -259,7 +260,7 @@ class Search:
         self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int
     ) -> tuple[list[Ranked], bool]:
         """Return at most `count` results, and whether some may be missing because only `MAX_BLOCKS` blocks are read."""
-        seen_keys: set[tuple[str, int]] = set()
+        seen_keys: set[FoldKey] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []
         best_score, is_cut = 0.0, False

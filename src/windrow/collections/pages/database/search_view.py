@@ -110,7 +110,8 @@ class IndexedGeneration(NamedTuple):
     `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
     `id` is the generation's id if the version is the latest one of the generation, otherwise negative. `is_suspect` is
     true for a page that is suspected of being a soft 404 (`soft_404s`). `end` is also None while the version after it
-    is suspected and has been there for less than `DAYS_KEPT` days.
+    is suspected and has been there for less than `DAYS_KEPT` days. `is_retitled` is true for a duplicate that has
+    another title, headline or description than its original.
     """
 
     id: int
@@ -134,6 +135,7 @@ class IndexedGeneration(NamedTuple):
     updated: int | None
     indexiness: int
     is_suspect: bool
+    is_retitled: bool
     text: str
     secondary_text: str
     big_headlines: str
@@ -158,6 +160,13 @@ score."""
 MAX_LINK_TEXTS = 12
 """The maximum number of texts of links to one URL that are indexed."""
 
+_IS_RETITLED = """
+(g.marked_duplicate AND EXISTS (SELECT 1 FROM duplicate_summary x LEFT JOIN document_description original
+  ON original.entity_generation_id = x.duplicate_of_entity_generation_id
+  WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL
+  AND (g.title <> coalesce(original.title, '') OR g.primary_headline <> coalesce(original.primary_headline, '')
+    OR g.description <> coalesce(original.description, ''))))
+"""
 _FROM = """
 FROM {versions} g
 JOIN url u ON u.url_id = g.url_id
@@ -165,11 +174,12 @@ JOIN origin o ON o.origin_id = u.origin_id
 LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
 LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id
 """
-_COLUMNS = """
+_COLUMNS = f"""
 g.version_id, g.entity_generation_uuid, g.url_id, u.str_url, coalesce(o.host, ''),
 g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, g.text_pile_id,
 m.mime_type || '/' || m.mime_subtype, m.mime_suffix, g.canonical_url_id, g.primary_language, g.title,
-g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness, g.is_suspect
+g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness, g.is_suspect,
+{_IS_RETITLED}
 """
 _TEXT_COLUMNS = ", ".join(
     f"coalesce(p.{name}, '')"

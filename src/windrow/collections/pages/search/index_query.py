@@ -199,11 +199,11 @@ def _make_page_clause(leaf: Filter) -> Clause | None:
     return None
 
 
-VERSION = "7"
+VERSION = "8"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
-    IndexField("main", "words"),  # present pages except duplicates and soft 404s, so that most searches need no filter
+    IndexField("main", "words"),  # only versions that `_is_current` accepts, so that most searches need no filter
     IndexField("rest", "words"),
     IndexField("past", "words"),  # all other versions
     IndexField("past_rest", "words"),
@@ -256,7 +256,7 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
     ]
     titles = (page.title or "", page.headline or "")
     is_soft_404 = bool(page.is_suspect) or recognise_substitute(titles, page.text) is Reason.SOFT_404
-    is_current = page.end is None and not page.is_duplicate and not is_soft_404
+    is_current = _is_current(page, is_soft_404=is_soft_404)
     fields = [("main" if is_current else "past", part) for part, weight in main_parts if part for _ in range(weight)]
     other_parts = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
     other_parts += [("address", address), ("headline", headline)]
@@ -267,13 +267,18 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
     return IndexDocument(page.id, tuple(chain(fields, marks)), _list_numbers(page))
 
 
+def _is_current(page: IndexedGeneration, *, is_soft_404: bool) -> bool:
+    """Return whether a version is present, no soft 404, and differs in its text or its titles from other pages."""
+    return page.end is None and (page.is_retitled or not page.is_duplicate) and not is_soft_404
+
+
 def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
     """Return a hash of everything in the index document of a version. Its texts are represented by their pile id.
 
     If `links` is None, the hash covers only the page itself. The time when the version was last seen is left out,
     because it changes with every attempt and is not indexed.
     """
-    indexed_fields = (*page[2:6], *page[7:21], links)  # all but the id, UUID, time of the last attempt and texts
+    indexed_fields = (*page[2:6], *page[7:22], links)  # all but the id, UUID, time of the last attempt and texts
     # SQLite's integers are signed: 63 bits of the hash fit.
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
@@ -289,7 +294,7 @@ def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str
         marks += [("type", kind) for kind in sorted(kinds)]
     flags = {"duplicate": page.is_duplicate, "open": page.end is None}
     flags |= {
-        "now": page.end is None and not page.is_duplicate and not is_soft_404,
+        "now": _is_current(page, is_soft_404=is_soft_404),
         _SOFT_404: is_soft_404,
         "index": page.indexiness > 0,
         "leaf": page.indexiness < 0,

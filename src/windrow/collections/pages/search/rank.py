@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.query.likeness import Piece, RankingQuery, first_words, proximity, similarity, snippet
@@ -132,6 +132,10 @@ MIN_REPRESENTATIVE_SHARE = 0.9
 """A representative with another text replaces the best page if its score is at least this share of the page's score."""
 
 
+FoldKey: TypeAlias = tuple[str | int | None, ...]
+"""A key that a page has in common with others: of all pages that share one, a search shows one."""
+
+
 class Ranked(NamedTuple):
     """A page with the parts of its score."""
 
@@ -153,7 +157,7 @@ def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
 
 
 def fold_duplicates(
-    ranked_pages: Sequence[Ranked], seen_keys: set[tuple[str, int]], representatives: Mapping[int, int]
+    ranked_pages: Sequence[Ranked], seen_keys: set[FoldKey], representatives: Mapping[int, int]
 ) -> list[Ranked]:
     """Return the latest version of each URL and, of these, only one page of each group.
 
@@ -162,12 +166,13 @@ def fold_duplicates(
     The choice of the version does not depend on scores, because the scores in an index that grew differ slightly from
     those in a new one.
 
-    Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
-    of their representatives. The representative is kept if it has the text of the best page or nearly its score.
-    Otherwise the best page that is not marked as a duplicate is kept, or the best page if all are marked.
+    Pages with the same text, or with the same representative, are a group, except duplicates with titles of their own.
+    `representatives` maps ids of pages to ids of their representatives. The representative is kept if it has the text
+    of the best page or nearly its score. Otherwise the best page that is not marked as a duplicate is kept, or the best
+    page if all are marked.
     """
     kept_pages: list[Ranked] = []
-    position_of_key: dict[tuple[str, int], int] = {}
+    position_of_key: dict[FoldKey, int] = {}
     latest_by_url: dict[int, Ranked] = {}
     for ranked in ranked_pages:
         page = ranked.candidate.page
@@ -208,11 +213,19 @@ def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list
     return first_pages + later_pages
 
 
-def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple[str, int]]:
-    """Return the keys of a page's group and text. Of all pages that share a key, one is kept."""
+def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[FoldKey]:
+    """Return the keys of a page's group and text. Of all pages that share a key, one is kept.
+
+    A duplicate with titles of its own is only folded with pages that have the same text and titles.
+    """
     page = ranked.candidate.page
-    text_key = ("id", page.id) if page.pile_id is None else ("pile", page.pile_id)
-    return [("group", representatives[page.id]), text_key] if page.id in representatives else [text_key]
+    if page.pile_id is None:
+        return [("id", page.id)]
+    own_key = ("titled", page.pile_id, page.title, page.headline)
+    if page.is_retitled:
+        return [own_key]
+    keys: list[FoldKey] = [("pile", page.pile_id), own_key]
+    return [("group", representatives[page.id]), *keys] if page.id in representatives else keys
 
 
 def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]) -> bool:
@@ -252,7 +265,7 @@ def add_representative(
     """
     grouped_page = shown_page._replace(group_size=group_size, representative=representative.url)
     candidate = shown_page.ranked.candidate
-    if not may_replace or representative.pile_id != candidate.page.pile_id:
+    if not may_replace or candidate.page.is_retitled or representative.pile_id != candidate.page.pile_id:
         return grouped_page
     page = representative._replace(text=candidate.page.text)
     return grouped_page._replace(ranked=shown_page.ranked._replace(candidate=candidate._replace(page=page)))
