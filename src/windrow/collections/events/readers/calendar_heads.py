@@ -20,10 +20,13 @@ LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, In
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for components such as VEVENT. A component without an END does not match."""
+    """Return a pattern for components such as VEVENT. A component without an END does not match.
+
+    The group is not possessive, since Python before 3.11.5 then never matches END after a lookahead that backtracks.
+    """
     line = r"[ \t]*+\r?"
     return re.compile(
-        rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
+        rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*END:{name}{line}$",
         re.MULTILINE | re.IGNORECASE,
     )
 
