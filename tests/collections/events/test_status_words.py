@@ -35,17 +35,37 @@ MARKED = [
     ("S\u00e9ance report\u00e9e", "postponed", "S\u00e9ance"),
     ("Seduta annullata", "cancelled", "Seduta"),
     ("Afgelast: Raadsvergadering", "cancelled", "Raadsvergadering"),
+    ("CANCELLED TOWN BOARD MEETING", "cancelled", "TOWN BOARD MEETING"),
+    ("CANCELED PLANNING COMMISSION", "cancelled", "PLANNING COMMISSION"),
+    ("MEETING CANCELLED - PLANNING BOARD", "cancelled", "MEETING PLANNING BOARD"),
+    ("Planning Commission Cancelled", "cancelled", "Planning Commission"),
+    ("Canceled Planning Commission", "cancelled", "Planning Commission"),
+    ("Town Board Meeting Cancelled Due to Snow", "cancelled", "Town Board Meeting"),
+    ("Cancellation: Town Board", "cancelled", "Town Board"),
+    ("Stadtratssitzung abgesagt", "cancelled", "Stadtratssitzung"),
+    ("Board of Ethics (cancelled due to snow)", "cancelled", "Board of Ethics"),
+    ("Board of Ethics (CANCELED - no quorum)", "cancelled", "Board of Ethics"),
 ]  # fmt: skip
 UNMARKED = [
     "Cancelled checks: a workshop", "CANCELLED CHECKS WORKSHOP", "Hearing on the Rescheduled Drugs Act",
-    "Not cancelled: Board of Ethics", "Meeting is NOT CANCELLED", "Student Debt Cancellation", "Orders deferred",
-    "Consideration of cancelled contracts", "Meeting (will not be cancelled)", "Report on Deferred Maintenance",
-    "Meeting cancellation policy", "Cancellations and refunds", "", "Board of Ethics",
+    "Student Debt Cancellation", "Orders deferred", "Consideration of cancelled contracts",
+    "Report on Deferred Maintenance", "Meeting cancellation policy", "Budget hearing (postponed from Nov 3)",
+    "Board (Cancelled Room 2, moved to Room 3)", "Board (cancelled in-person; virtual only)",
+    "Deferred Compensation Board", "Rain date, if the first meeting is cancelled",
+]  # fmt: skip
+UNMENTIONED = [
+    "Not cancelled: Board of Ethics", "Meeting is NOT CANCELLED", "Meeting (will not be cancelled)", "Board un-cancelled",
+    "Cancellations and refunds", "", "Board of Ethics",
 ]  # fmt: skip
 DESCRIPTIONS = [
     ("This meeting has been cancelled.", "cancelled"), ("The Board of Ethics hearing is postponed until May", "postponed"),
     ("CANCELLED. See you in May", "cancelled"), ("Abgesagt", "cancelled"), ("Refunds for cancelled events", None),
     ("If it rains, the meeting will be cancelled", None), ("The meeting is not cancelled", None),
+    ("If the meeting is cancelled, a notice will be posted.", None), ("Cancellation: ask by May 1 for a refund", None),
+    ("Residents will be notified if the meeting is canceled due to weather", None),
+    ("Unless the hearing is postponed, bring your papers", None), ("In the event the meeting is cancelled, call us", None),
+    ("Call to find out whether the class was cancelled", None), ("The class is cancelled if schools are closed", None),
+    ("Refundable only when the workshop is cancelled", None), ("Dial 5 if lost. The meeting is cancelled.", "cancelled"),
 ]  # fmt: skip
 
 
@@ -56,7 +76,13 @@ def test_a_mark_in_a_title_is_a_status(title, status, proper):
 
 
 @pytest.mark.parametrize("title", UNMARKED)
-def test_a_word_that_belongs_to_the_title_is_no_status(title):
+def test_a_word_that_may_belong_to_the_title_is_no_status_and_noted(title):
+    mark = find_status(title)
+    assert (mark.status, mark.words, mark.title) == ("", title, title)
+
+
+@pytest.mark.parametrize("title", UNMENTIONED)
+def test_a_title_without_such_a_word_has_no_note(title):
     assert find_status(title) is None
 
 
@@ -87,12 +113,19 @@ def test_an_event_gets_the_status_of_its_title_with_a_note_unless_its_source_sta
             event("b@x", ":20990116T150000Z", "(Postponed) Board", status="CANCELLED"),
             event("c@x", ":20990117T150000Z", "Board", description="This meeting has been cancelled."),
             event("d@x", ":20990118T150000Z", "Board"),
+            event(
+                "e@x", ":20990119T150000Z", "Board", status="CONFIRMED", description="This meeting has been cancelled."
+            ),
+            event("f@x", ":20990120T150000Z", "Board", status="CONFIRMED", description="CANCELLED. See you in May"),
+            event("g@x", ":20990121T150000Z", "Cancelled checks"),
         ),
         "icalendar",
     )
     assert [(found.value["status"], found.value.get("status_note")) for found in read_events] == [
         ("cancelled", "the source writes: CANCELLED"), ("cancelled", None),
         ("cancelled", "the source writes: This meeting has been cancelled"), ("scheduled", None),
+        ("confirmed", "the source writes: This meeting has been cancelled"), ("cancelled", "the source writes: CANCELLED"),
+        ("scheduled", "the source writes: Cancelled checks"),
     ]  # fmt: skip
     assert read_events[0].value["title"] == "CANCELLED - Board"
 
@@ -181,13 +214,15 @@ def test_words_in_place_of_a_time_of_legistar_are_noted_and_may_give_the_status(
 
     words = "Immediately following Budget"
     meetings = [meeting("a", "Cancelled", "Final"), meeting("b", words, "Draft"), meeting("c", "6:30 PM or later", "Final"),
-                meeting("d", "6:30 PM", "Deferred by motion")]  # fmt: skip
+                meeting("d", "6:30 PM", "Deferred by motion"),
+                meeting("e", "7 PM", "Final") | {"EventComment": "This meeting has been cancelled."}]  # fmt: skip
     read_events, (rejected,) = read(json.dumps(meetings), "legistar")
     keys = ("all_day", "status", "time_note", "status_note")
     assert [tuple(event.value.get(key) for key in keys) for event in read_events] == [
         (True, "cancelled", "the source writes: Cancelled", None),
         (True, "scheduled", f"the source writes: {words}", None),
         (False, "postponed", None, "the source writes: Deferred by motion"),
+        (False, "cancelled", None, "the source writes: This meeting has been cancelled"),
     ]
     assert (rejected.key, "6:30 PM or later" in rejected.message) == ("p/c", True)
 

@@ -197,7 +197,9 @@ def _build_event(
     title = _one_line(raw.title) or _NO_TITLE
     # A source without a field for the status writes it into the title or text.
     day = date.fromisoformat(start.local[:10]) if start.local else start.utc.date()
-    written_status = find_status(title, raw.description or "", day) if raw.status not in _CLEAR_STATUSES else None
+    written_status = (
+        find_status(title, raw.description or "", day, raw.status) if raw.status not in _CLEAR_STATUSES else None
+    )
     end = raw.end
     event: dict[str, Any] = {
         "datetime": format_utc(start.utc),
@@ -212,9 +214,9 @@ def _build_event(
         "unique_key": _one_line(source_id) or title,
         "all_day": start.all_day,
         "local_datetime": start.local,
-        "status": written_status.status if written_status else raw.status or "scheduled",
+        "status": (written_status and written_status.status) or raw.status or "scheduled",
     }
-    if written_status:
+    if written_status and (written_status.status or "status_note" not in raw.extra):
         event["status_note"] = note_text(written_status.words)
     if raw.location is not None:
         event["location"] = raw.location

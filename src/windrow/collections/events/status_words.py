@@ -1,8 +1,8 @@
 """Find the status of an event in its title or text, where a source without a field for the status writes it.
 
 A word such as "cancelled" gives the status if it is in brackets or in capitals, if a dash separates it from the title,
-if it follows the title's noun, or if it is in a sentence about the event. So `Cancelled checks: a workshop` is not
-cancelled.
+if it follows the title's noun or begins a title that names a meeting or a body, or if it is in a sentence about the
+event that states no condition. So `Cancelled checks: a workshop` is not cancelled; the word is only noted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from windrow.formats.moment import MONTHS
 # In English, Spanish and Portuguese, French, German, Italian and Dutch.
 _WORDS = {
     "cancelled": (
-        r"cancell?ed|cancellation notice|notice of cancellation|called off|cancelad[oa]s?|suspendid[oa]s?"
+        r"cancell?ed|cancellation notice|notice of cancellation|cancellation|called off|cancelad[oa]s?|suspendid[oa]s?"
         r"|annul\u00e9e?s?|annullat[oa]|abgesagt|entf\u00e4llt|f\u00e4llt aus|geannuleerd|afgelast"
     ),
     "postponed": (
@@ -31,21 +31,46 @@ _NOUNS = (
     "sitzung", "veranstaltung", "termin", "reuni\u00f3n", "sesi\u00f3n", "audiencia", "r\u00e9union", "s\u00e9ance",
     "riunione", "seduta", "vergadering", "reuni\u00e3o", "sess\u00e3o",
 )  # fmt: skip
-_WORD = rf"(?<!not )(?<!not be )(?<!nicht )({'|'.join(_WORDS.values())})\b"
+_BODIES = (
+    "board", "commission", "committee", "council", "authority", "agency", "assembly", "caucus", "trustees", "selectmen",
+    "commissioners", "court", "task force", "ausschuss", "rat", "consejo", "comisi\u00f3n", "pleno", "junta", "conseil",
+    "comit\u00e9", "consiglio", "giunta", "commissione", "raad", "commissie", "conselho", "c\u00e2mara",
+)  # fmt: skip
+_WORD = rf"(?<!not )(?<!not be )(?<!nicht )(?<!\bun-)({'|'.join(_WORDS.values())})\b"
 _DASH = r"[-\u2013\u2014:|/*!,.]+"
-_AFTER_NOUN = "|".join(rf"(?<=\b{noun})" for noun in _NOUNS)
-_IN_BRACKETS = re.compile(rf"[\[(*{{<]+\s*{_WORD}[^\])}}>*]{{0,80}}[\])*}}>]+", re.IGNORECASE)
+_AFTER_NOUN = "|".join(rf"(?<={noun})" for noun in (*_NOUNS, *_BODIES))
+_REASON_OR_TIME = (
+    r"(?:to|until|till|auf|due|because|for|by|per|as|on|wegen|por|indefinitely|today|tonight|no|lack|see|new|\d"
+    r"|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)"
+)
+"""What may follow the word in brackets: `(postponed from May 5)` and `(cancelled in person)` take place."""
+
+_IN_BRACKETS = re.compile(
+    rf"[\[(*{{<]+\s*{_WORD}(?:\s*(?:{_DASH}|{_REASON_OR_TIME})[^\])}}>*]{{0,80}}|\s*)[\])*}}>]+", re.IGNORECASE
+)
 _BEFORE = re.compile(rf"^[\W_]*{_WORD}\s*(?:{_DASH}\s*|[\u2022\u00b7]\s*|$)", re.IGNORECASE)
 _AFTER = re.compile(
     rf"(?:^|\s*{_DASH}\s*|\s+(?:is|has been|was|ist|est)\s+|(?:{_AFTER_NOUN})\s+){_WORD}"
-    r"(?:\s+(?:to|until|till|auf)\b.{0,60})?[\W_]*$",
+    r"(?:\s+(?:to|until|till|auf|due to|because of|for lack of|wegen)\b.{0,60})?[\W_]*$",
     re.IGNORECASE,
+)
+_AFTER_NOUN_BEFORE_DASH = re.compile(rf"(?:{_AFTER_NOUN})\s+{_WORD}\s*{_DASH}\s", re.IGNORECASE)
+_BEFORE_BODY = re.compile(
+    rf"^[\W_]*(?!deferred|cancellation){_WORD}(?=.*(?:meeting|{'|'.join(_BODIES)})\b)", re.IGNORECASE
 )
 _ANYWHERE = re.compile(rf"(?:^|(?<=\s)){_WORD}(?=[\s:]|$)[\s:]*", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"\b(?:this|the|today's|tonight's)\s+((?:[\w'-]+\s+){0,4}?)"
     rf"(?:{'|'.join(_NOUNS)})\s+(?:has been|have been|is|was)\s+(?:hereby\s+)?{_WORD}",
     re.IGNORECASE,
+)
+_CONDITION_BEFORE = re.compile(
+    r"\b(?:if|unless|whether|in case|in the event|should|when|whenever|until|once|provided|to see|to find out"
+    r"|wenn|falls|sofern|si)\b[^.!?;\n]*$",
+    re.IGNORECASE,
+)
+_CONDITION_AFTER = re.compile(
+    r"\s*,?\s*(?:if|unless|in case|in the event|should|when|whenever|provided)\b", re.IGNORECASE
 )
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTH = re.compile(
@@ -92,35 +117,53 @@ class FieldStatus(NamedTuple):
 
 
 class WrittenStatus(NamedTuple):
-    """The status that a text gives an event, the words that give it, and the title without these words."""
+    """The status that a text gives an event, the words that give it, and the title without these words.
+
+    The status is empty if the words may be about something else; then they are only noted.
+    """
 
     status: str
     words: str
     title: str
 
 
-def find_status(title: str, description: str = "", day: date | None = None) -> WrittenStatus | None:
+def find_status(
+    title: str, description: str = "", day: date | None = None, field_status: str = ""
+) -> WrittenStatus | None:
     """Return the status that the title or the beginning of the description gives an event; None if neither does.
 
     A sentence of the description that names a month, a weekday or a date is used only if these are those of `day`, the
-    day of the event.
+    day of the event. A sentence that contradicts `field_status`, which a field of the source states, is only noted.
 
     >>> find_status("CANCELLED - Board of Ethics")
     WrittenStatus(status='cancelled', words='CANCELLED', title='Board of Ethics')
-    >>> find_status("Budget hearing (postponed to May 5)").status, find_status("Cancelled checks: a workshop")
-    ('postponed', None)
+    >>> find_status("Budget hearing (postponed to May 5)").status, find_status("Cancelled checks: a workshop").status
+    ('postponed', '')
     """
-    match = _IN_BRACKETS.search(title) or _BEFORE.search(title) or _AFTER.search(title)
-    if match is None and title != title.upper():
-        match = next((capitals for capitals in _ANYWHERE.finditer(title) if capitals[1].isupper()), None)
-    if match:
+    mention = _IN_FIELD.search(title)
+    if mention and (match := _find_in_title(title)):
         return WrittenStatus(_status_of(match[1]), match[1], _remove_match(title, match))
     beginning = description[:_SEARCHED_CHARACTERS]
-    sentences = (match for match in _SENTENCE.finditer(beginning) if _may_mean(match[1].split(), day))
-    if match := _BEFORE.search(beginning) or next(sentences, None):
-        word = match[match.lastindex or 0]
-        return WrittenStatus(_status_of(word), " ".join(match[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
-    return None
+    if (match := _BEFORE.search(beginning)) and match[1].lower() != "cancellation":
+        return WrittenStatus(_status_of(match[1]), match[1], title)
+    for match in _SENTENCE.finditer(beginning):
+        if _may_mean(match[1].split(), day) and not _is_conditional(beginning, match):
+            return WrittenStatus("" if field_status else _status_of(match[2]), " ".join(match[0].split()), title)
+    return WrittenStatus("", title, title) if mention else None
+
+
+def _find_in_title(title: str) -> re.Match[str] | None:
+    patterns = (_IN_BRACKETS, _BEFORE, _AFTER, _AFTER_NOUN_BEFORE_DASH, _BEFORE_BODY)
+    match = next(filter(None, (pattern.search(title) for pattern in patterns)), None)
+    if match is None and title != title.upper():
+        match = next((capitals for capitals in _ANYWHERE.finditer(title) if capitals[1].isupper()), None)
+    return None if match is None or _is_conditional(title, match) else match
+
+
+def _is_conditional(text: str, match: re.Match[str]) -> bool:
+    """Return whether the sentence of a match states a condition, as in `if the meeting is cancelled`."""
+    word = match.lastindex or 0
+    return bool(_CONDITION_BEFORE.search(text[: match.start(word)]) or _CONDITION_AFTER.match(text, match.end(word)))
 
 
 def _may_mean(words: Sequence[str], day: date | None) -> bool:

@@ -84,9 +84,12 @@ _DAY_SUFFIX = re.compile(r"&day=\d{8}$")
 STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
-    "active": "scheduled", "publish": "scheduled", "published": "scheduled",
+    "active": "", "publish": "", "published": "",
 }  # fmt: skip
-"""A dict from a source's word for the status of an event, in lower case, to windrow's word."""
+"""A dict from a source's word for the status of an event, in lower case, to windrow's word.
+
+A word for the state of the entry, such as `published`, says nothing about the event.
+"""
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""

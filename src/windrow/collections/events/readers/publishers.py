@@ -142,9 +142,9 @@ _LEGISTAR_EXTRA = {
 }  # fmt: skip
 _LEGISTAR_STATUSES = dict.fromkeys(
     ("Final", "Draft", "Final-Addendum", "Final-Revised", "Final Revised", "Revised", "Not available", "Preliminary"),
-    "scheduled",
+    "",
 )
-"""The usual states of an agenda, which do not change the status of its meeting."""
+"""The usual states of an agenda, which say nothing about the status of its meeting."""
 
 
 def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
