@@ -4,6 +4,8 @@ import io
 import json
 from contextlib import closing
 
+import pytest
+
 from tests.clock import pass_time
 from tests.collections.events.place import calendar, configured, event, run, serving
 from tests.collections.events.reader import VISITED, read
@@ -105,3 +107,13 @@ def test_texts_beside_a_tag_of_xml_are_not_joined_and_all_categories_of_a_feed_a
     )
     (read_event,), unread = read(f"<rss>{entry}</rss>", "feed", extra={"topics": "category"})
     assert (read_event.value["topics"], unread) == ("Parks, Roads", [])
+
+
+@pytest.mark.parametrize(("identifier", "uid"), [
+    ({"@type": "PropertyValue", "name": "Ticket ID", "propertyID": "t", "value": 7}, "p/7"),
+    ([{"@type": "PropertyValue", "name": "Ticket ID"}, "e-9"], "p/e-9"), ({"@id": "e-8"}, "p/e-8"),
+])  # fmt: skip
+def test_the_name_of_an_identifier_of_schema_org_is_no_id(identifier, uid):
+    event = json.dumps({"@type": "Event", "name": "Board", "startDate": "2026-09-15", "identifier": identifier})
+    (read_event,), _ = read(f'<script type="application/ld+json">{event}</script>', "schema.org")
+    assert read_event.uid == uid

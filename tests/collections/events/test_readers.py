@@ -272,6 +272,7 @@ def test_schema_org_events_are_found_wherever_they_are_nested():
         ("Part", "2026-09-16T00:00:00Z", "scheduled", "", True),
     ]
     assert [part.reason for part in unread] == [Reason.NOT_WELL_FORMED]
+    assert read_events[0].uid == "p/http://a.example/x#e1", "each page may have the same fragment"
     assert read("<p>nothing here</p>", "schema.org") == ([], [])
 
 

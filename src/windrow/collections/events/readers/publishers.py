@@ -322,13 +322,15 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         texts = list(dict.fromkeys(filter(None, map(_value_text, contents))))
         return "; ".join(texts if name in _TEXT_FIELDS else texts[:1])
 
-    title, text = field("name"), json.dumps(event, ensure_ascii=False)
+    title, text, source_id = field("name"), json.dumps(event, ensure_ascii=False), field("@id") or field("identifier")
+    if source_id.startswith("#"):  # each page may have the same
+        source_id = join_url(document.url, source_id)
     span = span_of(document, field("startDate"))
     if span is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
         if "eventSchedule" in event:
             message = f"{title[:80]!r} has an eventSchedule, which is not read, and no start that can be read"
-        return SkippedPart(Reason.INCOMPLETE_RECORD, message, field("@id") or field("identifier"))
+        return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
     url = join_url(document.url, field("url")) if field("url") else ""
     extra: dict[str, Any] = {}
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
@@ -348,14 +350,16 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     if end_note:
         extra["end_note"] = end_note
     return RawEvent(
-        field("@id") or field("identifier"), title, span.start, text, end, field("description"),
+        source_id, title, span.start, text, end, field("description"),
         web_address(url), status, _location_text(event.get("location")), extra,
     )  # fmt: skip
 
 
 def _value_text(content: Any) -> str:
     """Return the text of a value of schema.org, which may be an object, with entities decoded."""
-    if isinstance(content, dict):
+    if isinstance(content, dict) and "PropertyValue" in str(content.get("@type")):
+        content = content.get("value")  # `name` is that of the property
+    elif isinstance(content, dict):
         content = content.get("@value") or content.get("name") or content.get("url") or content.get("@id")
     return " ".join(unescape(json_to_text(content) or "").split())
 
