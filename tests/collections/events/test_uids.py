@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,6 +12,7 @@ from windrow.clock import now
 from windrow.collections.events.collection import ADDRESS
 from windrow.collections.events.discover import follow
 from windrow.collections.events.reading import read_events
+from windrow.collections.events.uids import EventUids
 from windrow.contract import Answer, Request, Task
 from windrow.model import Item, Limits
 
@@ -70,6 +72,30 @@ def test_an_event_that_was_alone_keeps_its_uid_when_the_next_ones_of_its_series_
 def test_an_event_whose_id_no_other_has_keeps_its_uid_when_it_is_moved(listings):
     days = [listings.list(("s", "Hearing", day)) for day in (1, 2, 9)]
     assert days == [{"council/s": "Hearing"}] * 3
+
+
+@pytest.mark.parametrize(("first", "second", "is_another"), [
+    ("2020-11-11T18:00:00Z", "2099-12-09T18:00:00Z", True), ("2020-11-11", "2020-11-12", True),
+    ("2020-11-11T18:00:00Z", "2020-11-11T18:05:00Z", False), ("2099-11-11T18:00:00Z", "2099-12-09T18:00:00Z", False),
+])  # fmt: skip
+def test_the_next_event_with_the_id_of_one_that_took_place_is_another_one(
+    listings, monkeypatch, first, second, is_another
+):
+    """Pages that show the next event only, with one id for all of them, would overwrite each meeting with the next."""
+    monkeypatch.setattr("tests.collections.events.test_uids.DECEMBER", "{}")
+    assert listings.list(("12", "November", first)).keys() == {"council/12"}
+    time = second if "T" in second else f"{second}T00:00:00Z"
+    assert listings.list(("12", "December", second)).keys() == {f"council/12 {time}" if is_another else "council/12"}
+    if is_another:
+        assert listings.list() == {}
+        assert listings.list(("12", "November", first)).keys() == {"council/12"}
+
+
+def test_an_event_that_goes_on_may_be_moved_and_an_id_is_remembered_for_more_than_a_year():
+    uids = EventUids("p", {"fair": "2026-11-01T12:00:00Z/2026-11-30T12:00:00Z", "gala": "2025-11-30T12:00:00Z"})
+    now_listed = ("fair", "2026-11-05T12:00:00Z", "2026-11-30T12:00:00Z")
+    assert uids.choose([now_listed], "2026-11-10T12:00:00Z") == ["p/fair"]
+    assert [*uids.remember(datetime(2026, 12, 20, tzinfo=UTC))] == ["gala", "fair"]
 
 
 @pytest.mark.parametrize("ids", ["xx", "xxyz", "xxyzn", "xxxxx"])

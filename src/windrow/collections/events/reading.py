@@ -100,7 +100,9 @@ def read_document(
         else:
             message = f"a withdrawn event cannot be identified: its id {event.id[:100]!r} is empty or not unique"
             yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
-    chosen_uids = uids.choose([(identity, value["datetime"]) for identity, value, _ in built_events])
+    times = [(identity, value["datetime"], format_utc(end_of_event(value))) for identity, value, _ in built_events]
+    # The time of an entry in a feed may be that of its last change.
+    chosen_uids = uids.choose(times, "" if document.rules.reader == "feed" else format_utc(document.visited))
     yield from _list_once(
         ReadEvent(uid, value, aside) for uid, (_, value, aside) in zip(chosen_uids, built_events, strict=True)
     )

@@ -13,22 +13,25 @@ from typing import Any
 
 from windrow.caps import EVENT_IDS
 from windrow.collections.events.parser import RawEvent
-from windrow.collections.events.times import format_utc
+from windrow.collections.events.times import format_utc, parse_utc
 from windrow.digest import digest
 from windrow.formats.text import replace_lone_surrogates
 
 MAX_UID_CHARACTERS = 480
 """The maximum number of characters of a uid; a longer uid is cut, and a part of its hash is appended."""
 
-_REMEMBERED_TIME = timedelta(days=60)
-"""If an id was only listed with one start, it is forgotten this long after that start, unless it is still listed."""
+_REMEMBERED_TIME = timedelta(days=400)
+"""If an id was only listed with one start, it is forgotten this long after that start, unless it is still listed.
+
+It is more than a year, since some lists give the next date of a yearly event the id of the last one.
+"""
 
 
 class EventUids:
     """The uids of the events in one document of the source `prefix`.
 
     `known` is what `remember` returned for the source's latest document. It is a dict from identity, which is an id or,
-    for events without a usable id, a hash. A value is the start of the event with this identity or, if several starts
+    for events without a usable id, a hash. A value is START/END of the event with this identity or, if several starts
     were listed with it, a list of the start of the event that has the plain uid. An empty list is that of an id that
     identifies nothing. `offered` are the uids that the discovery chose for the document. With them, the reading step
     chooses the same uids, although it does not know what was known then.
@@ -72,18 +75,29 @@ class EventUids:
         self._listed |= {id_: [] for id_ in counts.keys() - usable_ids}
         return usable_ids
 
-    def choose(self, events: Sequence[tuple[str, str]]) -> list[str]:
-        """Return a uid for each (identity, start) of a document's events, in their order."""
+    def choose(self, events: Sequence[tuple[str, str, str]], visited: str = "") -> list[str]:
+        """Return a uid for each (identity, start, end) of a document's events, in their order.
+
+        An event that had ended at the time `visited` is not moved any more: if its id is listed with the start of
+        another day, as lists of the next event do, that is another event. An empty `visited` is before all events.
+        """
         starts_by_identity = defaultdict[str, list[str]](list)
-        for identity, start in events:
+        ends: dict[str, str] = {}
+        for identity, start, end in events:
             starts_by_identity[identity].append(start)
+            ends.setdefault(identity, end)
         for identity, starts in starts_by_identity.items():
             known: Any = self._known.get(identity) or self._find_offered_start(identity, starts)
             if known and isinstance(known, list):
                 self._listed[identity] = known
+                continue
+            known_start, _, known_end = (known or "").partition("/")
+            has_ended = bool(known) and (known_end or known_start) < visited
+            if len({*starts}) > 1 or (has_ended and _are_days_apart(known_start, starts[0])):
+                self._listed[identity] = [known_start or starts[0]]
             else:
-                self._listed[identity] = [known or starts[0]] if len({*starts}) > 1 else starts[0]
-        return [self._choose(identity, start) for identity, start in events]
+                self._listed[identity] = f"{starts[0]}/{ends[identity]}"
+        return [self._choose(identity, start) for identity, start, _ in events]
 
     def _choose(self, identity: str, start: str) -> str:
         plain, listed = self.plain_uid(identity), self._listed[identity]
@@ -115,6 +129,10 @@ class EventUids:
             if identity not in self._listed and (isinstance(known, list) or known >= oldest)
         }
         return dict([*earlier.items(), *self._listed.items()][-EVENT_IDS.number :])
+
+
+def _are_days_apart(start: str, other_start: str) -> bool:
+    return abs(parse_utc(other_start) - parse_utc(start)) >= timedelta(days=1)
 
 
 def date_uid(uid: str, start: str) -> str:
