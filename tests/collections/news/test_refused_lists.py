@@ -8,6 +8,7 @@ import pytest
 
 from tests.collections.news.workspace import configured
 from windrow.collections.news.discover import follow
+from windrow.collections.news.wordpress_gone import NUMBERS, follow_numbers
 from windrow.contract import Answer, Request
 from windrow.digest import hash64
 from windrow.reasons import Reason
@@ -36,6 +37,22 @@ def test_a_list_that_named_at_least_10_things_and_names_none_has_drifted_and_rem
 
     assert follow_list(learned) == (["Drift"], (), None)
     assert follow_list({}) == ([], (), None)  # nothing was there before
+
+
+@pytest.mark.parametrize(("counts", "numbers", "drift"), [
+    ([], [1, 40], "it lists 2 posts; before, it listed at least 40"),  # the page lacks posts between these
+    ([2, 10, 9, 10], [], "it lists 9 posts; before, it listed at least 40"),  # the list ends too early
+    ([2, 10, 10, 10], [], ""),
+])  # fmt: skip
+def test_numbers_of_less_than_a_quarter_of_the_known_posts_are_drift_and_no_post_is_gone(counts, numbers, drift):
+    page, last_number, *counts = counts or (1, 0)
+    context = json.dumps(["https://a.example/api?_fields=id", page, last_number, *counts])
+    body = io.BytesIO(json.dumps([{"id": number} for number in numbers]).encode())
+    request = Request("https://a.example/api", NUMBERS, context=context)
+    answer = Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC))
+    result = follow_numbers({"numbers.0": [1] * 40}, answer)
+    assert [finding.message for finding in result.findings] == [drift] * bool(drift)
+    assert bool(result.requests) == (not drift)
 
 
 @pytest.mark.parametrize(

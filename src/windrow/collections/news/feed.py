@@ -214,16 +214,17 @@ def _follow_section(
     return replace(listing, left_out=count_excess(cap.find_excess(len(links)), url))
 
 
-def find_drift(earlier_count: int, thing: str) -> tuple[Finding, ...]:
-    """Return a finding for a list that names nothing now, but named at least `earlier_count` things before.
+def find_drift(earlier_count: int, thing: str, count: int = 0) -> tuple[Finding, ...]:
+    """Return a finding for a list that names `count` things, less than a quarter of the `earlier_count` named before.
 
     Return no finding if `earlier_count` is below 10, because a short list may become empty.
 
-    >>> find_drift(40, "article")[0].message, find_drift(3, "article")
-    ('it lists no article; before, it listed at least 40', ())
+    >>> find_drift(40, "article")[0].message, find_drift(3, "article"), find_drift(40, "article", 10)
+    ('it lists no article; before, it listed at least 40', (), ())
     """
-    message = f"it lists no {thing}; before, it listed at least {earlier_count:,}"
-    return (Finding(DRIFT, message, Level.WARN),) if earlier_count >= _MIN_USUAL else ()
+    now = counted(count, thing) if count else f"no {thing}"
+    message = f"it lists {now}; before, it listed at least {earlier_count:,}"
+    return (Finding(DRIFT, message, Level.WARN),) if earlier_count >= max(_MIN_USUAL, 4 * count + 1) else ()
 
 
 def _list_key(url: str) -> str:

@@ -76,24 +76,27 @@ def second_before(day: str) -> str:
 
 
 def _numbers_request(
-    base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
-) -> Request:
+    base_url: str, page: int, last_number: int, counts: Sequence[int] = (), *, previous_time: str = "",
+    every: int | None = None,
+) -> Request:  # fmt: skip
     """Return the request for page `page` of the list of the numbers of all posts.
 
-    The page before it was requested at `previous_time` (seconds since 1970) and ended with `last_number`.
+    The page before it was requested at `previous_time` (seconds since 1970) and ended with `last_number`. `counts` are
+    how many numbers the pages before it have, and how many are known up to their end; () for the first page.
     """
     count = f"&count={previous_time}" if previous_time else ""  # the site ignores it; it makes the address new
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
-    return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
+    return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number, *counts]), every=every)
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the posts whose numbers are either known or on this page, but not both; also request the next page.
 
-    If the response is not a list, or its numbers are not in order, request nothing and count it. If the list is empty
-    although at least ten posts are known, report drift, and request nothing.
+    If the response is not a list, or its numbers are not in order, request nothing and count it. If at least ten posts
+    are known up to the end of this page, and the list has less than a quarter as many numbers so far, report drift, and
+    request nothing.
     """
-    base_url, page, last_number = json.loads(answer.request.context)
+    base_url, page, last_number, *counts = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:
         posts = []
@@ -106,8 +109,10 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
     known_numbers = list(_known_between(learned, last_number, None if is_last else listed[-1]))
-    is_empty = page == 1 and not listed and "&after=" not in base_url
-    if is_empty and (drift := find_drift(len(known_numbers), "post")):
+    listed_before, known_before = counts or (0, 0)
+    counts = [listed_before + len(listed), known_before + len(known_numbers)]
+    # With `since`, the list lacks older posts that are known.
+    if "&after=" not in base_url and (drift := find_drift(counts[1], "post", counts[0])):
         return FollowResult(findings=drift)
     differing = sorted(set(known_numbers) ^ set(listed))
     now = f"{answer.at.timestamp():.0f}"
@@ -117,7 +122,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
         for start in range(0, len(differing), _POSTS_PER_PAGE)
     ]
     if not is_last:
-        requests.append(_numbers_request(base_url, page + 1, listed[-1], now))
+        requests.append(_numbers_request(base_url, page + 1, listed[-1], counts, previous_time=now))
     return FollowResult(tuple(requests), end="all posts were counted" if is_last else "")
 
 
