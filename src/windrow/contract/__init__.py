@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from windrow.contract.answers import (
     DRIFT,
+    REPLACED_RULE,
     Answer,
     Ask,
     DocumentPart,
@@ -68,11 +69,11 @@ from windrow.contract.steps import (
 )
 
 __all__ = [
-    "ASK", "CAPTURED", "DRIFT", "NOT_MODIFIED", "OK", "REQUEST", "ROBOTS", "Answer", "Ask", "AttemptObservations",
-    "Captures", "Check", "Collection", "ColumnType", "ContentCheck", "Crawl", "CrawlRules", "Derive", "Discovery",
-    "DocumentPart", "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge", "LeftOutCount", "Listing",
-    "Load", "Members", "MissingOffer", "Observation", "Offering", "PendingAsk", "Planner", "Read", "RemoteFolder",
-    "Request", "Requests", "Rows", "Settle", "Skip", "Step", "Summarise", "Task", "TypedColumn", "Undecided",
-    "WholeListing", "count_excess", "has_document", "inputs", "later", "no_origins", "observed", "results_of",
-    "skip_excess",
+    "ASK", "CAPTURED", "DRIFT", "NOT_MODIFIED", "OK", "REPLACED_RULE", "REQUEST", "ROBOTS", "Answer", "Ask",
+    "AttemptObservations", "Captures", "Check", "Collection", "ColumnType", "ContentCheck", "Crawl", "CrawlRules",
+    "Derive", "Discovery", "DocumentPart", "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge",
+    "LeftOutCount", "Listing", "Load", "Members", "MissingOffer", "Observation", "Offering", "PendingAsk",
+    "Planner", "Read", "RemoteFolder", "Request", "Requests", "Rows", "Settle", "Skip", "Step", "Summarise", "Task",
+    "TypedColumn", "Undecided", "WholeListing", "count_excess", "has_document", "inputs", "later", "no_origins",
+    "observed", "results_of", "skip_excess",
 ]  # fmt: skip

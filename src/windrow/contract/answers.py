@@ -84,6 +84,10 @@ The source has failed in each run with such a finding.
 """
 
 
+REPLACED_RULE = "answers that are not used"
+"""The rule under which answers are counted that a discovery replaced by other requests."""
+
+
 def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:
     """Return, for each cap in `excess`, a count of what it left out of the answer at `url`."""
     return tuple(LeftOutCount(Reason.CAPPED, cap.rule, number, url) for cap, number in excess)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.clock import now
-from windrow.contract import CAPTURED, NOT_MODIFIED, Collection, Crawl, Listing
+from windrow.contract import CAPTURED, NOT_MODIFIED, REPLACED_RULE, Collection, Crawl, Listing
 from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.formats.text import counted
@@ -36,8 +36,7 @@ GONE = frozenset({404, 410})
 """HTTP statuses that mean that an address has no content any more."""
 
 UNUSED_RULE = "answers that are not used; they are requested again"
-REPLACED_RULE = "answers that are not used"
-"""The rules under which answers are counted that a discovery skipped. It replaced the second ones by other requests."""
+"""The rule under which answers are counted that a discovery skipped without replacing them by other requests."""
 
 
 class FrontierCount(NamedTuple):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.collections.news.workspace import configured
 from windrow.collections.news.discover import follow
+from windrow.collections.news.wordpress import PostList
 from windrow.collections.news.wordpress_gone import NUMBERS, follow_numbers
 from windrow.contract import Answer, Request
 from windrow.digest import hash64
@@ -79,3 +80,12 @@ def test_a_page_without_links_where_a_feed_was_is_refused(tmp_path):
     request = Request("https://a.example/feed.xml", "feed.list", every=3600)
     refused = follow(source, {}, Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
     assert (refused.skip, refused.findings[0].message) == (Reason.NOT_A_FEED, "the page has no link to an article")
+
+
+def test_an_api_that_is_down_for_a_time_is_not_taken_for_closed(tmp_path):
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "wordpress"}}).of("news")
+    request = PostList("all").request("https://a.example/?rest_route=/wp/v2/posts")
+    for status, reason in ((503, Reason.SERVER_ERROR), (429, Reason.RATE_LIMITED), (403, Reason.BOT_WALL)):
+        body = io.BytesIO(b"<html><h1>Please try again later</h1>")
+        result = follow(source, {}, Answer(request, status, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
+        assert (result.skip, "closed" in result.learned) == (reason, status == 403)

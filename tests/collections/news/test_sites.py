@@ -13,8 +13,11 @@ from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard, townnews
+from windrow.collections.news.collection import COLLECTION
 from windrow.collections.news.discover import follow
 from windrow.contract import Answer, Request
+from windrow.engine.frontier import frontier_of
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -145,7 +148,32 @@ def test_a_wordpress_whose_interface_is_closed_is_read_by_its_feed_from_the_next
         (collected,) = summaries(tmp_path, "_collection_summary.json")
         assert collected["results"][0]["status"] == ("blocked" if wall == "html" else "error")
         run(workspace)
-    assert len(articles(tmp_path)) == 1
+        assert len(articles(tmp_path)) == 1
+        (unused,) = left_out(workspace)
+        assert (unused.reason, unused.example.partition("?")[0]) == (
+            "permission_denied", f"{press.url}/wp-json/wp/v2/posts",
+        )  # fmt: skip
+    press.post(2)
+    page(press, 3)
+    rss(press, (1, 3))
+    press.pages["/feed/"] = press.pages["/rss.xml"]
+    pass_time(86_401)
+    run(workspace)  # the interface is requested once a day
+    assert len(articles(tmp_path)) == 3
+    press.asked.clear()
+    page(press, 4)
+    rss(press, (1, 3, 4))
+    press.pages["/feed/"] = press.pages["/rss.xml"]
+    pass_time(1.1)
+    run(workspace)
+    assert any("modified_after=" in path for path in press.asked)
+    assert not any(path.startswith("/news/") for path in press.asked), "the feed is not read any more"
+    assert left_out(workspace) == []
+
+
+def left_out(workspace):
+    with closing(Ledger(workspace.ledger)) as ledger:
+        return frontier_of(ledger, COLLECTION).left_out("g", ())
 
 
 def closed(press, path, refusal):

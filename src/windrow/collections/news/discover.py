@@ -13,10 +13,12 @@ from windrow.collections.news import feed, townnews, wordpress
 from windrow.content.page import read_page
 from windrow.contract import (
     CAPTURED,
+    REPLACED_RULE,
     REQUEST,
     Answer,
     AttemptObservations,
     FollowResult,
+    LeftOutCount,
     Observation,
     Request,
     Skip,
@@ -78,7 +80,9 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
-    if kind == "auto" or learned.get("closed"):  # closed: the site refuses its API
+    if learned.get("closed"):
+        return (*SITE_KINDS["feed"].begin(source, learned), wordpress.request_closed_api(source, learned))
+    if kind == "auto":
         kind = learned.get("kind", "")
     if not kind:
         return (Request(source.site.address(""), HOME, every=max(1, int(source.options["every"]))),)
@@ -91,7 +95,15 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return _recognize_site(source, learned, answer)
     if answer.request.name in {_GUESS, _ROBOTS_FILE}:
         return _follow_guess(source, learned, answer)
-    return SITE_KINDS[kind_of(answer.request.name)].follow(source, learned, answer)
+    is_repeated_list = answer.request.name == f"feed.{feed.LIST}" and answer.request.every is not None
+    if is_repeated_list and learned.get("closed") is False:
+        return FollowResult(end="the API is open again")
+    followed = SITE_KINDS[kind_of(answer.request.name)].follow(source, learned, answer)
+    if is_repeated_list and learned.get("closed"):
+        api_url = wordpress.request_closed_api(source, learned).url
+        closed = LeftOutCount(Reason.PERMISSION_DENIED, REPLACED_RULE, 1, api_url)
+        return replace(followed, left_out=(*followed.left_out, closed))
+    return followed
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -135,7 +147,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
     Lists that earlier guesses found are requested. If there are none, robots.txt and _USUAL_PATHS are requested, at
     most once a day. A server that may be overloaded gets no requests.
     """
-    if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
+    if feed.is_overloaded(answer.status):  # try again in a later run
         return failure
     today = answer.at.date().isoformat()
     if learned.get("guessed"):

@@ -63,7 +63,8 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     """
     start = body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<") or (not start.startswith((b"{", b"[")) and "html" in fields.get("content-type", "")):
-        return RefusedResponse(Reason.BOT_WALL, f"the response (status {status}) is HTML instead of JSON")
+        reason = reason_of_status(status) if is_overloaded(status) else Reason.BOT_WALL
+        return RefusedResponse(reason, f"the response (status {status}) is HTML instead of JSON")
     if not start:
         return RefusedResponse(reason_of_status(status, Reason.TRUNCATED), f"the response (status {status}) is empty")
     decoded = _parse_json(body)
@@ -75,6 +76,11 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
         reason = reason_of_status(status)
         return RefusedResponse(reason, f"the status is {status}: {code}".rstrip(": "), code)
     return decoded
+
+
+def is_overloaded(status: int) -> bool:
+    """Return whether a server may be overloaded or closed for maintenance: it may answer otherwise in a later run."""
+    return status == 429 or status >= 500
 
 
 def _parse_json(body: bytes) -> Any:

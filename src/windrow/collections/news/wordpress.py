@@ -8,7 +8,8 @@ in neither window, because its time of change is its date. So posts with new num
 
 `learned` is what the ledger remembers about a source. `upto.MODE` is the time up to which posts were read in a mode,
 `top` is the highest number, `tries` is how often a list could not be read, `range` has the days that were read, and
-`api` is the address of the API. `kind` is the kind of the site, and `closed` is set if the site refuses its API.
+`api` is the address of the API, and `first_api` the one that was refused first. `kind` is the kind of the site, and
+`closed` is set if the site refuses its API.
 `learned` also has blocks of known numbers.
 """
 
@@ -41,6 +42,7 @@ _MAX_ROUNDS = LIST_ROUNDS.number  # a list is read at most this often, if posts 
 _MAX_PAGES = POST_PAGES.number
 _WORD = re.compile(r"\w+")
 _SECOND = timedelta(seconds=1)
+_DAY = 86_400  # in seconds
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
 
 
@@ -100,6 +102,12 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     return (*windows, wordpress_gone.begin(source, api))
 
 
+def request_closed_api(source: Source, learned: Mapping[str, Any]) -> Request:
+    """Return the request, sent again once a day, for the API of a site that refused it, so that its feed is read."""
+    (request,) = begin(source, learned)
+    return request._replace(every=_DAY, is_guess=True)
+
+
 def _first_list(source: Source, listing: PostList) -> PostList:
     """Return the beginning of the list that `listing` continues: its first page, with its first bounds."""
     if listing.mode != "all":
@@ -155,6 +163,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     posts = [post for post in content if isinstance(post, dict)]
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     learned_now = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
+    if learned.get("closed"):
+        learned_now |= {"closed": False, "kind": "wordpress"}
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
     total, pages = (wordpress_gone.count_field(answer.fields, f"x-wp-total{suffix}") for suffix in ("", "pages"))
     shrunk = listing.shrunk or 0 <= total < listing.total
@@ -281,16 +291,20 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
     """Refuse a response; request the second address of the API if the first was refused.
 
-    If the second is refused, too, for a reason that may last, later runs read the feed of the site. For another reason,
-    or if all posts were read before, nothing else is requested, and later runs try the same address again.
+    If the second is refused, too, for a reason that may last, later runs read the feed of the site, until the API gives
+    posts. For another reason, or if all posts were read before, nothing else is requested, and later runs try the same
+    address again.
     """
+    if learned.get("closed"):
+        return _refuse(refused)
     if "rest_route=" not in api and "upto.date" not in learned:
-        other_form = {"api": "?rest_route=/wp/v2/posts"}
+        other_form = {"api": "?rest_route=/wp/v2/posts", "first_api": api}
         return replace(_refuse(refused, other_form), requests=begin(source, {**learned, **other_form}))
     refusals = learned.get("tries", 0) + 1
     if "upto.date" not in learned and refused.reason in {Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.BOT_WALL}:
         end = "the API of the site is not available; from the next run on, its feed is read"
-        return replace(_refuse(refused, {"kind": "feed", "closed": True, "tries": refusals}), end=end)
+        closed = {"kind": "feed", "closed": True, "api": learned.get("first_api", ""), "tries": refusals}
+        return replace(_refuse(refused, closed), end=end)
     return _refuse(refused, {"tries": refusals})
 
 

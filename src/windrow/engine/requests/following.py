@@ -13,7 +13,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.caps import ANSWER_FINDINGS
-from windrow.contract import CAPTURED, DRIFT, NOT_MODIFIED, OK, REQUEST, FollowResult, LeftOutCount, Settle
+from windrow.contract import (
+    CAPTURED,
+    DRIFT,
+    NOT_MODIFIED,
+    OK,
+    REPLACED_RULE,
+    REQUEST,
+    FollowResult,
+    LeftOutCount,
+    Settle,
+)
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     FollowJob,
@@ -29,7 +39,7 @@ from windrow.engine.requests.answers import (
 from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
 from windrow.engine.requests.redirects import Redirects
 from windrow.engine.run import HarvestRun
-from windrow.engine.source_counts import REPLACED_RULE, UNUSED_RULE
+from windrow.engine.source_counts import UNUSED_RULE
 from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts, pause_after_unused
 from windrow.formats.text import counted
 from windrow.ledger import LedgerWriter
