@@ -33,7 +33,7 @@ from windrow.caps import (
     Excess,
 )
 from windrow.errors import MissingExtra, StepError
-from windrow.formats.text import replace_controls
+from windrow.formats.text import counted, replace_controls
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -88,6 +88,8 @@ class Pdf:
     """The number of pages that cannot be read."""
     pictured: int
     """The number of pages that have pictures but no text, such as scanned pages."""
+    unread: tuple[str, ...] = ()
+    """Messages about what is never read: attached files, and a form whose pages a program would have to make (XFA)."""
 
 
 class PdfLine(NamedTuple):
@@ -103,7 +105,8 @@ class PdfPages(NamedTuple):
     `head` has lines of the first page, beginning with the first line in the largest letters. `page_count` is the number
     of all pages. `left_out` has, for each cap that the document exceeds, how much is left out. `unreadable` is the
     number of pages that cannot be read; their texts are empty. `pictured` is the number of pages with pictures but
-    without text, such as scanned pages. `created` is in Unix seconds, None if it is missing.
+    without text, such as scanned pages. `unread` has messages about attached files and an XFA form, which are never
+    read. `created` is in Unix seconds, None if it is missing.
     """
 
     title: str
@@ -114,6 +117,7 @@ class PdfPages(NamedTuple):
     left_out: tuple[Excess, ...]
     unreadable: int = 0
     pictured: int = 0
+    unread: tuple[str, ...] = ()
 
 
 def is_installed() -> bool:
@@ -142,7 +146,7 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
         pages, faults, left_out = _read_texts(document, limits, add_head)
         title = _clean(_read_metadata(document, b"Title"))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, len(document), pages, head_lines, left_out, *faults)
+        return PdfPages(title, created, len(document), pages, head_lines, left_out, *faults, _name_unread(document))
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
@@ -177,6 +181,7 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
     _reset_last_error()
     try:
         with closing(PdfDocument(raw)) as document:
+            document.init_forms()  # does nothing for a document without a form
             yield document
     except PdfiumError as error:
         if error.err_code == _PASSWORD_ERROR:
@@ -223,6 +228,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
         left_out=(*excess, *(Excess(cap, number) for cap, number in left_out.items() if number)),
         unreadable=faults.unreadable,
         pictured=faults.pictured,
+        unread=_name_unread(document),
     )
 
 
@@ -249,6 +255,8 @@ def _read_texts(
                 on_page(index, page, text_page)
                 text = _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
                 pictured += not text.strip() and _has_pictures(page)
+            if document.formenv:
+                text = _read_filled_in(document, index) or text
         except PdfiumError:
             unreadable += 1
         texts.append(text[:characters_left])
@@ -260,6 +268,25 @@ def _read_texts(
     characters = PDF_CHARACTERS._replace(number=limits.characters).find_excess(character_count)
     faults = _PageFaults(unreadable, pictured)
     return texts, faults, (*PDF_PAGES._replace(number=limits.pages).find_excess(len(document)), *characters)
+
+
+def _read_filled_in(document: PdfDocument, index: int) -> str:
+    """Return the text of a page of a form, with the values of its fields and the remarks on it. Its links are lost."""
+    with closing(document[index]) as page:
+        page.flatten()
+    with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
+        return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
+
+
+def _name_unread(document: PdfDocument) -> tuple[str, ...]:
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    messages = []
+    if files := document.count_attachments():
+        messages.append(f"{counted(files, 'attached file')} of the PDF {'is' if files == 1 else 'are'} not read")
+    if document.get_formtype() == pdfium.FORMTYPE_XFA_FULL:
+        messages.append("the XFA form of the PDF is not read")
+    return tuple(messages)
 
 
 def _has_pictures(page: PdfPage) -> bool:

@@ -32,10 +32,12 @@ def pdf(
     pages: int = 1,
     stream: bytes = b"",
     scans: int = 0,
+    catalogue: bytes = b"",
+    annotations: bytes = b"",
 ) -> bytes:
     """Make a PDF: the lines of a title in large letters, names, an abstract, text, and two references.
 
-    The last `scans` pages are pictures.
+    The last `scans` pages are pictures. `catalogue` is added to the catalogue, and `annotations` to each page.
     """
     lines = [
         *((20, line) for line in title.split("\n")),
@@ -56,11 +58,15 @@ def pdf(
         commands.append(f"BT /F1 {size} Tf 60 {high} Td ({escaped}) Tj ET")
         high -= size + 8
     content = stream or zlib.compress("\n".join(commands).encode("latin-1", "replace"))
-    objects = [b"<</Type/Catalog/Pages 2 0 R>>",
+    objects = [b"<</Type/Catalog/Pages 2 0 R%s>>" % catalogue,
                b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, b" ".join(b"%d 0 R" % (5 + at) for at in range(pages))),
                b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
                b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(content), content)]  # fmt: skip
-    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 842]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
+    page = (
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 842]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>"
+        + annotations
+        + b">>"
+    )
     objects += [page % 4] * (pages - scans) + [page % (5 + pages)] * scans
     picture = b"q 500 0 0 700 50 50 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
     objects += [b"<</Length %d>>stream\n%s\nendstream" % (len(picture), picture)] * bool(scans)

@@ -75,6 +75,30 @@ def test_scanned_pages_behind_a_page_with_text_are_counted():
     ]
 
 
+def test_a_form_is_read_with_the_values_of_its_fields_and_what_is_not_read_of_a_pdf_is_told():
+    """The page of a form was read as it is when nobody has filled it in, and attached files were not mentioned."""
+    field = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(name)/V(%b)/DA(/F1 9 Tf 0 g)/Rect[300 %d 500 %d]/F 4>>"
+    remark = b"<</Type/Annot/Subtype/FreeText/Contents(Seen by the editor)/DA(/F1 9 Tf 0 g)/Rect[300 60 500 80]/F 4>>"
+    fields = field % (b"Ada Lovelace", 20, 40)
+    form = b"/AcroForm<</Fields[%b]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 9 Tf 0 g)%b>>"
+    files = b"/Names<</EmbeddedFiles<</Names[(data.csv)<</Type/Filespec/F(data.csv)/EF<</F 4 0 R>>>>]>>>>"
+    content = pdf(
+        "A form of some length", catalogue=form % (b"", b"") + files, annotations=b"/Annots[%b%b]" % (fields, remark)
+    )
+    text = read_pages(content).pages[0]
+    assert "Ada Lovelace" in text
+    assert "Seen by the editor" in text
+    message = "1 attached file of the PDF is not read"
+    task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {}, {})
+    skipped = [result for result in extract(task) if isinstance(result, Skip)]
+    assert [(skip.reason, skip.message) for skip in skipped] == [(Reason.UNSUPPORTED, message)]
+    document = read_pdf(content, "http://example.org/a.pdf", ContentHeaders(), Limits())
+    assert [(finding.kind, finding.message) for finding in document.findings] == [("unsupported", message)]
+    assert "Ada Lovelace" in document.pile.text
+    dynamic = pdf("Please wait", catalogue=form % (b"", b"/XFA 4 0 R") + b"/NeedsRendering true")
+    assert read_pages(dynamic).unread == ("the XFA form of the PDF is not read",)
+
+
 def test_what_caps_leave_out_of_a_bibliography_is_counted():
     entries = "\n".join(
         f"[{n}] A. Author {n}: a work of some length, 1999." for n in range(PAPER_REFERENCES.number + 5)

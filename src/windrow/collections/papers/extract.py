@@ -132,6 +132,8 @@ def guess_metadata(document: PdfPages) -> Guess:
         info["unreadable_pages"] = document.unreadable
     if document.pictured and has_text:
         info["pages_without_text"] = document.pictured
+    if document.unread:
+        info["unread"] = [*document.unread]
     return Guess(status, info, text, left_out)
 
 
@@ -288,7 +290,9 @@ def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
     if bare_pages:
         message = f"of {counted(info['pages'], 'page')}, {bare_pages} have pictures but no text, such as scanned pages"
         yield Skip(Reason.NO_TEXT, key, message)
-    elif status.get("status") == "no-text":
+    for message in info.get("unread", ()):
+        yield Skip(Reason.UNSUPPORTED, key, message)
+    if status.get("status") == "no-text" and not bare_pages:
         yield Skip(Reason.NO_TEXT, key, "its pages have no text; scanned pages, for example, are pictures of text")
 
 

@@ -177,6 +177,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
     if file.unreadable:
         message = f"{counted(file.unreadable, 'page')} of the PDF cannot be read"
         findings.insert(0, Finding(Reason.CORRUPT.value, message, Level.NOTE))
+    findings += [Finding(Reason.UNSUPPORTED.value, message, Level.NOTE) for message in file.unread]
     return replace(
         blank_document(*findings), pile=text_pile, description=description, links=page_links, left_out=file.left_out
     )
