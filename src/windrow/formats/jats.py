@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from windrow.errors import StepError
-from windrow.formats.xml import parse
+from windrow.formats.xml import admit, build_tree, repair_references
 from windrow.model import Limits
 from windrow.reasons import Reason
-
-_NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]{1,30};")
-
 
 _NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # paths of an author's name
 _OTHER_EVENTS = frozenset(("corrected", "nihms-submitted", "preprint", "retracted", "retraction"))
@@ -62,7 +58,7 @@ class JatsArticle(NamedTuple):
 
 def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     """Read an article; raise StepError if it is not XML within the limits, or not JATS (WRONG_ROOT)."""
-    article = parse(_NAMED_REFERENCE.sub(_spell_reference, content), limits, may_name_dtd=True)
+    article = build_tree(repair_references(admit(content, limits, may_name_dtd=True).content))
     front = article.find("front")
     if article.tag != "article" or front is None:
         raise StepError("the document is not JATS: its root is not `article`, or has no `front`", Reason.WRONG_ROOT)
@@ -127,12 +123,6 @@ def _name(person: Any) -> str:
     """Return a name with the given names first; a name of which the XML marks only a part is returned as it is."""
     given_names, surname, suffix = (_text(person.find(tag)) for tag in ("given-names", "surname", "suffix"))
     return f"{given_names} {surname} {suffix}".strip() if given_names and surname else _text(person)
-
-
-def _spell_reference(reference: re.Match[bytes]) -> bytes:
-    """Convert a named character reference to numeric ones, or return it unchanged if HTML does not have its name."""
-    spelled = html.unescape(reference[0].decode())
-    return reference[0] if spelled.startswith("&") else "".join(f"&#{ord(letter)};" for letter in spelled).encode()
 
 
 def _text(element: Any, left_out: str = "") -> str:

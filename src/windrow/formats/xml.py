@@ -124,7 +124,7 @@ def require_root(text: XmlText) -> XmlText:
     return text
 
 
-def parse(content: bytes, limits: Limits, *, may_name_dtd: bool = False) -> etree._Element:
+def parse(content: bytes, limits: Limits) -> etree._Element:
     """Parse a document and return its root element; raise StepError with a reason if it is refused, as `admit` says.
 
     Comments and processing instructions are removed, so that no text is split by them.
@@ -132,7 +132,7 @@ def parse(content: bytes, limits: Limits, *, may_name_dtd: bool = False) -> etre
     >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
     '13'
     """
-    return build_tree(admit(content, limits, may_name_dtd=may_name_dtd).content)
+    return build_tree(admit(content, limits).content)
 
 
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:

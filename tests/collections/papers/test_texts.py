@@ -160,6 +160,15 @@ def test_the_whole_text_of_a_jats_body_is_read_once():
     ]  # fmt: skip
 
 
+def test_text_in_cdata_is_literal_and_references_are_read_in_every_encoding():
+    """`&eacute;` in CDATA became `&#233;`, and in UTF-16 no named reference was read."""
+    body = "<body><p>caf&eacute; <![CDATA[a < b &eacute; &amp; <i>]]> &#x3b2;</p></body>"
+    content = f'<?xml version="1.0" encoding="ENCODING"?><article><front/>{body}</article>'
+    for encoding in ("UTF-8", "ISO-8859-1", "UTF-16"):
+        article = read_jats(content.replace("ENCODING", encoding).encode(encoding), Limits())
+        assert article.body == "caf\xe9 a < b &eacute; &amp; <i> \u03b2"
+
+
 def test_all_abstracts_figures_and_articles_in_an_article_are_read():
     front = b"""<front><article-meta><abstract abstract-type="graphical"><p>Picture</p></abstract>
         <abstract><p>Summary</p></abstract><trans-abstract><p>R\xc3\xa9sum\xc3\xa9</p></trans-abstract></article-meta></front>"""
