@@ -161,6 +161,9 @@ NEWS_DOCUMENT_BYTES = _cap(
 )
 DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
+SCHEDULE_DAYS = _cap(
+    "SCHEDULE_DAYS", 10_000, "days of an eventSchedule before the end of its window", "time", "it is `unsupported`"
+)
 CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_TITLE = _cap(

@@ -23,7 +23,7 @@ from windrow.collections.events.readers.calendar_heads import (
     icalendar_library,
     split_calendars,
 )
-from windrow.collections.events.readers.repetitions import UNTIL, all_repetitions, as_list, dates_of
+from windrow.collections.events.readers.repetitions import CUT_SERIES, UNTIL, all_repetitions, as_list, dates_of
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
@@ -42,7 +42,7 @@ MAX_REPETITIONS = EVENT_REPETITIONS.number
 
 _CUT_MESSAGES = {
     Reason.TOO_LARGE: f"has too many repetitions; at most {MAX_REPETITIONS} are read",
-    Reason.NOT_WANTED: "has repetitions after the time of the setting `recurrence_ahead`",
+    Reason.NOT_WANTED: CUT_SERIES,
 }
 
 _STATUSES = {"tentative": "tentative", "confirmed": "confirmed", "cancelled": "cancelled", "canceled": "cancelled"}

@@ -46,6 +46,8 @@ from windrow.collections.events.readers.by_path import (
     read_xml,
     xml_tree,
 )
+from windrow.collections.events.readers.repetitions import CUT_SERIES
+from windrow.collections.events.readers.schedules import Window, find_occurrences
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.content.json_ld import decode_json_ld
 from windrow.content.tree import parse
@@ -271,12 +273,34 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
         if not is_whole and "startDate" in script.text():
             yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
         for event in _find_events(values):
-            for occurrence in _occurrences(event):
-                yield _read_schema_org_event(document, occurrence)
-            if "startDate" in event and event.get("eventSchedule"):
-                titles = event.get("name")
-                title = _value_text(titles[0] if isinstance(titles, list) and titles else titles)[:80]
-                yield SkippedPart(Reason.UNSUPPORTED, f"{title!r} has an eventSchedule; only its startDate is read")
+            if "startDate" in event or not event.get("eventSchedule"):
+                for occurrence in _occurrences(event):
+                    yield _read_schema_org_event(document, occurrence)
+            if event.get("eventSchedule"):
+                yield from _read_schedule(document, event)
+
+
+def _read_schedule(document: SourceDocument, event: dict[str, Any]) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the occurrences in the parser's window that an event's `eventSchedule` has beside its own start.
+
+    Yield a SkippedPart if it cannot be read, and one at the end if there are occurrences after the window.
+    """
+    titles = event.get("name")
+    title = _value_text(titles[0] if isinstance(titles, list) and titles else titles)[:80]
+    past, ahead = document.parser.recurrence_past, document.parser.recurrence_ahead
+    window = Window(*((document.visited + timedelta(seconds=seconds)).date() for seconds in (-past, ahead)))
+    try:
+        occurrences = find_occurrences(event, window)
+    except StepError as error:
+        message = f"{title!r} has an eventSchedule that is not read, as {error}: "
+        message += json.dumps(event["eventSchedule"], ensure_ascii=False)[:500]
+        reason = Reason.UNSUPPORTED if "startDate" in event else Reason.INCOMPLETE_RECORD
+        yield SkippedPart(reason, message, _value_text(event.get("@id")) or _value_text(event.get("identifier")))
+        return
+    for start, end in occurrences.spans:
+        yield _read_schema_org_event(document, {**event, "startDate": start, "endDate": end or None})
+    if occurrences.is_cut:
+        yield SkippedPart(Reason.NOT_WANTED, f"{title!r} {CUT_SERIES}")
 
 
 def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
@@ -328,8 +352,6 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     span = span_of(document, field("startDate"))
     if span is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
-        if "eventSchedule" in event:
-            message = f"{title[:80]!r} has an eventSchedule, which is not read, and no start that can be read"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
     url = join_url(document.url, field("url")) if field("url") else ""
     extra: dict[str, Any] = {}

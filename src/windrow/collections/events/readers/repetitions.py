@@ -11,6 +11,9 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 _RULE_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
+CUT_SERIES = "has repetitions after the time of the setting `recurrence_ahead`"
+"""The end of the message about an event whose later repetitions are not read."""
+
 UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
 """Matches the end of a rule; its groups are the day, and the time, which may be missing."""
 
