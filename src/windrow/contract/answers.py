@@ -40,6 +40,10 @@ class Request(NamedTuple):
     again: int = 0
 
 
+LONGEST_PAUSE = 366 * 86_400
+"""The longest pause before a request with `again` is repeated, in seconds: a year."""
+
+
 class Answer(NamedTuple):
     """The response to a request.
 

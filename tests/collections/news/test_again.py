@@ -10,8 +10,8 @@ from tests.collections.news.press import Press
 from tests.collections.news.test_substitutes import put_article
 from tests.collections.news.workspace import articles, configured, run
 from windrow.collections.news import feed
-from windrow.contract import Answer, Request
-from windrow.engine.requests.answers import LONGEST_PAUSE, context_text, interval_of
+from windrow.contract import LONGEST_PAUSE, Answer, Request
+from windrow.engine.requests.answers import context_text, interval_of
 from windrow.model import HttpRequest
 
 HOUR, DAY = 3_600, 86_400
@@ -96,5 +96,5 @@ def test_the_first_pause_is_a_setting(tmp_path, again, pauses):
     body = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{urls}</urlset>"
     answer = Answer(Request("https://a.example/list", "feed.list"), 200, {}, BytesIO(body.encode()), now)
     result = feed.follow(source, {}, answer)
-    expected = [min(pause, feed.MAX_FIRST_PAUSE) if again != "500 d" else pause for pause in pauses]
+    expected = [min(pause, LONGEST_PAUSE) if again != "500 d" else pause for pause in pauses]
     assert [request.again for request in result.requests] == expected

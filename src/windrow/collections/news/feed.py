@@ -18,6 +18,7 @@ from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_R
 from windrow.content.page import read_page
 from windrow.contract import (
     DRIFT,
+    LONGEST_PAUSE,
     Answer,
     FollowResult,
     LeftOutCount,
@@ -117,8 +118,6 @@ def texts_in(nested: Any) -> list[str]:
 
 UNDATED_AGE = timedelta(days=30)
 """The age that an article without a date in its list is taken to have, when its next request is planned."""
-MAX_FIRST_PAUSE = 366 * 86_400
-"""The longest pause before the second request for an article, in seconds."""
 
 LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
 _MAX_REMEMBERED = 1_000  # newest articles of a list; only their changes and removals are noticed
@@ -336,7 +335,7 @@ def _article_requests(
 def _repeat(requests: Sequence[Request], source: Source, ages: Mapping[str, int]) -> tuple[Request, ...]:
     """Return requests for articles so that they are repeated: after the setting `again`, or as long as they are old."""
     first_pause = int(source.options.get("again", 0))
-    pauses = {request.url: max(first_pause, min(ages.get(request.url, 0), MAX_FIRST_PAUSE)) for request in requests}
+    pauses = {request.url: max(first_pause, min(ages.get(request.url, 0), LONGEST_PAUSE)) for request in requests}
     return tuple(request._replace(again=pauses[request.url] if first_pause else 0) for request in requests)
 
 

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from windrow.caps import ANSWER_REQUESTS
 from windrow.contract import (
     ASK,
+    LONGEST_PAUSE,
     REQUEST,
     Answer,
     Ask,
@@ -124,10 +125,6 @@ def request_of(url: str, stored: HttpRequest | None) -> Request:
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
         every=context.get("every"), is_guess=context.get("is_guess", False), again=context.get("again", 0),
     )  # fmt: skip
-
-
-LONGEST_PAUSE = 366 * 86_400
-"""The longest pause before a request with `again` is repeated, in seconds: a year."""
 
 
 def interval_of(stored: HttpRequest | None, last_interval: int = 0, failures: int = 0) -> int:
