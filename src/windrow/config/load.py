@@ -203,11 +203,10 @@ def load(
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment, by default that of this process. `flags` is a dict from settings to their values
-    on the command line (`{"drops.attempts": 5}`; None means not set). `collections` is a dict of the usable
-    collections, by default all that can be used. `added` is a dict from the names of further sources to their tables.
-    Raises ConfigError, naming the file and setting, for unknown settings, wrong values and contradictions. If `needed`
-    names sources and collections, a wrong setting of any other source only makes that source unusable.
+    `environ` is the environment, by default that of this process. `flags` has the values of settings on the command
+    line (`{"drops.attempts": 5}`; None means not set), `added` the tables of further sources by name, and `collections`
+    the usable collections by name, by default all. Raises ConfigError for an unknown setting, a wrong value or a
+    contradiction; if `needed` names sources and collections, it only makes any other source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)

@@ -261,8 +261,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
             scripts.append(script)
         if tag not in _HEAD_ELEMENTS or "itemprop" in attributes:
             dated_elements.append(node)
-    if repeated_metas:
-        repeated_metas = _join_repeated(metas, repeated_metas)
+    repeated_metas = _join_repeated(metas, repeated_metas) if repeated_metas else []
     canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     properties = dict(reversed([*open_graph, *metas.items()]))
     title = _read_title(tree)

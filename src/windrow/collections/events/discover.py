@@ -160,20 +160,17 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
     skipped = [part for part in parts if isinstance(part, SkippedPart) and part.reason is not Reason.NOT_WANTED]
-    findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
+    faults = (Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped)
+    findings = [*faults, *next_page.findings]
     skipped_keys = {part.key for part in skipped if part.reason not in _NOT_EVENTS}
-    url = next_page.url
-    findings += next_page.findings
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
-    requests: tuple[Request, ...] = ()
+    url = next_page.url
+    requests = [Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page)] if url else []
     left_out = _count_left_out(reader, document) + next_page.left_out
-    if url:
-        requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
         details = reader.details(document)
-        if too_long := [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]:
-            left_out += count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0])
+        left_out += _count_long_addresses(details)
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
         requests += details
     elif not offers:
@@ -189,7 +186,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drifts), *findings]
     if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
-        return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
+        return FollowResult(tuple(requests), offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
     # A part that cannot be read is also listed. If its event is not known, any event may be the one that is listed.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     is_first = answer.request.name == _FIRST_PAGE
@@ -199,9 +196,14 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if is_incomplete != bool(learned.get(_INCOMPLETE_KEY)):
         remembered[_INCOMPLETE_KEY] = is_incomplete
     return FollowResult(
-        requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings),
+        tuple(requests), tuple(offers.values()), remembered, end=end, findings=tuple(findings),
         begins_listing=is_first, ends_listing=not url and not is_incomplete, left_out=left_out,
     )  # fmt: skip
+
+
+def _count_long_addresses(details: Sequence[Request]) -> tuple[LeftOutCount, ...]:
+    too_long = [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]
+    return count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0]) if too_long else ()
 
 
 def _read_parts(document: SourceDocument, uids: EventUids) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
