@@ -370,7 +370,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "2", later(f"{_DISCOVER}:follow")),
     ),
     steps=(
-        Settle("read", "6", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Settle("read", "7", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
         Derive("document"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",
