@@ -90,8 +90,8 @@ def account(kind: str) -> Iterator[tuple[str, str]]:
 @contextmanager
 def running(
     command: list[str], log: Path, port: int, host: str = "127.0.0.1", end: int = signal.SIGTERM
-) -> Iterator[None]:
-    """Run a server from when it takes connections until the block ends, by the signal `end`."""
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server from when it takes connections until the block ends, by the signal `end`; yield its process."""
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
@@ -100,7 +100,7 @@ def running(
             if server.poll() is not None or time.monotonic() > until:
                 raise RuntimeError(f"{command[0]} did not start: {log.read_text(errors='replace')[-500:]}")
             time.sleep(0.03)
-        yield
+        yield server
     finally:
         server.send_signal(end)
         try:

@@ -86,7 +86,7 @@ def _first_urls(farm: windrow.Windrow) -> list[str]:
 
 
 @contextmanager
-def _workspace(count: int) -> Iterator[windrow.Windrow]:
+def open_workspace(count: int) -> Iterator[windrow.Windrow]:
     """Make the workspace, or open the one that was made before and is kept."""
     if kept := os.environ.get("WINDROW_WORKSPACE_FOLDER"):
         folder = Path(kept)
@@ -98,7 +98,7 @@ def _workspace(count: int) -> Iterator[windrow.Windrow]:
 
 def pages(count: int = COUNT, asked: int = _ASKED) -> Iterator[Comparison]:
     """Compare the milliseconds in which 99 of 100 requests for each page are answered, and the longest page."""
-    with _workspace(count) as farm:
+    with open_workspace(count) as farm:
         view, longest = app(farm), 0
         for page in list_pages(farm, count):
             taken = asyncio.run(_ask(view, page, asked))
@@ -151,7 +151,7 @@ def beside(count: int = COUNT, asked: int = _ASKED) -> Iterator[Comparison]:
     Without Datasette, only ours are measured.
     """
     datasette = shutil.which("datasette")
-    with _workspace(count) as farm:
+    with open_workspace(count) as farm:
         file = farm.config.root / location_of(farm.config)
         our_port, their_port = free_port(), free_port()
         ours = [sys.executable, "-m", "windrow", "serve", "--port", str(our_port), "--workspace", str(farm.config.root)]
