@@ -20,7 +20,7 @@ PROCESSES = $(if $(TESTS),2,5)
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs queries check lock wheel audit release bench cost clean
+.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs pictures queries check lock wheel audit release bench cost clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ docs: $(VENV)/dev.stamp  ## write the generated parts of the manual anew, then c
 	$(BIN)/python tools/man_page.py man/windrow.1
 	$(BIN)/python tools/promised.py docs/reference/promised.txt
 	$(BIN)/pytest -q tests/house/test_docs.py tests/house/test_snippets.py
+
+pictures: $(VENV)/dev.stamp demo  ## draw the README's pictures of the web view anew, in Chromium, from the workspace of the demo
+	$(BIN)/python tools/pictures.py build/demo pictures
 
 queries: $(VENV)/dev.stamp  ## write the ledger's typed rows and methods anew from its .sql files
 	$(BIN)/python tools/typed_queries.py

@@ -33,6 +33,12 @@ def test_links_of_the_readme_hold_on_a_package_index() -> None:
     assert [link for link in links(ROOT / "README.md") if not link.startswith("https://")] == []
 
 
+def test_the_readme_shows_two_pictures_of_the_web_view() -> None:
+    pictures = re.findall(r'<img src="(pictures/\w+\.png)" width="\d+" alt="[^"]{40,}">', README)
+    assert len(pictures) == len({*pictures}) == README.count("<img") == 2
+    assert sum((ROOT / name).stat().st_size for name in pictures) < 200_000
+
+
 def test_pages_that_the_readme_names_are_in_the_manual() -> None:
     names = set(re.findall(r"windrow help ([a-z/-]+)", README))
     assert names > {"first-crawl", "first-harvest", "python"}
