@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.summary_crawl import crawl_and_summarise, query_summary
 from tests.waiting import until
+from windrow.collections.pages.database.entries import TextSummary
 from windrow.engine.steps.settled_batches import (
     BATCH_SIZE,
     MAX_BATCH_BYTES,
@@ -17,6 +18,7 @@ from windrow.engine.steps.settled_batches import (
     gather_batches,
 )
 from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
+from windrow.reasons import Reason
 
 STATES = """
 SELECT u.path, p.text, g.confirmed_end_unix_utc IS NULL, d.title FROM entity_generation g JOIN url u USING (url_id)
@@ -175,3 +177,22 @@ def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     batches = list(gather_batches(iter(attempts), clock=lambda: float(next(ticks))))
     assert [settled for page in batches for settled in page] == attempts
     assert max(len(page) for page in batches) <= int(MAX_GATHER_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "use"),
+    [
+        ("", 200, (True, None)),
+        ("truncated", 200, (True, None)),
+        ("unsupported", 200, (False, None)),
+        ("no_text", 200, (False, Reason.NO_TEXT)),
+        ("bot_wall", 200, (False, Reason.BOT_WALL)),
+        (None, 304, (True, None)),
+        (None, 503, (False, None)),
+    ],
+)
+def test_a_page_without_text_is_not_usable(reason, status, use):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    recorded = RecordedAttempt(1, 1, at, "site", Attempt(1, "https://example.org/", 0, True, at, 0.1, status))
+    result = None if reason is None else TextSummary(b"", reason)
+    assert SettledAttempt(recorded, result).judge_use(has_records=False) == use

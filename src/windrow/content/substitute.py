@@ -96,6 +96,8 @@ _GATE_PHRASES = (
     "human verification",
     "ddos guard",
     "request unsuccessful",
+    "javascript is (?:disabled|required|not enabled)",
+    "(?:please )?(?:enable|turn on) (?:javascript|js)(?: and cookies)?(?: to (?:continue|proceed))?",
 )
 _SENTENCES = re.compile(
     r"(?:page|article|document|file|content|story) (?:that )?you (?:are looking for|were looking for|requested"

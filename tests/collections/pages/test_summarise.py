@@ -9,8 +9,9 @@ import pytest
 
 from windrow.caps import JSON_LD_OBJECTS, PAGE_LINKS
 from windrow.collections.pages.code import Locality
+from windrow.collections.pages.database.entries import Sight
 from windrow.collections.pages.reading.link import Link
-from windrow.collections.pages.steps import name_payload, summarise
+from windrow.collections.pages.steps import find_expiry, make_entry, name_payload, summarise
 from windrow.contract import Task
 from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, RecordedAttempt, Site, Source
 
@@ -45,6 +46,49 @@ def test_a_page_that_asks_not_to_be_found_has_no_text(name, content, reason):
     summary = read(f'<title>T</title><meta name="{name}" content="{content}"><main><p>Some words of it.</main>')
     assert summary.reason == reason
     assert (summary.pile is None, summary.described is None) == (bool(reason), bool(reason))
+
+
+APP = "<title>App</title><div id=root></div><script src=/app.js></script>"
+
+
+@pytest.mark.parametrize(
+    ("body", "fields", "reason"),
+    [
+        (APP, {}, "no_text"),
+        ("", {}, "no_text"),
+        ("", {"content_type": "text/plain"}, "no_text"),
+        ("PK\x03\x04" + "\x14\0" * 300, {}, "unsupported"),
+        ("PK\x03\x04" + "\x14\0" * 300, {"content_type": "application/msword"}, "unsupported"),
+        ("<meta http-equiv=refresh content='0; url=/new'>", {}, ""),
+        (APP, {"x_amzn_waf_action": "challenge"}, "bot_wall"),
+        ("<p>Show that you are no robot</p>", {"x_amzn_waf_action": "captcha"}, "bot_wall"),
+        (APP + "<h1>JavaScript is disabled</h1>", {}, "bot_wall"),
+        (APP + "<p>Some words of it.", {"cf_mitigated": ""}, ""),
+    ],
+)
+def test_a_document_without_text_has_a_reason(body, fields, reason):
+    assert read(body, **fields).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "fields", "sight"),
+    [
+        (200, APP, {}, Sight.CONTENT),
+        (200, "", {}, Sight.UNKNOWN),
+        (202, APP, {}, Sight.UNKNOWN),
+        (202, "<p>Some words of it.", {}, Sight.CONTENT),
+        (200, APP, {"x_amzn_waf_action": "challenge"}, Sight.UNKNOWN),
+        (200, "<p>Show that you are no robot", {"cf_mitigated": "challenge"}, Sight.UNKNOWN),
+    ],
+)
+def test_an_answer_in_place_of_a_page_says_nothing_about_it(status, body, fields, sight):
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    kept = KeptResponse("sha256:0", len(body), ArchivePlace("a", 0, 9), mime="text/html")
+    recorded = RecordedAttempt(1, 1, at, "blog", Attempt(1, URL, 0, True, at, 0.1, status, kept))
+    summary = read(body, visited=at, **fields)
+    assert make_entry(recorded, summary).crawl.sight is sight
+    if fields or not body:
+        assert find_expiry(summary) == at.timestamp() + 86_400, "it is requested again a day later"
 
 
 MAX_LINKS = PAGE_LINKS.number

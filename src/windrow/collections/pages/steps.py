@@ -50,6 +50,8 @@ MAX_DOCUMENT_BYTES = PAGE_BYTES.number
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
 _NOT_DOCUMENTS = frozenset({204, 205, 206})  # statuses of answers without a body, or with a part of one
+_ACCEPTED = 202  # the status of an answer that comes in place of the document
+_CHALLENGE_FIELDS = {"x-amzn-waf-action": ("challenge", "captcha"), "cf-mitigated": ("challenge",)}
 _EPOCH = datetime.fromtimestamp(0, UTC)  # used if the time of an answer is unknown: its page has not expired then
 _REASON_NAMES = frozenset(reason.value for reason in Reason)
 
@@ -93,7 +95,10 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the UNIX time from which searches must not find the page; None if not set, or if the page is hidden."""
+    """Return the UNIX time from which searches must not find the page, or from which an empty one is requested again.
+
+    Return None if there is no such time, or if the page is hidden.
+    """
     return summary.until
 
 
@@ -161,10 +166,13 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     described = _replace_surrogates(
         astuple(_remove_late_times(page.description, find_answer_time(fields, task.visited)))
     )
-    if not any(pile):
+    is_challenge = _is_challenge(fields)
+    if (is_challenge or not size) and task.visited:
+        summary = summary._replace(until=int(task.visited.timestamp() + DAY))
+    if is_challenge or not any(pile):
         return summary._replace(
             identity=crawl_log.identify_file(page.mime, size, task.item.digest),
-            reason=_explain_missing_text(page),
+            reason=Reason.BOT_WALL.value if is_challenge else _explain_missing_text(page, summary),
             described=described,
         )
     defect = _explain_defect(page) or (Reason.CAPPED.value if left_out else "")
@@ -207,12 +215,19 @@ def _explain_defect(page: PageDocument) -> str:
     return next((finding.kind for finding in page.findings if finding.kind in _REASON_NAMES), "")
 
 
-def _explain_missing_text(page: PageDocument) -> str:
-    """Return the reason why a document has no text, or "" if its reader found no text or its type is unknown."""
+def _explain_missing_text(page: PageDocument, summary: TextSummary) -> str:
+    """Return the reason why a document has no text, or "" if it only leads to another page by a refresh."""
     reasons = [finding.kind for finding in page.findings if finding.kind in _REASON_NAMES]
     if reasons:
         return reasons[0]
-    return "" if page.encoding or page.mime is None else Reason.UNSUPPORTED.value
+    if not page.encoding:
+        return Reason.UNSUPPORTED.value
+    return "" if summary.move is not None else Reason.NO_TEXT.value
+
+
+def _is_challenge(fields: Mapping[str, str]) -> bool:
+    """Return whether a header says that a firewall answered in place of the server."""
+    return any(fields.get(name, "").lower() in values for name, values in _CHALLENGE_FIELDS.items())
 
 
 def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
@@ -307,7 +322,14 @@ def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> 
         return Sight.UNKNOWN, None
     if isinstance(reading, Reading):
         reading = _summarise_file(None, attempt.kept.size, attempt.kept.digest, reading.reason or Reason.STEP_FAILED)
-    return Sight.CONTENT, reading
+    is_document = reading is None or reading.pile is not None or not _is_stand_in(attempt, reading)
+    return Sight.CONTENT if is_document else Sight.UNKNOWN, reading
+
+
+def _is_stand_in(attempt: Attempt, summary: TextSummary) -> bool:
+    """Return whether an answer without text says nothing about its page, such as an empty one or a firewall's."""
+    is_empty = not summary.size and summary.reason == Reason.NO_TEXT
+    return is_empty or attempt.status == _ACCEPTED or summary.reason == Reason.BOT_WALL
 
 
 def _read_redirect_answer(attempt: Attempt, status: int) -> tuple[Sight, TextSummary | None]:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
-from windrow.model import Finding, Reading, RecordedAttempt
+from windrow.contract import NOT_MODIFIED, REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
+from windrow.model import Attempt, Finding, Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, SUBSTITUTE_REASONS, Reason
 
 BATCH_SIZE = 256
@@ -24,6 +24,9 @@ WRONG_VALUES = (ArithmeticError, AssertionError, AttributeError, LookupError, Re
 """Errors that are raised if the result of a step lacks the values that the collection or its store expects."""
 
 
+_WITHOUT_DOCUMENT = SUBSTITUTE_REASONS | {Reason.NO_TEXT}
+
+
 class SettledAttempt(NamedTuple):
     """An attempt and the step's result for it: a Reading if the step failed, None if the bytes were not read."""
 
@@ -34,13 +37,20 @@ class SettledAttempt(NamedTuple):
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
         A failed reading and None are not usable. If the step makes records (`has_records`), a result that is empty or
-        has only Skips is not usable either; the reason is the first of the Skips' reasons that is not in BY_RULE.
+        has only Skips is not usable either; the reason is the first of the Skips' reasons that is not in BY_RULE. If it
+        does not, a document without text, a file without a reader and another page in its place are not usable, and a
+        page that has not changed is.
         """
         if self.result is None or isinstance(self.result, Reading):
-            return False, self.result.reason if self.result else None
-        outputs = results_of(self.result) if has_records else ()
+            is_unchanged = not has_records and self.result is None and _has_not_changed(self.recorded.attempt)
+            return is_unchanged, self.result.reason if self.result else None
+        if not has_records:
+            reason = getattr(self.result, "reason", "")
+            is_usable = reason not in _WITHOUT_DOCUMENT and reason != Reason.UNSUPPORTED
+            return is_usable, Reason(reason) if reason in _WITHOUT_DOCUMENT else None
+        outputs = results_of(self.result)
         skips = [output for output in outputs if isinstance(output, Skip)]
-        if not has_records or len(skips) < len(outputs):
+        if len(skips) < len(outputs):
             return True, None
         return False, next((skip.reason for skip in skips if skip.reason not in BY_RULE), None)
 
@@ -91,6 +101,10 @@ class SettledAttempt(NamedTuple):
     def is_capped(self) -> bool:
         """Whether the document was read, but a cap leaves out a part of it."""
         return any(skip.reason is Reason.CAPPED for skip in self.left_out)
+
+
+def _has_not_changed(attempt: Attempt) -> bool:
+    return attempt.status == NOT_MODIFIED or bool(attempt.kept and attempt.kept.revisit)
 
 
 def gather_batches(

@@ -69,7 +69,7 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
     after an end is a new generation, even if it is equal to the content before the end. SAME means the last content
     with a body, even if something else was seen after it, because the server compares with that body. UNKNOWN is
-    ignored, and so is SAME before any content with a body.
+    ignored, and so is SAME before any content with a body, or after an UNKNOWN whose body was read.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
@@ -85,6 +85,8 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
             if open_generation is not None and (observation.sight is Sight.GONE or missing_in_a_row > 1):
                 open_generation.confirmed_end = observation.seen_at
             continue
+        if observation.sight is Sight.UNKNOWN and observation.identity and observation.has_body:
+            last_body = None
         content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else last_body
         if observation.sight is Sight.UNKNOWN or content is None:
             continue
@@ -268,7 +270,7 @@ class TextSummary(NamedTuple):
     """The content at an address.
 
     `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
-    redirect, a document without any text, or a file of an unknown type). With a pile, `reason` tells why the document
+    redirect, or for a page that only leads to another). With a pile, `reason` tells why the document
     was read only in part or is not the one that was requested, such as a soft 404; otherwise it is empty. `identity`
     differs between versions; with a pile, it is the pile's digest. `described` contains the columns of
     `document_description` after the first.
@@ -279,7 +281,8 @@ class TextSummary(NamedTuple):
 
     `file` is false if the content is only a redirect. `move` is the target of a redirect, or None. `canonical` is the
     canonical address, or empty. `depends_on_header` is true if another answer with the same bytes may have another
-    summary. From the time `until` (UNIX seconds) on, searches must not find the page. `left_out` is what caps leave out
+    summary. From the time `until` (UNIX seconds) on, searches must not find the page; if there is no page, it is
+    requested again then. `left_out` is what caps leave out
     of the content.
     """
 

@@ -294,12 +294,16 @@ def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: 
         return int(connection.execute(sql, (*attempts, code)).fetchone()[0])
 
 
+# The last answer with a document, or in place of one, decides. A 304 has no reason of its own.
 _COUNT_UNREAD = """
-SELECT reason, count(*) FROM (
-  SELECT o.reason, max(o.at) FROM windrow_observation o
-  JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id AND g.confirmed_end_unix_utc IS NULL
-  WHERE o.reason <> '' GROUP BY o.entity_generation_id)
-GROUP BY reason
+SELECT o.reason, count(*) FROM windrow_observation o
+LEFT JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id
+WHERE o.reason <> '' AND g.confirmed_end_unix_utc IS NULL AND NOT EXISTS (
+  SELECT 1 FROM windrow_observation later
+  WHERE later.url_id = o.url_id AND (later.at, later.crawl_uuid) > (o.at, o.crawl_uuid)
+  AND (later.reason <> '' OR later.sight = 'content'
+    OR o.entity_generation_id IS NULL AND later.sight IN ('missing', 'gone')))
+GROUP BY o.reason
 """
 
 
