@@ -153,6 +153,17 @@ def test_canonical_pages_of_the_same_origin_join_and_others_do_not(database: Cha
     assert database.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
 
 
+def test_short_texts_that_name_one_canonical_page_join_only_if_they_are_equal(database: ChangingDatabase) -> None:
+    front, notice, long = "https://a.example/", "https://a.example/notice", "https://a.example/long"
+    database.put(
+        Page(front, "The Gazette"),
+        Page(notice, "The pond is drained", canonical=front),
+        Page(long, prose(8, 60), canonical=front),
+        Page(f"{front}?from=feed", "The Gazette", canonical=front),
+    )
+    assert database.groups() == {front: {front, f"{front}?from=feed"}}
+
+
 def test_the_canonical_page_may_come_later_and_go_again(database: ChangingDatabase) -> None:
     database.put(Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"))
     assert database.groups() == {}

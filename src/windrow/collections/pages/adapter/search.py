@@ -24,6 +24,7 @@ from windrow.collections.pages.search.index_query import (
     add_origins,
     at_query_time,
     count_kinds,
+    folds_groups,
     keep_soft_404s_only,
     make_clause,
     make_condition,
@@ -274,7 +275,8 @@ class Search:
                 ranked_pages = self._add_proximities(scorer, sort_ranked(ranked_pages))
                 ids = [] if query.history else [hit.id for hit in block]
                 representatives = self._summary.find_representatives(ids) if ids else {}
-                gathered_pages += spread_hosts(fold_duplicates(ranked_pages, seen_keys, representatives), host_counts)
+                pages = fold_duplicates(ranked_pages, seen_keys, representatives, by_group=folds_groups(query))
+                gathered_pages += spread_hosts(pages, host_counts)
                 if len(gathered_pages) >= count:
                     return gathered_pages[:count], False
             is_cut = is_cut or candidate_count >= MAX_BLOCKS * BLOCK_SIZE

@@ -391,12 +391,10 @@ def _find_parent(
 
 
 def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
-    """Return whether a page is similar enough to its canonical page; a text without a sketch counts as similar."""
-    return (
-        member.sketch is None
-        or target.sketch is None
-        or estimate_similarity(member.sketch, target.sketch) >= MIN_CANONICAL_SIMILARITY
-    )
+    """Return whether a page is similar enough to its canonical page; a text without a sketch must be the same."""
+    if member.sketch is None or target.sketch is None:
+        return member.pile_id == target.pile_id
+    return estimate_similarity(member.sketch, target.sketch) >= MIN_CANONICAL_SIMILARITY
 
 
 _SELECT_EQUAL_TEXTS = """

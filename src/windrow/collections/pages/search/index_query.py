@@ -87,6 +87,7 @@ _KEYS_SHOWING_DUPLICATES = {
     "link-text",
     "source",
 }
+_PLACE_KEYS = {"host", "site", "url", "inurl", "source"}
 
 
 def unindexed_filters(query: Query) -> tuple[Filter, ...]:
@@ -154,6 +155,11 @@ def allows_duplicates(query: Query) -> bool:
     They may if the query finds past versions, or filters by something in which duplicates differ, such as the host.
     """
     return query.history or any(leaf.key in _KEYS_SHOWING_DUPLICATES for leaf in filters(query.root))
+
+
+def folds_groups(query: Query) -> bool:
+    """Return whether only one page of each group of near-duplicates is a result: not if a query names a place."""
+    return not any(leaf.key in _PLACE_KEYS for leaf in filters(query.root))
 
 
 def _needs_current_word(root: Node | None) -> bool:

@@ -157,7 +157,11 @@ def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
 
 
 def fold_duplicates(
-    ranked_pages: Sequence[Ranked], seen_keys: set[FoldKey], representatives: Mapping[int, int]
+    ranked_pages: Sequence[Ranked],
+    seen_keys: set[FoldKey],
+    representatives: Mapping[int, int],
+    *,
+    by_group: bool = True,
 ) -> list[Ranked]:
     """Return the latest version of each URL and, of these, only one page of each group.
 
@@ -167,9 +171,9 @@ def fold_duplicates(
     those in a new one.
 
     Pages with the same text, or with the same representative, are a group, except duplicates with titles of their own.
-    `representatives` maps ids of pages to ids of their representatives. The representative is kept if it has the text
-    of the best page or nearly its score. Otherwise the best page that is not marked as a duplicate is kept, or the best
-    page if all are marked.
+    Without `by_group`, only pages with the same text are. `representatives` maps ids of pages to ids of their
+    representatives. The representative is kept if it has the text of the best page or nearly its score. Otherwise the
+    best page that is not marked as a duplicate is kept, or the best page if all are marked.
     """
     kept_pages: list[Ranked] = []
     position_of_key: dict[FoldKey, int] = {}
@@ -184,7 +188,7 @@ def fold_duplicates(
             or ("url", ranked.candidate.page.url_id) in seen_keys
         ):
             continue
-        keys = _fold_keys(ranked, representatives)
+        keys = _fold_keys(ranked, representatives if by_group else {})
         if any(key in seen_keys for key in keys):
             seen_keys |= set(keys)
             continue
