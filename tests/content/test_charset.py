@@ -42,6 +42,16 @@ def test_latin1_declared_as_utf8_is_read_as_latin1() -> None:
     assert (decoded.text, decoded.encoding) == ("é è à", "windows-1252")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("windows-1251", "Привет"), ("koi8-r", "Привет"), ("shift_jis", "これは町"), ("euc-kr", "안녕하세요")],
+)
+def test_where_the_header_is_plainly_wrong_the_meta_counts(encoding: str, text: str) -> None:
+    raw = f"<meta charset={encoding}><p>{text}".encode(encoding)
+    decoded = decode(raw, "text/html; charset=utf-8")
+    assert (decoded.text[-len(text) :], *decoded[1:]) == (text, encoding, "meta")
+
+
 def test_an_encoding_that_is_told_late_is_believed_and_one_in_a_script_is_not() -> None:
     script = b"<script>x = '<meta charset=koi8-r>'</script>"
     late = b"<link href=x>" * 200 + script + "<meta charset=iso-8859-2>łódź".encode("iso-8859-2")

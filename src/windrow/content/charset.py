@@ -2,8 +2,8 @@
 
 The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
 `meta` element within the first 1,024 bytes, or 256 KiB if the page is not valid UTF-8; an XML declaration; and the
-bytes themselves. Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, and
-another encoding that extends ASCII if the page is valid UTF-8 and not only ASCII.
+bytes themselves. Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, where
+the next declaration counts, and another encoding that extends ASCII if the page is valid UTF-8 and not only ASCII.
 """
 
 from __future__ import annotations
@@ -118,7 +118,10 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
         return DecodedText(utf_8_text, declared if is_plausible else "utf-8", source if is_plausible else "content")
     text = raw.decode(_CODEC_BY_NAME[declared], "replace")
     if declared == "utf-8" and text.count("\ufffd") > len(raw) * _MAX_INVALID_SHARE:
-        return _decode_windows_1252(raw)
+        declared, source = _read_declaration(raw, "", search_late=True)
+        if declared in {None, "utf-8"}:
+            return _decode_windows_1252(raw)
+        text = raw.decode(_CODEC_BY_NAME[declared], "replace")
     return DecodedText(text, declared, source)
 
 

@@ -19,13 +19,16 @@ URL = "https://example.org/a"
 DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}
 
 
-def read(body: str, *, source: Source | None = None, visited: datetime | None = None, dated=True, **fields: str):
+def read(
+    body: str | bytes, *, source: Source | None = None, visited: datetime | None = None, dated=True, **fields: str
+):
     item = Item(1, "pages", "page", URL, digest="sha256:0")
     headers = (DATED if dated else {"content-type": "text/html"}) | {
         name.replace("_", "-"): value for name, value in fields.items()
     }
     options = {"agent": "tester-crawler (for https://example.org/bot)"}
-    task = Task(item, io.BytesIO(body.encode()), Limits(), {}, options, fields=headers, source=source, visited=visited)
+    raw = body.encode() if isinstance(body, str) else body
+    task = Task(item, io.BytesIO(raw), Limits(), {}, options, fields=headers, source=source, visited=visited)
     return summarise(task)
 
 
@@ -89,6 +92,20 @@ def test_an_answer_in_place_of_a_page_says_nothing_about_it(status, body, fields
     assert make_entry(recorded, summary).crawl.sight is sight
     if fields or not body:
         assert find_expiry(summary) == at.timestamp() + 86_400, "it is requested again a day later"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "reason"),
+    [
+        ("Привет, это страница о городе и его жителях.", "cp1251", "wrong_encoding"),
+        ("これは町についてのページです。", "cp932", "wrong_encoding"),
+        ("안녕하세요 우리 도시의 새로운 소식입니다 모두 읽어 주세요", "cp949", "wrong_encoding"),
+        ("Él está aquí, ¿también tú? Añádelo mañana, así será más fácil.", "cp1252", ""),
+        ("Où est l'élève âgé ? Là-bas, près de la forêt, à côté du château.", "cp1252", ""),
+    ],
+)
+def test_a_text_in_an_encoding_that_is_not_declared_is_told(text, encoding, reason):
+    assert read(text.encode(encoding)).reason == reason
 
 
 MAX_LINKS = PAGE_LINKS.number

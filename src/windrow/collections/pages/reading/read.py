@@ -325,6 +325,7 @@ def _add_type_and_language(
     page: PageDocument, essence: str, declared: Mime | None, *, has_conflict: bool
 ) -> PageDocument:
     """Set the media type; detect the language if the document does not declare one; add a finding for a conflict."""
+    page = _mark_garbled(page)
     media_type = None if has_conflict else declared if declared and declared.essence == essence else parse_mime(essence)
     description = page.description
     if description.language is None and page.pile.text:
@@ -339,6 +340,22 @@ def _add_type_and_language(
             ),
         )
     return replace(page, description=description, mime=media_type, findings=findings)
+
+
+_MIN_JUDGED_CHARACTERS, _MAX_JUDGED_CHARACTERS = 20, 2_000
+_MAX_SHARE_BEYOND_ASCII = 1 / 3  # of a text in a language that windows-1252 can write
+
+
+def _mark_garbled(page: PageDocument) -> PageDocument:
+    """Add a finding if a text was read as windows-1252, for want of another declaration, and is in no such language."""
+    if page.encoding != "windows-1252" or page.pile.text.isascii():
+        return page
+    characters = "".join(page.pile.text[:_MAX_JUDGED_CHARACTERS].split())
+    count = sum(character > "\x7f" for character in characters)
+    if len(characters) < _MIN_JUDGED_CHARACTERS or count <= len(characters) * _MAX_SHARE_BEYOND_ASCII:
+        return page
+    message = "read as windows-1252, because it declares no other encoding, but most of its letters are not in ASCII"
+    return replace(page, findings=(*page.findings, Finding(Reason.WRONG_ENCODING.value, message, Level.WARN)))
 
 
 def _read_unsupported(_raw: bytes, _url: str, _headers: ContentHeaders, _limits: Limits) -> PageDocument:
