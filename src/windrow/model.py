@@ -314,6 +314,8 @@ class FetchJob(NamedTuple):
     request: HttpRequest | None = None  # None: a plain GET
     held: HeldAnswer | None = None  # used in place of a request
     file: ListedFile = ListedFile("")
+    body: ArchivePlace | None = None  # where the bytes of the last capture of an address are
+    unread_links: bool = False  # whether the rules for links may have changed since the links of these bytes were read
 
     def attempt(self, started: datetime, seconds: float = 0.0) -> Attempt:
         """Return an attempt at this job that has no result yet."""

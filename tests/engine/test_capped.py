@@ -19,7 +19,7 @@ from windrow.collections.pages.policy import Policy
 from windrow.collections.pages.references import References
 from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
-from windrow.engine.frontier import frontier_of
+from windrow.engine.frontier import RETRY, frontier_of
 from windrow.engine.requests.following import MAX_FINDINGS, _findings_text
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
@@ -82,6 +82,10 @@ def test_it_stands_in_status_until_the_address_has_whole_content(tmp_path: Path)
         attempts.failure(A, Reason.TIMEOUT, at=21)
     assert summarise(tmp_path) == 0
     assert [count.documents for count in unread(tmp_path)] == [1], "other pages and failures change nothing"
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        frontier = frontier_of(ledger, PAGES)
+        (page,) = frontier.find_undone(RETRY, "", "capped")
+        assert page.state[0] == frontier.task_phase, "it is requested again, so that all its links are read"
     assert last_summary(tmp_path).capped == 0, "that session left out nothing"
     with Attempts(tmp_path) as attempts:
         attempts.answer(A, WHOLE, at=30)

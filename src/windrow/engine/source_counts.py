@@ -38,6 +38,9 @@ GONE = frozenset({404, 410})
 UNUSED_RULE = "answers that are not used; they are requested again"
 """The rule under which answers are counted that a discovery skipped without replacing them by other requests."""
 
+LINK_RULES = "link_rules_"
+"""The start of the name of what is learned of a host's rules for links: a hash, and the attempt and session of it."""
+
 
 class FrontierCount(NamedTuple):
     """Counts of the files or addresses of a source that are known now.
@@ -227,14 +230,16 @@ def count_left_out_now(
     """Return how much of a source of addresses each rule or cap left out in the last such session.
 
     What a cap left out of a document that was read in part counts until the whole document is read. What a rule left
-    out of answers does not count any more once later answers were followed, and what was left out of documents does not
-    once each document of the source was replaced (`_are_replaced`). `of_captures` has the totals of captures. If the
-    `crawl` is by requests, answers are followed in phase 1. An answer that is not used counts until a later answer of
-    its address is used.
+    out of answers does not count any more once later answers were followed, what was left out of documents does not
+    once each document of the source was replaced (`_are_replaced`), and links that a crawl left out do not once the
+    rules for links of all hosts have changed. `of_captures` has the totals of captures. If the `crawl` is by requests,
+    answers are followed in phase 1. An answer that is not used counts until a later answer of its address is used.
     """
     totals = {count[1:3] for count in of_captures}
     capped_in = ledger.unread.capped_in(collection, source)
     followed_to = ledger.requests.followed_upto(collection, source)
+    learned = ledger.requests.learned(collection, source)
+    rules_since = min((rules[2] for name, rules in learned.items() if name.startswith(LINK_RULES)), default=0)
     caps: dict[str, RuleCount] = {}
     others: list[tuple[SourceTask, RuleCount]] = []
     for task, count in ledger.sessions.rule_counts(source):
@@ -252,6 +257,7 @@ def count_left_out_now(
         count
         for task, count in others
         if task.session == last_session and not (is_replaced and task.phase > 1)
+        if task.phase > 1 or task.session >= rules_since
         # The totals of captures replace what the first phase of the session counted of them.
         if task.phase > 1 or count[1:3] not in totals
         if task.phase > 1 or (count.reason not in BY_RULE and count.rule != REPLACED_RULE) or task.seq > followed_to

@@ -30,17 +30,19 @@ ELSEWHERE = -1
 class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
-    def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
+    def due(
+        self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER, rules: int = 0
+    ) -> list[DueAddress]:
         """Return at most `limit` addresses of a host that are due at the time `until` or before, in order of due time.
 
         Addresses that were never requested come first. Of these, only those with an order number below `below` are
-        returned.
+        returned. `rules` is the fact since which the present rules for links are in force.
         """
         if below == ABOVE_EVERY_ORDER:
-            return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
-        never_requested = self.due_between(host, NEVER_REQUESTED, NEVER_REQUESTED, below, limit)
+            return self.due_between(host, (NEVER_REQUESTED, until), ABOVE_EVERY_ORDER, limit, rules)
+        never_requested = self.due_between(host, (NEVER_REQUESTED, NEVER_REQUESTED), below, limit, rules)
         return never_requested + self.due_between(
-            host, NEVER_REQUESTED + 1, until, ABOVE_EVERY_ORDER, limit - len(never_requested)
+            host, (NEVER_REQUESTED + 1, until), ABOVE_EVERY_ORDER, limit - len(never_requested), rules
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:

@@ -29,21 +29,28 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- row: DueAddress
 -- An address to request, with the validators of its last response with a body.
--- `last` is the digest of that body, or empty; `at` is the date of the archive record with the body.
+-- `last` is the digest of that body, or empty; `at` is the date of the archive record with the body, and `warc`, `offset`
+-- and `length` are its place. `unread_links` is whether the body was received before a certain fact, and its links were
+-- not read after it.
 
--- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
--- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
+-- def due_between(host: int, times: tuple[int, int], below: int, limit: int, rules: int) -> list[DueAddress]
+-- Return addresses of a host that are due between two `times`, in the order of due time and `place`.
 -- Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response was
--- a revisit, `at` is the date of the record with the bytes. If the kind of an address changed after that response, its
--- validators and `last` are empty, and `at` is None.
+-- a revisit, `at` and the place are those of the record with the bytes. If the kind of an address changed after that
+-- response, its validators and `last` are empty, and `at` is None. `rules` is the fact since which the present rules for
+-- links are in force.
 SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.failures,
        coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
-       CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM attempt k
-           WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END AS "at: datetime | None"
+       k.started AS "at: datetime | None", coalesce(k.warc, '') AS "warc: str",
+       coalesce(k.place_offset, 0) AS "offset: int", coalesce(k.place_length, 0) AS "length: int",
+       v.seq < :rules AND NOT EXISTS (SELECT 1 FROM attempt n WHERE n.address = a.digest AND n.host = a.host
+           AND n.seq > :rules AND n.status = 304 AND n.reason IS NULL) AS "unread_links: bool"
 FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
-WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
+LEFT JOIN attempt k ON k.seq = CASE WHEN v.revisit = 0 THEN v.seq ELSE (SELECT o.seq FROM attempt o
+    WHERE o.address = a.digest AND o.digest = v.digest AND o.revisit = 0 ORDER BY o.seq LIMIT 1) END
+WHERE a.host = :host AND a.due BETWEEN :times[0] AND :times[1] AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
 -- If the hint of an address is later than its last attempt, make the address due at most `rest` seconds after that

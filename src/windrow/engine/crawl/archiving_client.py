@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from windrow.archive import ArchiveWriter, CaptureSink, open_response
+from windrow.archive.view import Capture
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED
 from windrow.digest import hash64
@@ -23,7 +24,7 @@ from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseL
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import CUT_BODY, decode_body, read_location
 from windrow.formats.url import normalise, parts
-from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
+from windrow.model import ArchivePlace, Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
@@ -195,23 +196,17 @@ class ArchivingClient:
 
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
         """Return another collection's response as the result of `job`, or None if it cannot be used."""
-        attempt, limits = held.attempt, self._archive.limits
-        response, max_bytes = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
-        if response is None or response.size > max_bytes:
+        attempt = held.attempt
+        response = attempt.kept
+        if response is None or response.size > self._reply_limits(job.kind, 0.0).max_size:
             return None
         try:
             with self.reading(job.target):
-                answer = open_response(self._archive.folder, held.place)
-                with answer.view as view:
-                    raw = view.read()
-                fields = dict(answer.fields)
+                head = None
                 if response.revisit:
                     head = open_response(self._archive.folder, response.place)
                     head.view.close()
-                    fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
-                body, _ = decode_body(
-                    raw, _content_codings(fields), most=max(max_bytes, limits.member_size), ratio=limits.ratio
-                )
+                fields, body = self.read_kept(job.kind, held.place, head)
         except (ArchiveError, StepError, OSError, MemoryError):
             return None
         status = attempt.status
@@ -225,6 +220,23 @@ class ArchivingClient:
             location=attempt.location,
         )
         return CrawlResult(reused, fields, body if status == 200 else b"")
+
+    def read_kept(self, kind: int, place: ArchivePlace, head: Capture | None = None) -> tuple[Mapping[str, str], bytes]:
+        """Return the header fields and the decoded body of a kept response from an address of this kind.
+
+        `head` is a later response with the same body, whose fields are used: those of a 304 are added to the earlier
+        ones. Raises ArchiveError, StepError or OSError if the response cannot be read.
+        """
+        max_size, limits = self._reply_limits(kind, 0.0).max_size, self._archive.limits
+        kept = open_response(self._archive.folder, place)
+        with kept.view as view:
+            raw = view.read(max_size)
+        fields = dict(kept.fields)
+        if head is not None:
+            fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
+        most = max(max_size, limits.member_size)
+        body, _ = decode_body(raw, _content_codings(fields), most=most, ratio=limits.ratio)
+        return fields, body
 
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from operator import attrgetter
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from typing import Self
 from windrow.clock import now, spell
 from windrow.contract import Crawl
 from windrow.contract.discoveries import BEHIND
+from windrow.digest import hash64
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.archiving_client import RedirectChains
 from windrow.engine.crawl.part_exchange import PartExchange
@@ -24,12 +26,13 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.requests.redirects import is_former_target
 from windrow.engine.run import Close, HarvestRun, close_all
+from windrow.engine.source_counts import LINK_RULES
 from windrow.errors import StepError, Stopped
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import ABOVE_EVERY_ORDER
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.addresses import DueAddress
-from windrow.model import Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source
+from windrow.model import ArchivePlace, Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source
 from windrow.reasons import Reason
 
 MAX_PER_HOST = 128
@@ -60,6 +63,8 @@ class _Host:
     number: int  # on the ledger
     source: Source
     origin: str
+    link_rules: int = 0  # a hash of the settings and the robots.txt by which links of its pages are read; 0: unknown
+    rules_since: int = 0  # the attempt at robots.txt since which they are in force
     handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     walk: int = 0  # the number of its walk, 0 while no fetcher walks it
     is_given_up: bool = False  # for this run
@@ -83,10 +88,13 @@ class CrawlDispatcher:
         self._walks: dict[int, _Host] = {}  # by the number of the walk
         self._share = MAX_PER_HOST  # the maximum number of addresses of one host that a fetcher has at a time
         self._host_numbers: dict[tuple[str, str], int] = {}  # by source and origin
+        self._settings = {name: _hash_settings(source) for name, source in self._sources.items()}
+        learned = {name: run.ledger.requests.learned(run.collection.name, name) for name in self._sources}
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
             if host.source in self._sources:
                 self._host_numbers[host.source, host.origin] = host.seq
-                self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
+                rules = learned[host.source].get(f"{LINK_RULES}{host.seq}", (0, 0))[:2]
+                self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin, *rules)
         self._taken_down = run.ledger.takedowns.addresses() or None
         self._shared_answers = SharedAnswers(run)
         self._redirects = RedirectChains()
@@ -233,7 +241,8 @@ class CrawlDispatcher:
         due_before = self._began if self._follower and not service_of(host.source) else int(now().timestamp())
         priority_limit = BEHIND if host.is_endless else ABOVE_EVERY_ORDER
         limit = count + len(host.handed_out)
-        due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit) if count > 0 else []
+        rules = host.rules_since
+        due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit, rules) if count > 0 else []
         if self._follower is None and any(self._is_again(address) for address in due):
             # Otherwise a crawl that takes longer than the interval of its pages would not end.
             tally.has_pages_again, due = True, [address for address in due if not self._is_again(address)]
@@ -309,6 +318,7 @@ class CrawlDispatcher:
         wait = max(wait, shared.remaining_pause(host.source, host.origin))
         robots, last_request = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
         walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, robots, last_request)
+        walk = walk._replace(settings=self._settings[host.source.name], link_rules=host.link_rules)
         run.fetchers.start_walk(walk)
         return True
 
@@ -340,6 +350,10 @@ class CrawlDispatcher:
             due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
             schedule = (due_at, interval, failures)
         number = writer.attempts.record_attempt(run.session, host.number, attempt, schedule=schedule, beside=beside)
+        if event.link_rules not in {0, host.link_rules}:
+            host.link_rules, host.rules_since = event.link_rules, number
+            rules = {f"{LINK_RULES}{host.number}": (event.link_rules, number, run.session)}
+            writer.requests.learn(run.collection.name, host.source.name, rules, number)
         if event.held and attempt.kept:
             place = attempt.kept.place
             captured = CapturedRow(
@@ -449,5 +463,17 @@ def _has_failed(attempt: Attempt) -> bool:
 
 
 def _make_job(due: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> FetchJob:
-    previous = KnownCapture(due.last, spell(due.at), due.url) if due.last and due.at else _NEVER_CAPTURED
-    return FetchJob(due.digest, due.url, due.kind, previous, (due.etag, due.modified), due.place, request, held)
+    job = FetchJob(due.digest, due.url, due.kind, order=due.place, request=request, held=held)
+    if not due.last or due.at is None:
+        return job
+    return job._replace(
+        last=KnownCapture(due.last, spell(due.at), due.url),
+        validators=(due.etag, due.modified),
+        body=ArchivePlace(due.warc, due.offset, due.length),
+        unread_links=due.unread_links,
+    )
+
+
+def _hash_settings(source: Source) -> int:
+    """Return a hash of the settings that may decide which links of a page are followed, and of windrow's version."""
+    return hash64(f"{version('windrow')} {source.site.agent} {sorted(source.options.items())}")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from windrow.clock import now
-from windrow.contract import OK
+from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import hash64
 from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult, site_at
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
@@ -79,6 +79,7 @@ class OriginCrawler:
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
         self._held_robots = walk.robots
+        self._link_rules = 0  # as in `AttemptEnded`
         self._harmful = 0  # the number of responses that exceeded a limit on time or memory
 
     def submit(self, jobs: tuple[FetchJob, ...]) -> None:
@@ -225,7 +226,8 @@ class OriginCrawler:
                 has_answered = reply.status is not None
                 attempt, urls = self._apply_robots(reply)
                 pause = rules.pause(attempt.seconds, reply.status, attempt.wait)
-                self._report(AttemptEnded(self._walk.number, _with_wait(attempt, pause), urls))
+                attempt = _with_wait(attempt, pause)
+                self._report(AttemptEnded(self._walk.number, attempt, urls, link_rules=self._link_rules))
                 if reply.attempt.reason is Reason.PRIVATE_ADDRESS:
                     return self._make_end(Reason.PRIVATE_ADDRESS, reply.attempt.message)
                 if end := await self._pause_host(pause):
@@ -248,7 +250,8 @@ class OriginCrawler:
         attempt, urls = self._apply_robots(reply)
         pause = self._rules.pause(held_answer.attempt.seconds, reply.status, None) or 0.0
         self._queue.pause(max(0.0, self._walk.last_request + pause - now().timestamp()))
-        self._report(AttemptEnded(self._walk.number, attempt, urls, held=held_answer.seq))
+        event = AttemptEnded(self._walk.number, attempt, urls, held=held_answer.seq, link_rules=self._link_rules)
+        self._report(event)
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
@@ -257,10 +260,20 @@ class OriginCrawler:
         if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
                 with self._archiver.reading(0):
-                    return attempt, self._not_recent(rules.take_robots(now().timestamp(), reply.status, reply.body))
+                    urls = self._not_recent(rules.take_robots(now().timestamp(), reply.status, reply.body))
+                    self._link_rules = self._hash_link_rules(attempt)
+                    return attempt, urls
             except Exception as error:  # noqa: BLE001 after a bug in windrow, no requests must be made without rules
                 attempt = _with_fault(attempt, error)
         return attempt, self._not_recent(rules.take_robots(now().timestamp(), None, b""))
+
+    def _hash_link_rules(self, robots: Attempt) -> int:
+        """Return the hash of the settings and of a robots.txt, or the hash so far if it could not be fetched."""
+        status = robots.status
+        if self._walk.crawl.by_request or status is None or status == 429 or status >= 500:
+            return self._link_rules
+        digest = robots.kept.digest if robots.kept and status < 300 else ""
+        return hash64(f"{self._walk.settings} {digest}")
 
     async def _fetch_robots(self, client: HttpClient, url: str) -> CrawlResult | BatchBroken:
         """Fetch robots.txt and follow its redirects. Return the last result; report the earlier attempts."""
@@ -317,7 +330,13 @@ class OriginCrawler:
         if attempt.location:
             url = rules.follow(attempt.url, attempt.location, attempt.kind)
             return self._not_recent([url] if url else [])
-        if attempt.status != OK or not reply.body:
+        has_new_rules = job.unread_links or self._link_rules != self._walk.link_rules
+        if attempt.status == NOT_MODIFIED and has_new_rules and job.body:
+            fields, body = self._archiver.read_kept(job.kind, job.body)
+            reply = reply._replace(fields=fields, body=body)
+        elif attempt.status != OK:
+            return ()
+        if not reply.body:
             return ()
         if (hinted := rules.hints(job, reply.fields, reply.body)) is not None:
             return self._not_recent(hinted)

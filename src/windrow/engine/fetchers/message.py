@@ -130,7 +130,11 @@ class BatchEnded(NamedTuple):
 
 
 class CrawlOrigin(NamedTuple):
-    """An origin to walk: a batch whose jobs are sent later. The first request is made after `wait` seconds."""
+    """An origin to walk: a batch whose jobs are sent later. The first request is made after `wait` seconds.
+
+    `settings` is a hash of the source's settings. `link_rules` is a hash of the settings and the robots.txt by which
+    the links of the origin's pages were read last, or 0 if that is not known.
+    """
 
     number: int
     source: Source
@@ -140,6 +144,8 @@ class CrawlOrigin(NamedTuple):
     wait: float = 0.0
     robots: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
     last_request: float = 0.0  # the UNIX time of another collection's last request to the origin, or 0
+    settings: int = 0
+    link_rules: int = 0
 
 
 class MoreJobs(NamedTuple):
@@ -154,7 +160,7 @@ class AttemptEnded(NamedTuple):
 
     `found` has the addresses that the response leads to, without those found recently; `left_out` has what rules and
     caps left out. In a walk, the attempt has a `wait` only if it is to be stored. `endless` is true if many new pages
-    of the origin in a row repeated earlier texts.
+    of the origin in a row repeated earlier texts. After a robots.txt, `link_rules` is as in `CrawlOrigin`, else 0.
     """
 
     batch: int
@@ -163,6 +169,7 @@ class AttemptEnded(NamedTuple):
     left_out: tuple[LeftOut, ...] = ()
     endless: bool = False
     held: int = 0  # the number of another collection's attempt whose response was used; 0 if a request was made
+    link_rules: int = 0
 
 
 Event = TransferBegun | TransferProgress | ListedEntries | FolderMissing | AttemptEnded | BatchEnded

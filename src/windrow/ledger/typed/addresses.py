@@ -24,7 +24,9 @@ class HostRow(NamedTuple):
 class DueAddress(NamedTuple):
     """An address to request, with the validators of its last response with a body.
 
-    `last` is the digest of that body, or empty; `at` is the date of the archive record with the body.
+    `last` is the digest of that body, or empty; `at` is the date of the archive record with the body, and `warc`,
+    `offset` and `length` are its place. `unread_links` is whether the body was received before a certain fact, and its
+    links were not read after it.
     """
 
     digest: int
@@ -38,6 +40,10 @@ class DueAddress(NamedTuple):
     modified: str
     last: str
     at: datetime | None
+    warc: str
+    offset: int
+    length: int
+    unread_links: bool
 
 
 class FoundAddress(NamedTuple):
@@ -156,9 +162,25 @@ class InconsistentAddress(NamedTuple):
 
 
 def _make_due_address(row: tuple[Any, ...]) -> DueAddress:
-    digest, url, kind, place, due, interval, failures, etag, modified, last, at = row
+    digest, url, kind, place, due, interval, failures, etag, modified, last, at, warc, offset, length, unread_links = (
+        row
+    )
     return DueAddress(
-        digest, url, kind, place, due, interval, failures, etag, modified, last, None if at is None else parse(at)
+        digest,
+        url,
+        kind,
+        place,
+        due,
+        interval,
+        failures,
+        etag,
+        modified,
+        last,
+        None if at is None else parse(at),
+        warc,
+        offset,
+        length,
+        bool(unread_links),
     )
 
 
@@ -207,14 +229,17 @@ class TypedAddresses(LedgerQueries):
         value: int | None = self._database.value("addresses.host", origin, collection, source)
         return value
 
-    def due_between(self, host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]:
-        """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
+    def due_between(self, host: int, times: tuple[int, int], below: int, limit: int, rules: int) -> list[DueAddress]:
+        """Return addresses of a host that are due between two `times`, in the order of due time and `place`.
 
         Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response
-        was a revisit, `at` is the date of the record with the bytes. If the kind of an address changed after that
-        response, its validators and `last` are empty, and `at` is None.
+        was a revisit, `at` and the place are those of the record with the bytes. If the kind of an address changed
+        after that response, its validators and `last` are empty, and `at` is None. `rules` is the fact since which the
+        present rules for links are in force.
         """
-        return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
+        return self._database.rows(
+            _make_due_address, "addresses.due_between", rules, host, times[0], times[1], below, limit
+        )
 
     def rests(self, now: int) -> dict[str, int]:
         """Return a dict from origin to the time, after `now`, until which it asked not to be requested."""

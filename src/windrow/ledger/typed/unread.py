@@ -30,10 +30,11 @@ class CappedSession(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """An attempt that must be read again, the phase of the step, and the address as digest, source and URL."""
+    """An attempt that must be read again, the phase of the step, why, and the address as digest, source and URL."""
 
     attempt: int
     phase: int
+    reason: Reason
     address: int
     source: str
     url: str
@@ -42,6 +43,11 @@ class UnreadAddress(NamedTuple):
 def _make_unread_document(row: tuple[Any, ...]) -> UnreadDocument:
     number, version, reason, times, at = row
     return UnreadDocument(number, version, Reason(reason), times, parse(at))
+
+
+def _make_unread_address(row: tuple[Any, ...]) -> UnreadAddress:
+    attempt, phase, reason, address, source, url = row
+    return UnreadAddress(attempt, phase, Reason(reason), address, source, url)
 
 
 class TypedUnread(LedgerQueries):
@@ -77,7 +83,7 @@ class TypedUnread(LedgerQueries):
         has digests of addresses: only attempts at these are returned, unless it is None.
         """
         return self._database.rows(
-            UnreadAddress._make,
+            _make_unread_address,
             "unread.addresses",
             collection,
             source,

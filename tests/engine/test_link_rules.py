@@ -1,0 +1,107 @@
+"""Links that a rule left out are found once the rule is gone, also in pages that have not changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from tests.engine.site_crawl import CRAWL_ONLY, change_ledger, crawl_sites, source
+from windrow.engine.frontier import frontier_of
+from windrow.ledger import Ledger
+
+
+class Site(ThreadingHTTPServer):
+    """A site whose pages have an ETag: `robots` is its robots.txt, `pages` the other bodies by path."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.2", 0), _Handler)
+        self.robots = b""
+        self.pages = {
+            "/": b"<a href=/news/1>n</a><a href=/minutes/1>m</a><a href=/list?from=3>p</a>",
+            "/news/1": b"<a href=/minutes/2>m</a>",
+        }
+        self.requested: list[tuple[str, int]] = []  # paths and statuses
+
+    @property
+    def seed(self) -> str:
+        return f"http://127.0.0.2:{self.server_port}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Site
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer 304 to every conditional request."""
+        is_robots = self.path == "/robots.txt"
+        body = self.server.robots if is_robots else self.server.pages.get(self.path, b"<p>a page")
+        status = 304 if self.headers["If-None-Match"] else 200
+        if not is_robots:
+            self.server.requested.append((self.path, status))
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain" if is_robots else "text/html")
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", "0" if status == 304 else str(len(body)))
+        self.end_headers()
+        if status == 200:
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def left_out(root):
+    """Return what `windrow status` says that rules left out."""
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        return frontier_of(ledger, CRAWL_ONLY).left_out("site", ())
+
+
+def crawl_again(root, site, **options):
+    """Make all addresses due, crawl the site, and return what it was asked."""
+    change_ledger(root, "UPDATE address SET due = 1 WHERE due > 0")
+    site.requested.clear()
+    crawl_sites(root, source([site.seed], **options))
+    return sorted(site.requested)
+
+
+def test_links_left_out_by_a_setting_are_requested_once_it_is_changed(site, tmp_path):
+    crawl_sites(tmp_path, source([site.seed], do_not_crawl=("/minutes/",)))
+    assert sorted(site.requested) == [("/", 200), ("/news/1", 200)]
+    assert {count.reason for count in left_out(tmp_path)} == {"policy_denied", "query_denied"}
+    known = [("/", 304), ("/news/1", 304)]
+    assert crawl_again(tmp_path, site, do_not_crawl=("/minutes/",)) == known
+    assert len(left_out(tmp_path)) == 2
+    new = [("/list?from=3", 200), ("/minutes/1", 200), ("/minutes/2", 200)]
+    assert crawl_again(tmp_path, site, url_query_parameters=("from",)) == sorted([*known, *new])
+    assert left_out(tmp_path) == [], "nothing, by the rules of now"
+    change_ledger(tmp_path, "DELETE FROM address WHERE url LIKE '%/minutes/_'")
+    assert ("/minutes/1", 200) not in crawl_again(tmp_path, site, url_query_parameters=("from",)), "they are read once"
+
+
+def test_links_that_robots_txt_forbade_are_requested_once_it_allows_them(site, tmp_path):
+    site.robots = b"User-agent: *\nDisallow: /minutes/"
+    crawl_sites(tmp_path, source([site.seed]))
+    site.robots = b""
+    site.requested.clear()
+    change_ledger(tmp_path, "UPDATE address SET due = 1 WHERE url NOT LIKE '%/news/1'")
+    crawl_sites(tmp_path, source([site.seed]))
+    assert sorted(site.requested) == [("/", 304), ("/minutes/1", 200)], "the other page is not due"
+    assert ("/minutes/2", 200) in crawl_again(tmp_path, site), "its links are read when it is due"
+
+
+def test_a_larger_cap_finds_the_links_beyond_the_former_one(site, tmp_path):
+    crawl_sites(tmp_path, source([site.seed], max_links=1))
+    assert ("/minutes/1", 200) not in site.requested
+    assert ("/minutes/1", 200) in crawl_again(tmp_path, site)
