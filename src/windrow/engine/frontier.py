@@ -407,7 +407,7 @@ class AddressFrontier:
             chosen.append(Chosen(address.digest, address.url, state, children, source=address.source))
         for (digest, source), attempts in unread_by_address.items():
             # The links beyond a cap are read when the page is requested again: a crawl by links has no step for them.
-            is_requested = not self._crawl.by_request and any(attempt.reason is Reason.CAPPED for attempt in attempts)
+            is_requested = not self._crawl.by_request and any(attempt.reason == Reason.CAPPED for attempt in attempts)
             phase = self.fetch_phase if is_requested else self._collection.steps[0].phase
             state = (self._collection.phase(phase), Status.FAILED)
             chosen.append(Chosen(digest, attempts[0].url, state, _unread_states(attempts), source=source))

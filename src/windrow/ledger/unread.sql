@@ -44,7 +44,7 @@ AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 -- Return the attempts of a source that must be read again because reading them failed for a reason.
 -- An empty text means any source or any reason. Those that `attempts` leaves out are left out here, too. `among` has digests of addresses: only attempts at these are returned,
 -- unless it is None.
-SELECT u.attempt, u.phase, u.reason, v.address AS "address: int", coalesce(h.source, '') AS "source: str",
+SELECT u.attempt, u.phase, u.reason AS "reason: str", v.address AS "address: int", coalesce(h.source, '') AS "source: str",
     coalesce(a.url, v.url) AS "url: str"
 FROM unread u JOIN attempt v ON v.seq = u.attempt
 LEFT JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host

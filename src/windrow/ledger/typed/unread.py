@@ -34,7 +34,7 @@ class UnreadAddress(NamedTuple):
 
     attempt: int
     phase: int
-    reason: Reason
+    reason: str
     address: int
     source: str
     url: str
@@ -43,11 +43,6 @@ class UnreadAddress(NamedTuple):
 def _make_unread_document(row: tuple[Any, ...]) -> UnreadDocument:
     number, version, reason, times, at = row
     return UnreadDocument(number, version, Reason(reason), times, parse(at))
-
-
-def _make_unread_address(row: tuple[Any, ...]) -> UnreadAddress:
-    attempt, phase, reason, address, source, url = row
-    return UnreadAddress(attempt, phase, Reason(reason), address, source, url)
 
 
 class TypedUnread(LedgerQueries):
@@ -83,7 +78,7 @@ class TypedUnread(LedgerQueries):
         has digests of addresses: only attempts at these are returned, unless it is None.
         """
         return self._database.rows(
-            _make_unread_address,
+            UnreadAddress._make,
             "unread.addresses",
             collection,
             source,
