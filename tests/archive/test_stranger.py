@@ -158,6 +158,10 @@ def test_a_file_is_taken_in_once(write, tmp_path):
         (archive / f"foreign/.{'0' * 32}{ending}").write_bytes(b"x")
     remove_leftovers(archive)
     assert [record_.name for record_ in (archive / "foreign").iterdir()] == [taken.warc.removeprefix("foreign/")]
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(b"the next day's")
+    assert (archive / taken.warc).read_bytes() == content, "a file that is written anew changes nothing in the archive"
 
 
 def record_of(record_, path):

@@ -1,4 +1,6 @@
-"""Import WARC files from other crawlers into the archive: as a hard link, as a copy, or repacked.
+"""Import WARC files from other crawlers into the archive: as a copy, or repacked.
+
+A hard link would not do: a program that writes its file anew under the same name would change the archive's, too.
 
 A file is repacked if it is ARC, or if it is Zstandard or has several records in a gzip member, since reading cannot
 begin at every record of such a file. The name of the new file begins with the digest of the original. WARC records are
@@ -8,6 +10,7 @@ reported as in any other file.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -37,6 +40,7 @@ _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 _MAX_DICTIONARY = 16 << 20  # bytes
 _GZIP_LEVEL = 6
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
+_FICLONE = 0x40049409  # the number of the ioctl that makes a file share the blocks of another
 _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 
 
@@ -278,14 +282,19 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     repacked and inflates beyond the limits.
     """
     form = detect_form(path)
+    is_repacked = form.arc or form.must_repack
     folder = archive / IMPORTED_FOLDER
     with map_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}"
     try:
-        _link_or_copy(path, temporary, limits.free_space)
-        imported = _describe_content(temporary)
-        if form.arc or form.must_repack:
+        imported = _describe_content(path)
+        known = archive / (_repacked_name(imported) if is_repacked else imported.warc)
+        if known.exists():
+            return imported._replace(warc=f"{IMPORTED_FOLDER}/{known.name}", size=known.stat().st_size)
+        _copy(path, temporary, limits.free_space)
+        imported = _describe_content(temporary)  # the file may have been changed meanwhile
+        if is_repacked:
             return _import_repacked(archive, temporary, imported, form, limits)
         destination = archive / imported.warc
         if not destination.exists():
@@ -302,7 +311,7 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
+    name, problem = _repacked_name(imported), ""
     destination = archive / name
     if not destination.exists():
         repacked = temporary.with_name(f"{temporary.name}.warc.gz")
@@ -313,6 +322,10 @@ def _import_repacked(
     return ImportedFile(name, imported.digest, destination.stat().st_size, problem)
 
 
+def _repacked_name(imported: ImportedFile) -> str:
+    return f"{imported.warc.partition('.')[0]}.repacked.warc.gz"
+
+
 def remove_leftovers(archive: Path) -> None:
     """Remove the temporary files of imports; no import may be under way."""
     for leftover in (archive / IMPORTED_FOLDER).glob(".*"):
@@ -320,26 +333,26 @@ def remove_leftovers(archive: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
-    with suppress(OSError):
-        os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
-        return
+def _copy(path: Path, temporary: Path, free_space: int) -> None:
+    """Copy a file. On a disk whose file system can, the copy shares its blocks until one of the two is changed."""
     try:
         size = path.stat().st_size
         source = path.open("rb")
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
-    with source:
-        check_free_space(temporary.parent, size, free_space)
-        with map_write_errors(temporary), temporary.open("wb") as target:
+    with source, map_write_errors(temporary), temporary.open("wb") as target:
+        try:
+            fcntl.ioctl(target, _FICLONE, source.fileno())
+        except OSError:
+            check_free_space(temporary.parent, size, free_space)
             shutil.copyfileobj(source, target, _BLOCK_SIZE)
-            target.flush()
-            os.fsync(target.fileno())
+        target.flush()
+        os.fsync(target.fileno())
 
 
-def _describe_content(temporary: Path) -> ImportedFile:
+def _describe_content(path: Path) -> ImportedFile:
     hasher = Hasher()
-    with map_write_errors(temporary), temporary.open("rb") as file:
+    with map_read_errors(path), path.open("rb") as file:
         magic = file.read(len(GZIP))
         hasher.update(magic)
         while block := file.read(_BLOCK_SIZE):
