@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any
@@ -15,8 +15,16 @@ from windrow.reasons import Reason
 _ERROR_KEYS = ("error", "errors", "fault", "exception")
 _TOTAL_KEYS = (
     "total", "total_count", "totalCount", "total_items", "totalItems", "total_results", "totalResults", "total_records",
-    "totalRecords", "numFound",
+    "totalRecords", "totalElements", "numFound",
 )  # fmt: skip
+_PAGING_KEYS = ("meta", "_meta", "pagination", "page", "paging", "links", "_links", "hydra:view", "response")
+_PAGES_KEYS = ("total_pages", "totalPages", "last_page", "lastPage", "page_count", "pageCount")
+_PAGE_KEYS = ("page", "current_page", "currentPage")
+_NEXT_KEYS = (
+    "next", "next_url", "nextUrl", "next_page", "nextPage", "next_page_url", "nextPageUrl", "nextLink",
+    "@odata.nextLink", "hydra:next",
+)  # fmt: skip
+_TOKEN_KEYS = ("nextPageToken", "next_page_token", "next_cursor", "nextCursor")
 _MESSAGE_CHARACTERS = 200  # of an error
 
 
@@ -87,8 +95,55 @@ def find_error(document: Any) -> str:
 def find_total(document: Any) -> int:
     """Return the number of entries that an object states for its whole list, or 0 if it states no number.
 
+    It may be in an object such as `meta` or `pagination`, where it is also called `count` beside a number of pages.
+
     >>> find_total({"items": [], "total": 40}), find_total({"total": "about 40"}), find_total([])
     (40, 0, 0)
+    >>> find_total({"pagination": {"count": 240, "pages": 3}}), find_total({"meta": {"total": 7}, "total": 9})
+    (240, 9)
     """
-    totals = (document.get(key) for key in _TOTAL_KEYS) if isinstance(document, Mapping) else ()
-    return next((total for total in totals if isinstance(total, int) and not isinstance(total, bool)), 0)
+    for part in _paging_parts(document):
+        keys = (*_TOTAL_KEYS, "count") if part is not document and "pages" in part else _TOTAL_KEYS
+        if total := _first_number(part, keys):
+            return total
+    return 0
+
+
+def find_pages(document: Any) -> tuple[int, int]:
+    """Return the number of this page, and how many pages the list has; 0 if an object does not state them.
+
+    >>> find_pages({"pagination": {"page": 2, "pages": 3}}), find_pages({"page": {"number": 0, "totalPages": 9}})
+    ((2, 3), (1, 9))
+    """
+    for part in _paging_parts(document):
+        keys = (*_PAGES_KEYS, "pages") if part is not document else _PAGES_KEYS
+        if pages := _first_number(part, keys):
+            is_from_zero = isinstance(part.get("number"), int) and not _first_number(part, _PAGE_KEYS)
+            return (part["number"] + 1 if is_from_zero else _first_number(part, _PAGE_KEYS)), pages
+    return 0, 0
+
+
+def states_next_page(document: Any) -> bool:
+    """Return whether an object names a next page of its list, by an address or a token.
+
+    >>> states_next_page({"links": {"next": "/a?page=2"}}), states_next_page({"next": "2026-12-01"})
+    (True, False)
+    """
+    parts = _paging_parts(document)
+    names = [part.get(key) for part in parts for key in _NEXT_KEYS]
+    names = [name.get("href") if isinstance(name, Mapping) else name for name in names]
+    has_token = any(isinstance(part.get(key), str) and part[key] for part in parts for key in _TOKEN_KEYS)
+    return has_token or any(isinstance(name, str) and ("/" in name or "?" in name) for name in names)
+
+
+def _paging_parts(document: Any) -> list[Mapping[str, Any]]:
+    """Return an object, and the objects in it that describe its pages; () for anything else."""
+    if not isinstance(document, Mapping):
+        return []
+    parts = [document, *(document[key] for key in _PAGING_KEYS if isinstance(document.get(key), Mapping))]
+    return parts + [part[key] for part in parts[1:] for key in _PAGING_KEYS if isinstance(part.get(key), Mapping)]
+
+
+def _first_number(part: Mapping[str, Any], keys: Sequence[str]) -> int:
+    numbers = (part.get(key) for key in keys)
+    return next((number for number in numbers if isinstance(number, int) and not isinstance(number, bool)), 0)

@@ -8,8 +8,9 @@ import pytest
 from tests.collections.events.place import configured
 from tests.collections.events.reader import VISITED, parser, read
 from windrow.collections.events.discover import EMPTIED, UNPAGED, follow
-from windrow.collections.events.readers.by_fields import next_json_page, read_json
+from windrow.collections.events.readers.by_fields import read_json
 from windrow.collections.events.readers.by_path import next_html_page
+from windrow.collections.events.readers.paging import next_json_page
 from windrow.collections.events.reading import source_document
 from windrow.contract import Answer, Request
 from windrow.errors import ConfigError, StepError
@@ -57,6 +58,41 @@ def test_a_total_above_the_rows_of_all_pages_is_counted_and_ends_no_listing(tmp_
             missing
         )
         assert result.ends_listing == (not missing)
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "headers", "missing"),
+    [("", {"meta": {"total": 400}, "links": {"next": "/x?page=2"}}, {}, 398), ("", {"links": {"next": "/x?page=2"}}, {}, 1),
+     ("", {}, {"link": '<http://a.example/x?page=2>; rel="next"'}, 1), ("", {}, {"x-wp-total": "9"}, 7),
+     ("", {}, {"x-wp-totalpages": "4"}, 1), ("", {"pagination": {"page": 1, "pages": 3, "count": 240}}, {}, 238),
+     ("", {"nextPageToken": "abc"}, {}, 1), ("", {"@odata.nextLink": "http://a.example/x?$skip=2"}, {}, 1),
+     ("", {"_links": {"next": {"href": "/x?p=2"}}}, {}, 1), ("?limit=2", {}, {}, 1), ("?$top=2", {}, {}, 1),
+     ("?per_page=2", {"total": 2}, {}, 0), ("?limit=3", {}, {}, 0), ("", {"next": None, "links": {"next": ""}}, {}, 0),
+     ("", {"meta": {"total": 2, "last_page": 1}}, {"x-wp-totalpages": "1"}, 0), ("", {"next": "2026-12-01"}, {}, 0)],
+)  # fmt: skip
+def test_a_list_that_states_further_pages_or_is_as_long_as_asked_is_told_and_not_whole(
+    tmp_path, query, document, headers, missing
+):
+    rules = {name: rule for name, rule in JSON_PAGES.items() if name not in {"root", "next_page"}}
+    (source,) = configured(tmp_path, "http://a.example/x", reader="json", **rules).sources
+    body = json.dumps({"rows": [ROW, ROW | {"s": "2026-10-06T18:00"}]} | document).encode()
+    request = Request(f"http://a.example/x{query}", "first")
+    result = follow(source, {}, Answer(request, 200, headers, io.BytesIO(body), VISITED))
+    assert [count.addresses for count in result.left_out] == [missing] * bool(missing)
+    assert result.ends_listing == (not missing)
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "more", "expected"),
+    [("?page", "", {"meta": {"last_page": 3}}, "?page=2"), ("?page", "?page=3", {"meta": {"last_page": 3}}, ""),
+     ("?page", "?page=2", {"total": 4}, ""), ("?page", "?page=2", {"total": 5}, "?page=3"), ("?page", "", {}, "?page=2"),
+     ("?page", "?page=2", {"rows": []}, ""), ("?page", "?limit=3", {}, ""), ("?page", "?limit=2&page=4", {}, "?limit=2&page=5"),
+     ("?$offset", "?$limit=2", {}, "?$limit=2&$offset=2"), ("?offset", "?offset=2", {"total": 4}, "")],
+)  # fmt: skip
+def test_a_parameter_of_the_address_may_count_the_pages(rule, query, more, expected):
+    document = page({"rows": [ROW, ROW]} | more, **{**JSON_PAGES, "next_page": rule})
+    document = document._replace(url=f"http://a.example/x{query}")
+    assert next_json_page(document) == (f"http://a.example/x{expected}" if expected else "")
 
 
 def test_a_next_page_that_is_never_selected_is_reported_until_it_is(tmp_path):

@@ -12,7 +12,8 @@ from windrow.adapters.adapter import SourceChange
 from windrow.app.changes import format_html
 from windrow.app.run import refuse_other_lines
 from windrow.collections.events.parser import SourceDocument
-from windrow.collections.events.readers.by_fields import detail_requests, next_json_page
+from windrow.collections.events.readers.by_fields import detail_requests
+from windrow.collections.events.readers.paging import next_json_page
 from windrow.collections.events.reading import source_document
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.standard import problems

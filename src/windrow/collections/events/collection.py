@@ -123,7 +123,12 @@ SOURCE = (
     Setting("time_formats", TEXTS, [], "strptime patterns of times, tried in this order"),
     Setting("naive_timezone", choice("", "UTC"), "", "zone of times without a zone, if it is not `timezone`"),
     Setting("statuses", _TEXT_TABLE, {}, "words of the source for the status of an event, and what each means"),
-    Setting("next_page", TEXT, "", "path or selector of the address of the next page"),
+    Setting(
+        "next_page",
+        TEXT,
+        "",
+        "path or selector of the address of the next page, or a parameter that counts them: ?page",
+    ),
     Setting("root", TEXT, "", "root element, key or selector of every valid response; others are error pages"),
     Setting("placeholders", TEXTS, [], "titles of entries which only say that there are no events"),
     Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),

@@ -151,6 +151,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     media = answer.fields.get("content-type", "")
     document = source_document(parser, answer.view.read(), answer.request.url, answer.at, media)
+    document = document._replace(headers=answer.fields)
     reader = READERS[document.rules.reader]
     try:
         uids = EventUids(uid_prefix(parser), learned.get(_KNOWN_STARTS, {}))
@@ -245,31 +246,34 @@ def _find_next_page(
     Raise StepError for a first page that states a number of events but has none.
     """
     reader, rule = READERS[document.rules.reader], document.rules.next_page
-    listed, total = reader.count_entries(document)
+    listed, total, has_more = reader.count_entries(document)
     if total and not listed and request_name in {"", _FIRST_PAGE}:
         raise StepError(f"the document has no events, but states a total of {total}", Reason.PROTOCOL_ERROR)
     try:
         next_page = reader.next_page(document)
     except StepError as error:
-        left_out = LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url)
-        return _NextPage("", (Finding(error.reason.class_name, str(error)),), (left_out,))
+        unknown_page = LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url)
+        return _NextPage("", (Finding(error.reason.class_name, str(error)),), (unknown_page,))
     url = join_url(document.url, next_page) if next_page else ""
     url = "" if url == document.url else url
     if request_name not in {_FIRST_PAGE, _NEXT_PAGE}:
         return _NextPage(url)
     listed += int(learned.get(_LISTED, 0)) if request_name == _NEXT_PAGE else 0
-    is_cut = total > listed and not url
-    left_out = LeftOutCount(Reason.TRUNCATED, _TOTAL_RULE, total - listed, document.url)
+    left_out: tuple[LeftOutCount, ...] = ()
+    if total > listed and not url:
+        left_out = (LeftOutCount(Reason.TRUNCATED, _TOTAL_RULE, total - listed, document.url),)
+    elif has_more and not url and not total:
+        left_out = (LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url),)
     findings = []
     remembered: dict[str, Any] = {_LISTED: listed} if total else {}
-    if rule and request_name == _FIRST_PAGE and learned.get(UNPAGED) != {}:
+    if rule and rule[0] != "?" and request_name == _FIRST_PAGE and learned.get(UNPAGED) != {}:
         if not url:
             message = f"the setting `next_page`, {rule!r}, has not selected anything so far"
             findings.append(Finding("NoNextPage", message, Level.NOTE))
         event_count = sum(isinstance(part, ReadEvent) for part in parts)
         remembered[UNPAGED] = {} if url else {"url": document.url, "events": event_count}
     changed = {key: value for key, value in remembered.items() if value != learned.get(key)}
-    return _NextPage(url, tuple(findings), (left_out,) if is_cut else (), changed)
+    return _NextPage(url, tuple(findings), left_out, changed)
 
 
 def _compare_with_habits(

@@ -46,10 +46,10 @@ class ParserRules:
     description, url, status, location, branch, entity), and `extra` selects the values of further keys. Their syntax
     depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
     zone are in UTC, and empty if they are in the source's zone. `statuses` is a dict from the source's words to
-    windrow's statuses. `next_page` selects the address of the next page. `root` is the root element of valid documents,
-    one of their keys, or a selector: a document without it, or in which it selects nothing, is an error page.
-    `placeholders` are the titles of entries which only say that there are no events. `html_fields` are the fields that
-    are HTML.
+    windrow's statuses. `next_page` selects the address of the next page; `?NAME` counts up a parameter. `root` is the
+    root element of valid documents, one of their keys, or a selector: a document without it, or in which it selects
+    nothing, is an error page. `placeholders` are the titles of entries which only say that there are no events.
+    `html_fields` are the fields that are HTML.
 
     If each event has a document of its own, `details` is `LIST:URL:CHANGED`. LIST is the path of the list of these
     documents. URL is the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
@@ -123,6 +123,7 @@ class SourceDocument(NamedTuple):
     zone: ZoneInfo  # of the source
     calendar_zone: ZoneInfo | None = None  # for times without a zone, if the document names one
     has_unknown_zone: bool = False  # whether the document names a zone that is not known
+    headers: Mapping[str, str] = {}  # of the response, when it is followed; the names are in lower case
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str, *, is_complete: bool = True) -> str:

@@ -25,7 +25,7 @@ from windrow.collections.events.times import EventSpan, EventTime, from_day, fro
 from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
-from windrow.formats.json_page import find_error, find_repeated_keys, find_total, load_json
+from windrow.formats.json_page import find_error, find_repeated_keys, load_json
 from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.formats.url import has_web_scheme
 from windrow.reasons import Reason
@@ -419,39 +419,6 @@ def json_to_text(content: Any) -> str | None:
     if isinstance(content, float) and content.is_integer():
         return str(int(content))
     return replace_lone_surrogates(str(content))
-
-
-def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, which is at the path in the rule `next_page`.
-
-    Return an empty text if the value at the path is missing, null, false or empty. Raise StepError if it is any other
-    value that is not the address of another page.
-    """
-    path = document.rules.next_page
-    address = value_at_path(parse_json(document), path) if path else None
-    if address is None or address is False or address == "":
-        return ""
-    if not isinstance(address, str):
-        raise StepError(f"the value at {path!r} (`next_page`) is not an address: {address!r}"[:300], Reason.WRONG_ROOT)
-    return next_address(document, address)
-
-
-def next_address(document: SourceDocument, address: str) -> str:
-    """Resolve the address of the next page; raise StepError if it is not a web address, or is the document's own."""
-    url = join_url(document.url, address.strip())
-    if not has_web_scheme(url) or url == document.url:
-        raise StepError(
-            f"the address of the next page, {address[:200]!r}, is not valid or is that of this page", Reason.BAD_ADDRESS
-        )
-    return url
-
-
-def count_entries(document: SourceDocument) -> tuple[int, int]:
-    """Return how many entries a document in JSON has, and how many its list has as it states, or 0."""
-    tree = parse_json(document)
-    entries = value_at_path(tree, document.rules.details.partition(":")[0] or document.rules.items)
-    listed = len(entries) if isinstance(entries, list) else int(bool(entries))
-    return listed, find_total(tree)
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:

@@ -25,10 +25,10 @@ from windrow.collections.events.readers.by_fields import (
     build_event,
     count_invalid_bytes,
     join_url,
-    next_address,
     read_json,
 )
 from windrow.collections.events.readers.html_text import visible_text
+from windrow.collections.events.readers.paging import next_address
 from windrow.content.tree import parse, parse_counting
 from windrow.content.xhtml import PageText, decode_page, describe_fault
 from windrow.errors import StepError

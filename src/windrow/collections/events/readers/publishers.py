@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
@@ -46,6 +46,7 @@ from windrow.collections.events.readers.by_path import (
     read_xml,
     xml_tree,
 )
+from windrow.collections.events.readers.paging import count_up
 from windrow.collections.events.readers.repetitions import CUT_SERIES
 from windrow.collections.events.readers.schedules import Window, find_occurrences
 from windrow.collections.events.status_words import note_text, read_status
@@ -195,11 +196,8 @@ def next_legistar_page(document: SourceDocument) -> str:
     listed = parse_json(document)
     if not isinstance(listed, list) or len(listed) < _LEGISTAR_PAGE_SIZE:
         return ""
-    parts = urlsplit(document.url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    skip = query.get("$skip", "0")
-    query["$skip"] = str((int(skip) if skip.isdigit() else 0) + len(listed))
-    return urlunsplit(parts._replace(query=urlencode(query, safe="$,'")))
+    skip = dict(parse_qsl(urlsplit(document.url).query)).get("$skip", "0")
+    return count_up(document.url, "$skip", (int(skip) if skip.isdigit() else 0) + len(listed))
 
 
 _DAY_BEFORE_SESSION = re.compile(r"0?[12]-jan", re.IGNORECASE)

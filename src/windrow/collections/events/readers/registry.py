@@ -15,9 +15,9 @@ class EventReader(NamedTuple):
     `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
     single events, and `count_unaddressed` the number of those that a list names without a valid address. `count_others`
     returns how many components of the document are of another kind, such as the tasks of a calendar. `count_entries`
-    returns how many entries a page has, and how many its whole list has, or 0 if it does not state that. `complete`
-    means that the pages of a list usually have all future events. `is_growing` means that new events are in new
-    documents at the end of a chain, so that each run requests the whole chain.
+    returns how many entries a page has, how many its whole list has, or 0 if it does not state that, and whether there
+    are further pages. `complete` means that the pages of a list usually have all future events. `is_growing` means that
+    new events are in new documents at the end of a chain, so that each run requests the whole chain.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
@@ -27,7 +27,7 @@ class EventReader(NamedTuple):
     count_unaddressed: Callable[[SourceDocument], int] = lambda _: 0
     count_others: Callable[[SourceDocument], int] = lambda _: 0
     is_growing: bool = False
-    count_entries: Callable[[SourceDocument], tuple[int, int]] = lambda _: (0, 0)
+    count_entries: Callable[[SourceDocument], tuple[int, int, bool]] = lambda _: (0, 0, False)
 
 
 _PACKAGE = "windrow.collections.events.readers"
@@ -42,10 +42,10 @@ READERS = {
     "json": EventReader(
         later(f"{_PACKAGE}.by_fields:read_json"),
         complete=True,
-        next_page=later(f"{_PACKAGE}.by_fields:next_json_page"),
+        next_page=later(f"{_PACKAGE}.paging:next_json_page"),
         details=later(f"{_PACKAGE}.by_fields:detail_requests"),
         count_unaddressed=later(f"{_PACKAGE}.by_fields:count_unaddressed"),
-        count_entries=later(f"{_PACKAGE}.by_fields:count_entries"),
+        count_entries=later(f"{_PACKAGE}.paging:count_entries"),
     ),
     "xml": EventReader(later(f"{_PACKAGE}.by_path:read_xml"), complete=True),
     "senate-votes": EventReader(later(f"{_PACKAGE}.publishers:read_senate_votes"), complete=False),
@@ -68,5 +68,6 @@ READERS = {
         later(f"{_PACKAGE}.publishers:read_legistar"),
         complete=True,
         next_page=later(f"{_PACKAGE}.publishers:next_legistar_page"),
+        count_entries=later(f"{_PACKAGE}.paging:count_entries"),
     ),
 }
