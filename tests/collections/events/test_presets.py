@@ -125,7 +125,7 @@ ADDRESSES = {
     "eventon": ("https://a.example/events/",) * 2,
     "socrata": (
         "https://a.example/resource/abcd-efgh.json",
-        "https://a.example/resource/abcd-efgh.json?$select=:*,*&$order=:id&$limit=50000",
+        "https://a.example/resource/abcd-efgh.json?$select=:*,*&$order=:updated_at%20DESC,:id&$limit=50000",
     ),
 }  # fmt: skip
 

@@ -133,6 +133,9 @@ SOURCE = (
     Setting("placeholders", TEXTS, [], "titles of entries which only say that there are no events"),
     Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),
     Setting("details", TEXT, "", "LIST:URL:CHANGED, paths to the events' own documents, if a list links to them"),
+    Setting(
+        "exclusive_end", SWITCH, False, "whether events of whole days end, as written, on the day after their last"
+    ),
     Setting("versions", _VERSION_TABLES, [], "dated versions of the parser, with the settings that change on a day"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all future events"),
     Setting("missing_after", count(1, 1000), 3, "number of listings without a future event after which it is missing"),

@@ -49,7 +49,8 @@ class ParserRules:
     windrow's statuses. `next_page` selects the address of the next page; `?NAME` counts up a parameter. `root` is the
     root element of valid documents, one of their keys, or a selector: a document without it, or in which it selects
     nothing, is an error page. `placeholders` are the titles of entries which only say that there are no events.
-    `html_fields` are the fields that are HTML.
+    `html_fields` are the fields that are HTML. `exclusive_end` means that the end of an event of whole days is the day
+    after its last one.
 
     If each event has a document of its own, `details` is `LIST:URL:CHANGED`. LIST is the path of the list of these
     documents. URL is the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
@@ -70,6 +71,7 @@ class ParserRules:
     placeholders: tuple[str, ...] = ()
     html_fields: tuple[str, ...] = ()
     details: str = ""
+    exclusive_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -126,7 +126,8 @@ def build_event(
         )
     is_whole_day = (field("all_day") or "").lower() in _YES_WORDS
     start = _whole_day(document, start, field("start") or "") if is_whole_day else start
-    end, end_note = read_end(document, field("end"), span._replace(start=start))
+    is_day_after = document.rules.exclusive_end or bool(lookup_json and _has_day_after(lookup_json("end")))
+    end, end_note = read_end(document, field("end"), span._replace(start=start), is_day_after=is_day_after)
     url = field("url")
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
     extra = {name: content for name, content in extra.items() if content != ""}
@@ -144,18 +145,24 @@ def build_event(
     )  # fmt: skip
 
 
+def _has_day_after(end: Any) -> bool:
+    """Return whether an end is a day as Google Calendar's API writes it: the day after the last one."""
+    return isinstance(end, dict) and "date" in end and end.keys() <= {"date", "dateTime", "timeZone"}
+
+
 _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
 
 
 def read_end(
-    document: SourceDocument, end_text: str | None, start_span: EventSpan
+    document: SourceDocument, end_text: str | None, start_span: EventSpan, *, is_day_after: bool = False
 ) -> tuple[EventTime | str | None, str]:
     """Return the end of an event, and a note if the end's own field cannot be read or is before the start.
 
     The end is read from its own field, in which the day may be missing, or else from a start that is a range. Without a
     zone of its own it has that of the start. A day is no end of a start with a time of day. An event that begins with a
-    day ends with a day; if the end has a time of day, the note has its text. If neither gives an end, it
-    is None if the rules have no field for the end, and otherwise an empty text.
+    day ends with a day; if the end has a time of day, the note has its text. Midnight ends the day before, and so does
+    a later day if `is_day_after`. If neither gives an end, it is None if the rules have no field for the end, and
+    otherwise an empty text.
     """
     start, range_end = start_span
     span = span_of(document, end_text or "")
@@ -163,7 +170,8 @@ def read_end(
         span = span_of(document, f"{_own_local_time(start)[:10]} {end_text}")
     end = _in_zone_of(start, span.end or span.start, document) if span else None
     if start.all_day:
-        range_end, end = (_whole_day(document, time, end_text or "") if time else None for time in (range_end, end))
+        range_end = _last_day(document, range_end, "", start) if range_end else None
+        end = _last_day(document, end, end_text or "", start, is_day_after=is_day_after) if end else None
     if end_text and (end is None or not _may_end(start, end)):
         return range_end or "", note_text(end_text)
     return end or range_end or (None if end_text is None else ""), end.note if end and end.all_day else ""
@@ -194,15 +202,31 @@ def _whole_day(document: SourceDocument, time: EventTime, text: str) -> EventTim
     """
     if time.all_day:
         return time
-    is_in_utc = document.rules.naive_timezone == "UTC" or text.strip().isdecimal()
-    own = time.utc.astimezone(time.own_zone or UTC).replace(tzinfo=None) if time.own_zone or is_in_utc else None
-    local = datetime.fromisoformat(time.local)
-    edge = next((moment for moment in (own, local) if moment and (moment.hour, moment.minute) in _DAY_EDGES), None)
-    day = from_day((edge or local).date())
+    edge = _edge_of_day(document, time, text)
+    day = from_day((edge or datetime.fromisoformat(time.local)).date())
     return day._replace(zone=time.zone, note="" if edge else note_text(text))
 
 
 _DAY_EDGES = {(0, 0), (23, 59)}
+
+
+def _edge_of_day(document: SourceDocument, time: EventTime, text: str) -> datetime | None:
+    """Return a time in its own zone or in that of the source, if it is the first or last minute of a day there."""
+    is_in_utc = document.rules.naive_timezone == "UTC" or text.strip().isdecimal()
+    own = time.utc.astimezone(time.own_zone or UTC).replace(tzinfo=None) if time.own_zone or is_in_utc else None
+    moments = (own, datetime.fromisoformat(time.local))
+    return next((moment for moment in moments if moment and (moment.hour, moment.minute) in _DAY_EDGES), None)
+
+
+def _last_day(
+    document: SourceDocument, end: EventTime, text: str, first_day: EventTime, *, is_day_after: bool = False
+) -> EventTime:
+    """Return the last day of an event of whole days: that of its end or, if the end is midnight, the day before."""
+    day, edge = _whole_day(document, end, text), None if end.all_day else _edge_of_day(document, end, text)
+    is_after = is_day_after if end.all_day else edge is not None and edge.hour == 0
+    if not is_after or day.utc <= first_day.utc:
+        return day
+    return from_day(day.utc.date() - timedelta(days=1))._replace(zone=day.zone)
 
 
 def remove_day(url: str) -> str:
