@@ -37,6 +37,22 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
     store.close()
 
 
+def test_records_with_equal_values_have_what_stands_aside_of_their_own(tmp_path):
+    """Two towns may list an equal event: a takedown of one must not leave its markup with the other."""
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        towns = [Observation(key, {"n": 1}, "text", aside={"by": key}) for key in ("a", "b")]
+        store.settle([observe(1, towns[0]), observe(2, towns[1], source="b")], 2)
+        later = [town._replace(aside={"by": "later"}) for town in towns]
+        store.settle([observe(3, *later), observe(4, *towns)], 4)
+        for key in ("a", "b"):
+            assert [version.aside for version in store.history(key)] == [f'{{"by": "{key}"}}'] * 3
+            assert {version.change for version in store.history(key)[1:]} == {"same"}
+        assert not list(store.faults())
+        store.settle([observe(attempt) for attempt in (1, 3, 4)], 4)
+        store.finish(0, lambda: True)
+        assert [json for (json,) in store._connection.execute("SELECT aside FROM value")] == ['{"by": "b"}']
+
+
 def test_written_keys_has_a_record_whose_answer_came_in_a_later_session(tmp_path):
     store = RecordStore(tmp_path / "a.db")
     early, late = Observation("early", {"n": 1}), Observation("late", {"n": 1})

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from windrow.contract import AttemptObservations, Observation
+from windrow.digest import digest
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -69,6 +70,14 @@ FROM (SELECT *, lag(value) OVER w AS before, row_number() OVER w AS number FROM 
       WINDOW w AS (PARTITION BY record ORDER BY at, attempt)) o
 JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 """
+
+_FIND_VALUE = "SELECT id, aside FROM value WHERE digest = ?"
+# The last observation usually has it: the records are few whose value is also that of another one.
+_FIND_VALUE_OF_RECORD = """
+SELECT v.id FROM observation o JOIN value v ON v.id = o.value WHERE o.record = ? AND v.json = ? AND v.text = ?
+ORDER BY o.at DESC, o.attempt DESC LIMIT 1
+"""
+_INSERT_VALUE = "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?)"
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
@@ -200,3 +209,21 @@ def format_time(time: datetime) -> str:
     """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken to be in UTC."""
     aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware_time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def ensure_value(connection: sqlite3.Connection, record: int, value: tuple[str, str, str, str]) -> int:
+    """Return the id of a value (digest, json, text, aside), and write it if it is not there.
+
+    A record keeps the `aside` that was first read with a value. It never gets that of another record, which may be
+    from another source and be taken down with it; then the digest covers the `aside` too.
+    """
+    run, (value_digest, json_text, text, aside) = connection.execute, value
+    row = run(_FIND_VALUE, (value_digest,)).fetchone()
+    if row and row[1] != aside:
+        if own_row := run(_FIND_VALUE_OF_RECORD, (record, json_text, text)).fetchone():
+            return int(own_row[0])
+        value_digest = digest(f"{json_text}\n{text}\n{aside}".encode())
+        row = run(_FIND_VALUE, (value_digest,)).fetchone()
+    if row:
+        return int(row[0])
+    return int(run(_INSERT_VALUE, (value_digest, json_text, text, aside)).lastrowid or 0)

@@ -27,6 +27,7 @@ from windrow.stores.record_entries import Entry, FoundEntries, list_entries
 from windrow.stores.record_tables import (
     SCHEMA,
     ensure_record,
+    ensure_value,
     format_time,
     key_of_alias,
     key_of_named,
@@ -219,11 +220,7 @@ class RecordStore(SkippedCounts):
             if (earlier := written.setdefault((record, time_text), value_digest)) != value_digest:
                 return set() if earlier else {record}
             aside = replace_lone_surrogates(dump_json(observation.aside, sort_keys=True)) if observation.aside else ""
-            run(
-                "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
-                (value_digest, json_text, text, aside),
-            )
-            value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
+            value_id = ensure_value(self._connection, record, (value_digest, json_text, text, aside))
         gives_names = value_id is not None and observation.names
         gone_records = set_names(self._connection, observation.names, record, entry) if gives_names else set()
         if gives_names:  # records that were gone before the attempt was settled again
@@ -464,8 +461,9 @@ class RecordStore(SkippedCounts):
         """Yield a message for each fault that SQLite finds in the file, and for each value with a wrong digest."""
         with self._guarded():
             yield from self._integrity_faults()
-            for value_digest, json_text, text in self._connection.execute("SELECT digest, json, text FROM value"):
-                if digest(f"{json_text}\n{text}".encode("utf-8", "replace")) != value_digest:
+            for value_digest, *texts in self._connection.execute("SELECT digest, json, text, aside FROM value"):
+                contents = ("\n".join(part).encode("utf-8", "replace") for part in (texts[:2], texts))
+                if value_digest not in map(digest, contents):
                     yield f"a value does not match its digest {value_digest[:19]}"
 
     def index_faults(self) -> Iterator[str]:
