@@ -11,11 +11,12 @@ from tests.collections.news.paper import article, rss, sitemap
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import ADAPTER, articles, configured, run, summaries
 from tests.sessions import session_settings
-from windrow.collections.news import feed
+from windrow.collections.news import discover, feed
 from windrow.contract import Answer, Request
 from windrow.engine.session import Session
 from windrow.errors import ConfigError
 from windrow.model import Site, Source
+from windrow.reasons import Reason
 
 
 @pytest.fixture
@@ -119,6 +120,32 @@ def test_a_json_feed_without_entries_is_well_read(tmp_path, press):
     run(workspace)
     (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
     assert (site["status"], site["article_count"]) == ("success", 0)
+
+
+FRONT = (
+    "<html><head><title>{}</title>{}</head><body><p>We use cookies. <a href=/legal/our-privacy-and-cookies>Privacy</a>"
+)
+API_LINK = "<link rel='https://api.w.org/' href='/wp-json/'>"
+
+
+@pytest.mark.parametrize(("title", "head", "learned", "expected"), [
+    ("Before you continue", "", {}, (Reason.CONSENT_PAGE, None)),
+    ("Just a moment...", "", {"kind": "page", "addresses": ["https://a.example/"]}, (Reason.BOT_WALL, None)),
+    ("G", "", {}, (None, "page")),
+    ("G", "<link rel=author href=https://townnews.com/>", {}, (None, "page")),
+    ("G", API_LINK, {"kind": "page", "addresses": ["https://a.example/"]}, (None, "wordpress")),
+    ("G", "", {"kind": "page", "addresses": ["https://a.example/"]}, (None, None)),
+])  # fmt: skip
+def test_a_front_page_tells_the_kind_of_its_site_unless_another_page_is_sent_in_its_place(
+    tmp_path, title, head, learned, expected
+):
+    source = configured(tmp_path, {"g": {"url": "https://a.example/"}}).source("g")
+    body = io.BytesIO(FRONT.format(title, head).encode())
+    answer = Answer(Request("https://a.example/", discover.HOME, every=1), 200, {}, body, datetime.now(UTC))
+    followed = discover.follow(source, learned, answer)
+    assert (followed.skip, followed.learned.get("kind")) == expected
+    assert any("wp-json" in request.url for request in followed.requests) == bool(head == API_LINK)
+    assert any(request.url.endswith("/sitemap.xml") for request in followed.requests) == bool(followed.skip)
 
 
 @pytest.mark.parametrize(

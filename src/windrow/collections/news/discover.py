@@ -44,7 +44,7 @@ _USUAL_PATHS = (
 _API_HEADER = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
-_BLOX_MARK = re.compile(rb"(?i)tncms|bloximages|townnews")
+_BLOX_MARK = re.compile(rb"(?i)tncms|bloximages")
 
 
 class SiteKind(NamedTuple):
@@ -109,8 +109,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Detect a site's kind from its front page; request its lists or, if the page is itself a list, what it lists.
 
-    If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, it is
-    refused, and feeds and sitemaps are requested at usual addresses.
+    If the kind is known already and the page is not a list, nothing is requested. If the page cannot be used, or asks
+    for consent or proof instead, it is refused, and feeds and sitemaps are requested at usual addresses. A site whose
+    front page is its only list may name a feed or an API later.
     """
     url = answer.request.url
     if answer.status != 200:
@@ -118,9 +119,10 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
         refused = FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
         return _request_guesses(source, learned, answer, refused)
     detected: dict[str, Any] = {}
-    if "kind" not in learned:
-        detected = _detect_kind(answer.view.read(), answer.fields, url)
+    if learned.get("kind", "page") == "page":
+        detected = {"addresses": (), **_detect_kind(answer.view.read(), answer.fields, url)}
         answer.view.seek(0)
+        detected = {} if detected["kind"] == learned.get("kind") else detected
     excess = FRONT_PAGE_FEEDS.find_excess(len(detected.get("addresses", ())))
     detected |= {"addresses": detected["addresses"][: FRONT_PAGE_FEEDS.number]} if excess else {}
     learned_now = {**learned, **detected}
@@ -133,6 +135,8 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
         return FollowResult(requests, (), detected, end=end, left_out=count_excess(excess, url))
     list_answer = answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
     listing = feed.follow(source, learned_now, list_answer)
+    if listing.skip not in {None, Reason.NOT_A_FEED}:  # a page that is sent in place of the front page
+        return _request_guesses(source, learned, answer, listing)
     if kind == "page" and not listing.requests and detected:
         finding = Finding("NoArticles", "the front page has no link to an article, a feed or an API", Level.WARN)
         other_findings = [earlier for earlier in listing.findings if earlier.kind != "NoArticles"]

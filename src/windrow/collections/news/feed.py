@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from windrow.caps import REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
 from windrow.collections.news import article
+from windrow.collections.news.section_page import find_article_links, read_section, visible_text
 from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE, find_refusal
-from windrow.content.page import read_page
+from windrow.content.substitute import recognise_substitute
 from windrow.contract import (
     DRIFT,
     LONGEST_PAUSE,
@@ -126,10 +126,6 @@ _MIN_USUAL = 10  # a list that named this many things is not expected to be empt
 _MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short
 _MAX_RECENT_SITEMAPS = 100  # the newest sitemaps of an index that are requested every time
 _PAGED = re.compile(r"[?&]paged=([0-9]{1,6})(?=&|$)")
-_PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
-_PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
-_PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
-                          r"|\.(?:jpe?g|png|gif|pdf|mp[34]|zip|css|js)$")  # fmt: skip
 
 
 def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
@@ -204,13 +200,16 @@ def _follow_section(
 ) -> FollowResult:
     """Request at most `max_links` articles to which a section page links; refuse a document without such links."""
     url = answer.request.url
-    is_html = _is_html(body)
-    links = _article_links(body, answer, source.options) if is_html else ()
+    page = read_section(body, url, answer.fields.get("content-type", ""))
+    if page and (reason := recognise_substitute((page.head.title, *page.outline.blocks.text[:1]), visible_text(page))):
+        substitute = Finding("Refused", f"the page is titled {page.head.title[:200]!r}", Level.WARN)
+        return FollowResult(skip=reason, findings=(substitute,))
+    links = find_article_links(page, url, source.options) if page else ()
     if not links:
         message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
         no_links = Finding("NoArticles", "the page has no link to an article", Level.WARN)
         return FollowResult(
-            skip=Reason.NOT_A_FEED, findings=(no_links if is_html else Finding("NoFeed", message, Level.WARN),)
+            skip=Reason.NOT_A_FEED, findings=(no_links if page else Finding("NoFeed", message, Level.WARN),)
         )
     cap = SECTION_LINKS._replace(number=source.options.get("max_links", SECTION_LINKS.number))
     kind = answer.request.name.partition(".")[0]
@@ -447,34 +446,6 @@ def _read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict
         }  # fmt: skip
         details.setdefault(address, {name: value for name, value in entry_fields.items() if value})
     return details, repeated, next_url
-
-
-def _is_html(body: bytes) -> bool:
-    if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
-        return False  # JSON, perhaps with markup in its texts
-    return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
-
-
-def _article_links(body: bytes, answer: Answer, options: Mapping[str, Any]) -> Sequence[str]:
-    """Return the links of a section page that lead to articles of its own site, in order.
-
-    The paths of articles are those that the settings name or, if they name none, those that look like an article's.
-    """
-    url = answer.request.url
-    page = read_page(body, url, answer.fields.get("content-type", ""))
-    base = normalise(page.head.base, url).url if page.head.base else url
-    own_host_name = urlsplit(url).hostname or ""
-    addresses: dict[str, None] = {}
-    for anchor in page.outline.anchors:
-        address = normalise(anchor.href, base).url if anchor.href else ""
-        split_url = urlsplit(address)
-        is_same_site = (split_url.hostname or "").removeprefix("www.") == own_host_name.removeprefix("www.")
-        path = split_url.path
-        looks_like_article = bool(_PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path))
-        is_article = bool(options.get("article")) or (looks_like_article and not _PATH_OF_OTHERS.search(path))
-        if is_same_site and is_article and not find_refusal(address, options):
-            addresses[address] = None
-    return list(addresses)
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:

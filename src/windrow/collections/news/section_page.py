@@ -1,0 +1,50 @@
+"""Read section pages: pages with links to articles, such as a front page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from windrow.collections.news.wanted_paths import find_refusal
+from windrow.content.page import Page, read_page
+from windrow.formats.url import normalise
+
+_PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
+_PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
+_PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
+                          r"|\.(?:jpe?g|png|gif|pdf|mp[34]|zip|css|js)$")  # fmt: skip
+
+
+def read_section(body: bytes, url: str, content_type: str) -> Page | None:
+    """Read the page at `url`; return None for a document without HTML links, such as JSON."""
+    if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
+        return None  # JSON, perhaps with markup in its texts
+    has_links = b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
+    return read_page(body, url, content_type) if has_links else None
+
+
+def visible_text(page: Page) -> str:
+    """Return the text of all blocks of a page."""
+    return "\n".join(page.outline.blocks.text)
+
+
+def find_article_links(page: Page, url: str, options: Mapping[str, Any]) -> Sequence[str]:
+    """Return the links of a section page that lead to articles of its own site, in order.
+
+    The paths of articles are those that the settings name or, if they name none, those that look like an article's.
+    """
+    base = normalise(page.head.base, url).url if page.head.base else url
+    own_host_name = urlsplit(url).hostname or ""
+    addresses: dict[str, None] = {}
+    for anchor in page.outline.anchors:
+        address = normalise(anchor.href, base).url if anchor.href else ""
+        split_url = urlsplit(address)
+        is_same_site = (split_url.hostname or "").removeprefix("www.") == own_host_name.removeprefix("www.")
+        path = split_url.path
+        looks_like_article = bool(_PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path))
+        is_article = bool(options.get("article")) or (looks_like_article and not _PATH_OF_OTHERS.search(path))
+        if is_same_site and is_article and not find_refusal(address, options):
+            addresses[address] = None
+    return list(addresses)
