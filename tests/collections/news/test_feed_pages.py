@@ -62,22 +62,39 @@ def test_a_feed_is_read_to_its_last_page_and_later_while_there_is_news(
     assert len(articles(tmp_path)) == 7
 
 
-def test_pages_before_since_are_not_requested(tmp_path):
-    source = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "feed", "since": "2026-01-01"}}).source(
-        "g"
+ITEM = "<item><link>https://a.example/a</link><pubDate>{}</pubDate>{}</item>"
+UPDATED = "<updated xmlns='http://www.w3.org/2005/Atom'>2026-03-01T00:00:00Z</updated>"
+
+
+@pytest.mark.parametrize(("settings", "item", "expected"), [
+    ({"since": "2026-01-01"}, ITEM.format("Sat, 01 Nov 2025 10:00:00 GMT", ""), []),
+    ({"since": "2026-01-01"}, ITEM.format("Thu, 01 Jan 2026 10:00:00 GMT", ""), ["a", "feed/2"]),
+    ({"since": "2026-01-01"}, ITEM.format("", ""), ["a", "feed/2"]),
+    ({"until": "2025-12-31"}, ITEM.format("Thu, 01 Jan 2026 10:00:00 GMT", ""), ["feed/2"]),
+    ({"until": "2025-12-31"}, ITEM.format("Wed, 31 Dec 2025 22:00:00 -0500", UPDATED), ["a", "feed/2"]),
+    ({"until": "2025-12-31"}, ITEM.format("", UPDATED), ["a", "feed/2"]),
+    ({"since": "2026-03-02"}, ITEM.format("", UPDATED), ["a", "feed/2"]),
+    ({"since": "2026-03-03"}, ITEM.format("", UPDATED), []),
+    ({"not_article": ["/a"]}, ITEM.format("", ""), ["feed/2"]),
+    ({}, "", []),
+])  # fmt: skip
+def test_a_feed_is_read_on_behind_pages_that_are_left_out_but_for_those_before_since(
+    tmp_path, settings, item, expected
+):
+    source = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "feed", **settings}}).source("g")
+    body = f"<rss><channel>{NEXT.format('/feed/2')}{item}</channel></rss>"
+    answer = Answer(
+        Request("https://a.example/feed/", "feed.list"),
+        200,
+        {},
+        io.BytesIO(body.encode()),
+        datetime(2026, 11, 22, tzinfo=UTC),
     )
-    body = (
-        f"<rss><channel>{NEXT.format('/feed/2')}<item><link>https://a.example/a</link>"
-        "<pubDate>Sat, 01 Nov 2025 10:00:00 GMT</pubDate></item></channel></rss>"
-    )
-    request = Request("https://a.example/feed/", "feed.list")
-    at = datetime(2026, 11, 22, tzinfo=UTC)
-    for text, expected in (
-        (body, []),
-        (body.replace("2025", "2026"), ["https://a.example/a", "https://a.example/feed/2"]),
-    ):
-        result = feed.follow(source, {}, Answer(request, 200, {}, io.BytesIO(text.encode()), at))
-        assert [further.url for further in result.requests] == expected
+    result = feed.follow(source, {}, answer)
+    assert [further.url.removeprefix("https://a.example/") for further in result.requests] == expected
+    assert len(result.offers) == len(item and "a"), "what is left out is new, too"
+    left_out = sum(count.addresses for count in result.left_out)
+    assert left_out == bool(item and "a" not in expected), "and is counted"
 
 
 @pytest.mark.parametrize("text", [

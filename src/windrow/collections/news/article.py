@@ -286,7 +286,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         yield substitute
         return
     article = _make_article(page, url, kind, feed_entry, is_paywalled=bool(_PAYWALL_MARK.search(body)))
-    if _is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
+    if is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
         yield Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
         return
     yield article_observation(article, str(options.get("timezone", "")), task.visited)
@@ -361,10 +361,10 @@ def _check_response(url: str, body: bytes, fields: Mapping[str, str], options: M
     return None
 
 
-def _is_outside(date: str, since: str, until: str) -> bool:
+def is_outside(date: str, since: str, until: str) -> bool:
     """Return whether a date is before the day `since` or after the day `until`; an empty day is no limit.
 
-    >>> _is_outside("2026-01-31T10:00:00Z", "2026-02-01", ""), _is_outside("", "2026-02-01", "")
+    >>> is_outside("2026-01-31T10:00:00Z", "2026-02-01", ""), is_outside("", "2026-02-01", "")
     (True, False)
     """
     time = read_page_time(date) if date and (since or until) else None

@@ -116,6 +116,7 @@ def texts_in(nested: Any) -> list[str]:
     return [text for text in members if isinstance(text, str) and text]
 
 
+_ZONE_DIFFERENCE = timedelta(days=1)  # the most by which the same time has different days
 UNDATED_AGE = timedelta(days=30)
 """The age that an article without a date in its list is taken to have, when its next request is planned."""
 
@@ -174,18 +175,19 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if not times and (drift := find_drift(earlier_count, "article")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
     refusals = {address: find_refusal(address, source.options) for address in times}
-    since, until = source.options["since"], source.options["until"]
     articles = {address: time for address, time in times.items() if not refusals[address]}
+    details, repeated, next_url = _read_details(body, url, hints.kind)
     wanted = {
         address: time
         for address, time in articles.items()
-        if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
+        if _is_in_range(source, time, details.get(address, {}).get("published", ""))
     }
-    details, repeated, next_url = _read_details(body, url, hints.kind)
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
-    next_pages = _next_page(kind, answer.request, next_url) if wanted else ()
+    has_older = any(not _is_before(source.options["since"], time) for time in times.values())
+    next_pages = _next_page(kind, answer.request, next_url) if has_older else ()
     repeated_requests = _repeat(listing.requests, source, _ages(wanted, details, answer.at))
-    listing = replace(listing, requests=(*repeated_requests, *next_pages))
+    # A page with nothing but articles that are left out is new, too: the pages after it may have others.
+    listing = replace(listing, requests=(*repeated_requests, *next_pages), offers=_offer(times))
     unwanted = [address for address in articles if address not in wanted]
     left_out = (
         *_count_refusals(refusals),
@@ -283,10 +285,9 @@ def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, h
         else:
             is_changed = known_times.get(address, modified) != modified
             requests.append(Request(address, f"{kind}.{LIST}", priority=1, only_if_new=is_changed))
-    offers = tuple(Offering(f"{address[:400]}@{modified}"[:500]) for address, modified in times.items())
     return FollowResult(
         tuple(requests),
-        offers,
+        _offer(times),
         {list_key: times} if times != known_times else {},
         end=f"{counted(len(times), 'sitemap')} named",
         left_out=tuple(_list_losses(hints, request.url)),
@@ -319,16 +320,35 @@ def _article_requests(
         Request(address, f"{kind}.{ARTICLE}", when_named=True)
         for address in (_find_removed(known_times, modified_by_url) if is_whole else ())
     ]
-    offers = tuple(
-        Offering(f"{article_url[:400]}@{modified}"[:500]) for article_url, modified in modified_by_url.items()
-    )
     end = f"{counted(len(modified_by_url), 'article')} named"
     learned_now: dict[str, Any] = {}
     if times != known_times:
         learned_now = {list_key: times, **_forget_lists(learned, list_key, len(times))}
     if len(times) < _MIN_USUAL <= len(known_times):
         learned_now[f"{_MOST_PREFIX}{list_key}"] = len(known_times)
-    return FollowResult(tuple(requests), offers, learned_now, end=end)
+    return FollowResult(tuple(requests), _offer(modified_by_url), learned_now, end=end)
+
+
+def _offer(modified_by_url: Mapping[str, str]) -> tuple[Offering, ...]:
+    """Return an offer for each address in a list and the time of its change, by which something new is noticed."""
+    return tuple(Offering(f"{address[:400]}@{modified}"[:500]) for address, modified in modified_by_url.items())
+
+
+def _is_in_range(source: Source, modified: str, published: str) -> bool:
+    """Return whether an article may be of a day from `since` to `until`, by what its list says.
+
+    It is left out by its day of publication. If the list does not give it, an article that last changed before `since`
+    is left out; a later change says nothing about `until`.
+    """
+    since, until = source.options["since"], source.options["until"]
+    return not article.is_outside(published, since, until) and not _is_before(since, modified)
+
+
+def _is_before(since: str, modified: str) -> bool:
+    """Return whether a time in UTC, or "" if it is not known, is before the day `since` in any time zone."""
+    if not since or not modified:
+        return False
+    return datetime.fromisoformat(f"{since}T00:00:00+00:00") - datetime.fromisoformat(modified) > _ZONE_DIFFERENCE
 
 
 def _repeat(requests: Sequence[Request], source: Source, ages: Mapping[str, int]) -> tuple[Request, ...]:
