@@ -28,8 +28,12 @@ _ENGLISH_DATES = (
     re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_MONTH_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
 )  # fmt: skip
 _CLOCK = re.compile(r"\d[:.]\d")
+_OFFSET = re.compile(
+    r"(?:(?<=:\d\d:\d\d)|\s+|\s*(?:GMT|UTC?)\s*)([+-]\d\d):?(\d\d)(?=\s*(?:\([^()]*\))?\Z)", re.ASCII | re.IGNORECASE
+)
+"""Matches a zone such as +01:00 or GMT+01:00 at the end of a date of mail, in forms that the parser does not know."""
 _END_OF_MAIL_DATE = re.compile(
-    r"\d[:.]\d\d(?:[:.]\d\d)?(?:\s*(?:[+-]\d{4}|Z|UTC?|GMT|[AECMP][SD]T))?(?:\s+\d{4})?(?:\s*\([^()]*\))?\Z",
+    r"(?<![+-])(?<![+-]\d)\d[:.]\d\d(?:[:.]\d\d)?(?:\s*(?:[+-]\d{4}|Z|UTC?|GMT|[AECMP][SD]T))?(?:\s+\d{4})?(?:\s*\([^()]*\))?\Z",
     re.ASCII | re.IGNORECASE,
 )
 """Matches the end of a date of mail, from its minutes on: its zone, if any, is one that the parser for mail knows."""
@@ -124,6 +128,7 @@ def _read_mail_date(text: str) -> datetime | None:
     """Read a date of HTTP or mail; return None for another text, and for one with a time or a zone of another form."""
     if not text.isascii() or text.isdigit():
         return None
+    text = _OFFSET.sub(r" \1\2", text)
     # The parser for mail ignores what it does not know: it reads 9:05 pm as 9:05, and an unknown zone as none.
     if _CLOCK.search(text) and not _END_OF_MAIL_DATE.search(text):
         return None
