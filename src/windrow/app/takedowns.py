@@ -95,10 +95,9 @@ def sharing_sources(
     """
     sharing = []
     for host in ledger.addresses.host_states(name, "", 0):
+        loses_origin = host.origin in targets
         names = ledger.captures.borrowers(host.seq, name)
-        if loses_origin := host.origin in targets:
-            rows = ledger.addresses.host_states("", host.origin.partition("://")[2], 0)
-            names |= {row.source for row in rows if row.origin == host.origin}
+        names.update(ledger.takedowns.target_sources(0, host.seq, host.origin if loses_origin else ""))
         for source in workspace.sources:
             # A source that has not been harvested yet has no host.
             begins_there = loses_origin and normalise(f"{source.site.origin}/").url == f"{host.origin}/"
