@@ -295,8 +295,7 @@ class ListedFile(NamedTuple):
     modified: datetime | None = None  # if it changes, a part file of the earlier version is not continued
     sidecar: str = ""  # path of a checksum file beside it
     part: str = ""  # name of the part file
-    # Only a checksum is returned: that of the checksum file or, without one, that of the last bytes (`COMPARED_SIZE`).
-    compared: bool = False
+    compared: bool = False  # only a checksum is returned: that of `sidecar` or of the last `COMPARED_SIZE` bytes
 
 
 class FetchJob(NamedTuple):

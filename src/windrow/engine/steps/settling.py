@@ -395,7 +395,8 @@ class Settling:
                 for recorded, reason in substitutes:
                     self._unread.record_substitute(writer, recorded, reason)
         unwritten = self._version_store.settle(entries, checkpoint, self._run.session)
-        for number, skip in (*unwritten, *find_never_read(entries)):
+        lost = find_never_read(entries) if self._step.missing else ()
+        for number, skip in (*unwritten, *lost):
             attempt = next(settled.recorded for settled in batch if settled.recorded.seq == number)
             self._tasks.count_left_out(attempt.source, [skip], attempt.attempt.url)
         self._set_due(batch)

@@ -48,7 +48,7 @@ from windrow.collections.events.readers.by_path import (
 )
 from windrow.collections.events.readers.paging import count_up
 from windrow.collections.events.readers.repetitions import CUT_SERIES
-from windrow.collections.events.readers.schedules import Window, find_occurrences
+from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.content.json_ld import decode_json_ld
 from windrow.content.tree import parse
@@ -286,7 +286,7 @@ def _read_schedule(document: SourceDocument, event: dict[str, Any]) -> Iterator[
     titles = event.get("name")
     title = _value_text(titles[0] if isinstance(titles, list) and titles else titles)[:80]
     past, ahead = document.parser.recurrence_past, document.parser.recurrence_ahead
-    window = Window(*((document.visited + timedelta(seconds=seconds)).date() for seconds in (-past, ahead)))
+    window = ScheduleWindow(*((document.visited + timedelta(seconds=seconds)).date() for seconds in (-past, ahead)))
     try:
         occurrences = find_occurrences(event, window)
     except StepError as error:

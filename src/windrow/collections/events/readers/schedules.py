@@ -32,7 +32,7 @@ class Occurrences(NamedTuple):
     is_cut: bool
 
 
-class Window(NamedTuple):
+class ScheduleWindow(NamedTuple):
     """The days, both included, for which a series is read."""
 
     begin: date
@@ -88,7 +88,7 @@ class _Rule(NamedTuple):
         return (day for day in counted if day not in self.except_days)
 
 
-def find_occurrences(event: Mapping[str, Any], window: Window) -> Occurrences:
+def find_occurrences(event: Mapping[str, Any], window: ScheduleWindow) -> Occurrences:
     """Return the occurrences of an event with an `eventSchedule` that begin in a window, in order for each schedule.
 
     If there is none in the window, return the next one after it or, without such, the last one before it. The day of
@@ -107,7 +107,7 @@ def find_occurrences(event: Mapping[str, Any], window: Window) -> Occurrences:
     )
 
 
-def _expand(schedule: Any, own_start: str, window: Window) -> Occurrences:
+def _expand(schedule: Any, own_start: str, window: ScheduleWindow) -> Occurrences:
     if not isinstance(schedule, dict):
         raise StepError("it is not an object", Reason.UNSUPPORTED)
     rule = _read_rule(schedule, own_start)
