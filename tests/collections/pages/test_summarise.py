@@ -1,5 +1,7 @@
 """The summary of an attempt's bytes and head that the Summary Database gets."""
 
+# ruff: noqa: RUF001 Cyrillic letters look like others
+
 from __future__ import annotations
 
 import io

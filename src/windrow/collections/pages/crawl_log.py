@@ -130,6 +130,18 @@ def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -
     return _make_uuid7(started, f"crawl {session} {url_hash} {kind}")
 
 
+def make_later_uuid(uuid: bytes, attempt: int) -> bytes:
+    """Return the UUID of a crawl whose own UUID `uuid` an earlier one of the same address and moment has.
+
+    It sorts behind `uuid`, and behind those of earlier attempts: WARC/1.0 and most crawlers write whole seconds.
+
+    >>> first = make_later_uuid(bytes.fromhex("019b7c0104007000bfffffffffffffff"), 9)
+    >>> first.hex()
+    '019b7c01040070018000000000000009'
+    """
+    return ((int.from_bytes(uuid[:8]) + 1 << 64) + (2 << 62) + attempt).to_bytes(16)
+
+
 def make_agent_uuid(opened: datetime, session: int) -> bytes:
     """Return the UUID of the crawl agent for a session that was opened at the time `opened`."""
     return _make_uuid7(opened, f"agent {session}")

@@ -50,3 +50,18 @@ def test_a_document_that_was_mended_is_not_counted_any_more(store: SummaryStore,
     assert unread(store, tmp_path) == {}
     store.settle([crawl(4, "B", "corrupt"), crawl(5, "gone")], 5)
     assert unread(store, tmp_path) == {}
+
+
+def test_attempts_of_one_moment_are_apart_and_in_order(store: SummaryStore) -> None:
+    texts, failure = [crawl(5, "A"), crawl(5, "B")], crawl(5, "unknown")
+    entries = [
+        SummaryEntry(crawled.crawl._replace(attempt=number, uuid=texts[0].crawl.uuid), crawled.summary)
+        for number, crawled in enumerate((*texts, failure), start=1)
+    ]
+    store.settle(entries, 3)
+    store.settle(entries[:2], 3)  # read again
+    seen = query(store, "SELECT attempt, sight, status_code FROM windrow_observation ORDER BY at, crawl_uuid")
+    assert seen == [(1, "content", 200), (2, "content", 200), (3, "unknown", 503)]
+    texts_and_ends = """SELECT text, confirmed_end_unix_utc FROM entity_generation JOIN text_pile USING (text_pile_id)
+        ORDER BY entity_generation_id"""
+    assert query(store, texts_and_ends) == [("A", 5), ("B", None)]

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.crawl_log import make_later_uuid
 from windrow.collections.pages.database.entries import (
     PILE_DIGEST_BYTES,
     CrawlEntry,
@@ -49,8 +50,10 @@ INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payloa
 VALUES ({",".join("?" * 18)})
 ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
 payload = excluded.payload, reason = excluded.reason, exit_code = excluded.exit_code,
-attempt = excluded.attempt, said = excluded.said, linked = excluded.linked
+said = excluded.said, linked = excluded.linked
+WHERE attempt = excluded.attempt
 """
+_CRAWL_UUID, _ATTEMPT = 2, 7  # positions in its parameters
 _SELECT_OBSERVATIONS = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, attempt, agent_uuid, crawl_type,
   was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload, linked
@@ -103,7 +106,7 @@ class SummaryBatch:
         self._connection = connection
         self._id_finder = id_finder
         self._parts_writer = parts_writer
-        self._summary_of_crawl: dict[bytes, TextSummary] = {}
+        self._summary_of_attempt: dict[int, TextSummary] = {}
         self._pile_ids: Mapping[bytes, int] = {}
         self._unread: set[int] = set()  # ids of generations whose describing attempt must be read
         self._summary_of_generation: dict[int, TextSummary] = {}
@@ -131,7 +134,7 @@ class SummaryBatch:
     def settle(self, entries: Sequence[SummaryEntry]) -> None:
         """Write the observations and wordings of crawls, and update the generations of the crawled addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
-        self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
+        self._summary_of_attempt = {crawl.attempt: summary for crawl, summary in entries if summary is not None}
         url_ids = self._id_finder.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
         self._write_observations(entries, url_ids)
         self._fold_addresses({url_ids[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
@@ -203,7 +206,7 @@ class SummaryBatch:
             sight = crawl.sight
             if sight is Sight.CONTENT and summary is None:
                 # First write the rows so far: they may contain the reading whose content this crawl repeats.
-                self._connection.executemany(_UPSERT_OBSERVATION, rows)
+                self._upsert_observations(rows)
                 rows.clear()
                 first_reading = self._connection.execute(
                     _SELECT_FIRST_READING, (url_id, crawl.payload, OWN_FAULTS_JSON)
@@ -213,7 +216,17 @@ class SummaryBatch:
                 if crawl.exit_code == ExitCode.FILE_OF_UNKNOWN_TYPE and len(identity) == PILE_DIGEST_BYTES:
                     crawl = crawl._replace(exit_code=int(ExitCode.FILE_INGESTED))  # noqa: PLW2901 a text was read
             rows.append((*_make_observation_row(url_id, crawl, sight, identity, reason), wording_hash, links_hash))
-        self._connection.executemany(_UPSERT_OBSERVATION, rows)
+        self._upsert_observations(rows)
+
+    def _upsert_observations(self, rows: list[Row]) -> None:
+        """Insert or update observations. One whose UUID another attempt has gets another one."""
+        execute = self._connection.execute
+        if self._connection.executemany(_UPSERT_OBSERVATION, rows).rowcount >= len(rows):
+            return
+        for row in rows:
+            if not execute(_UPSERT_OBSERVATION, row).rowcount:
+                uuid = make_later_uuid(row[_CRAWL_UUID], row[_ATTEMPT])
+                execute(_UPSERT_OBSERVATION, (*row[:_CRAWL_UUID], uuid, *row[_CRAWL_UUID + 1 :]))
 
     def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
@@ -313,7 +326,7 @@ class SummaryBatch:
         is_unread = generation_id in self._unread
         is_read_again = (
             former_row is not None
-            and row[_SEEN_UUID] in self._summary_of_crawl
+            and row[_SEEN_ATTEMPT] in self._summary_of_attempt
             and (former_row[_SEEN_UUID] == row[_SEEN_UUID] or former_row[_SEEN_LINKED] != row[_SEEN_LINKED])
         )
         if (
@@ -323,7 +336,7 @@ class SummaryBatch:
             and not (is_unread or is_read_again)
         ):
             return
-        summary = self._summary_of_crawl.get(row[_SEEN_UUID])
+        summary = self._summary_of_attempt.get(row[_SEEN_ATTEMPT])
         if summary is None:
             self._unread_rows.append((generation_id, row[_SEEN_ATTEMPT]))
             return

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
+from windrow.collections.pages.crawl_log import make_later_uuid
 from windrow.collections.pages.database.entries import LoggedCrawl
 from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, DatabaseWriter
 from windrow.stores.sqlite import open_database, store_errors
@@ -135,7 +135,7 @@ class CrawlerStore(DatabaseWriter):
         try:
             self._connection.executemany(_INSERT_CRAWL, rows)
         except sqlite3.IntegrityError:
-            # Two crawls of one address in the same microsecond have the same UUID: the later crawl gets another one.
+            # Two crawls of one address at the same moment have the same UUID: the later crawl gets another one.
             self._connection.execute("ROLLBACK TO crawls")
             for crawl_id, agent_id, url_id, kind, uuid, *columns in rows:
                 unused_uuid = self._find_unused_uuid(uuid, crawl_id)
@@ -143,10 +143,10 @@ class CrawlerStore(DatabaseWriter):
         self._connection.execute("RELEASE crawls")
 
     def _find_unused_uuid(self, uuid: bytes, crawl_id: int) -> bytes:
-        """Return `uuid` if it is not used, otherwise a UUID with the same time and a hash of `crawl_id`."""
+        """Return `uuid` if it is not used, otherwise one that `crawl_id` makes unique."""
         sql = "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?"
         is_used = self._connection.execute(sql, (uuid,)).fetchone() is not None
-        return uuid[:9] + blake2b(b"%d" % crawl_id, digest_size=7).digest() if is_used else uuid
+        return make_later_uuid(uuid, crawl_id) if is_used else uuid
 
     def _write_details(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
         """Write the requests, files and redirects of crawls. Each row has the id of its crawl."""
