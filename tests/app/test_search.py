@@ -15,9 +15,11 @@ from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
+from windrow.query.tree import SourceOrigins
 
 NOW = 1_750_000_000
 DAY = 86_400
+SHARED = ("https://big.example",)
 PAGES = [
     Page("https://tea.example/", "Welcome. Shop. Prices.", "Tea House", indexiness=80, created=NOW - 900 * DAY),
     Page(
@@ -55,7 +57,12 @@ class SearchedDatabase:
         link.close()
         self.indexed = index_pages(self.path, folder / "index")
         origins = {"gazette": ("https://news.example", "https://tea.example")}
-        self.search = Search(self.path, folder / "index", lambda source: origins.get(source, ()))
+        self.search = Search(
+            self.path,
+            folder / "index",
+            lambda source: SourceOrigins(source, origins.get(source, ()), SHARED if source in {"odd", "even"} else ()),
+            lambda url: "odd" if int(url[-1]) % 2 else "even",
+        )
 
     def close(self) -> None:
         self.search.close()
@@ -129,6 +136,14 @@ def test_found(search: Search, text: str, expected: list[str] | None) -> None:
         assert hits == []
     else:
         assert hits == expected or (expected == [] and search(text, now=NOW).relaxed)
+
+
+def test_of_an_origin_that_sources_share_each_has_its_own_pages(search: Search) -> None:
+    odd = {f"big.example/{number}" for number in range(1, 30, 2)}
+    assert set(urls(search, "walrus source:odd", limit=50)) == odd
+    assert set(urls(search, "source:even", limit=50)) == {f"big.example/{number}" for number in range(0, 30, 2)}
+    assert set(urls(search, "walrus -source:even", limit=50)) == {*odd, "small.example/"}
+    assert search.count_facets("source:odd").documents == len(odd)
 
 
 def test_in_link_text_brings_the_page(search: Search) -> None:

@@ -122,9 +122,11 @@ class PastLinks(NamedTuple):
 
 
 class SourceOrigins(NamedTuple):
-    """The value of `source:` in a search for pages: the origins of the source."""
+    """The value of `source:` in a search for pages: the origins of the source, and those that it shares with others."""
 
+    source: str
     origins: tuple[str, ...]
+    shared: tuple[str, ...] = ()
 
 
 Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks | SourceOrigins

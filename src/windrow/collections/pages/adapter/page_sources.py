@@ -6,6 +6,7 @@ from windrow.config import Workspace
 from windrow.digest import hash64
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
+from windrow.query.tree import SourceOrigins
 
 COLLECTION = "pages"
 
@@ -32,6 +33,15 @@ class PageSources:
         sources = self._by_origin.get(origin, [])
         only_sources = [name for name in sources if name in self._declared] or sources
         return only_sources[0] if len(only_sources) == 1 else ""
+
+    def origins_of(self, source: str) -> SourceOrigins:
+        """Return the origins of a source, and apart from them those that it shares with other sources."""
+        own: list[str] = []
+        shared: list[str] = []
+        for origin, sources in self._by_origin.items():
+            if source in sources:
+                (shared if len(sources) > 1 else own).append(origin)
+        return SourceOrigins(source, tuple(own), tuple(shared))
 
     def of_page(self, url: str) -> str:
         """Return the source of a page, or "" if its origin has no source.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeAlias
@@ -17,9 +18,8 @@ from windrow.collections.pages.adapter.lookup import require_summary
 from windrow.collections.pages.adapter.page_sources import PageSources
 from windrow.collections.pages.adapter.search_index import decode_links, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
+from windrow.collections.pages.search.conditions import FROM, PRESENTLY_OPEN, make_condition, make_open_condition
 from windrow.collections.pages.search.index_query import (
-    FROM,
-    PRESENTLY_OPEN,
     SOFT_404S,
     add_origins,
     at_query_time,
@@ -27,8 +27,6 @@ from windrow.collections.pages.search.index_query import (
     folds_groups,
     keep_soft_404s_only,
     make_clause,
-    make_condition,
-    make_open_condition,
     unindexed_filters,
 )
 from windrow.collections.pages.search.rank import (
@@ -62,7 +60,7 @@ from windrow.query.likeness import (
     relaxed_queries,
     term_pattern,
 )
-from windrow.query.tree import And, Filter, Not, Word, filters, searched_terms
+from windrow.query.tree import And, Filter, Not, SourceOrigins, Word, filters, searched_terms
 from windrow.query.word import contains_words, index_words, words
 from windrow.query.word_forms import list_forms
 from windrow.stores.index.fulltext_index import find_forms
@@ -122,14 +120,19 @@ class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
     def __init__(
-        self, summary: Path, folder: Path, origins_of: Callable[[str], tuple[str, ...]] = lambda _source: ()
+        self,
+        summary: Path,
+        folder: Path,
+        origins_of: Callable[[str], SourceOrigins] = lambda source: SourceOrigins(source, ()),
+        source_of: Callable[[str], str] = lambda _url: "",
     ) -> None:
         """Open a Summary Database and the index in `folder`; build the index if it is missing or of another version.
 
-        `origins_of` returns the origins of a source, for the filter `source:`.
+        For the filter `source:`, `origins_of` returns the origins of a source, and `source_of` the source of an address
+        at an origin that several sources share.
         """
         self._origins_of = origins_of
-        self._summary = SummaryReader(summary, {"windrow_says": contains_words})
+        self._summary = SummaryReader(summary, {"windrow_says": contains_words, "windrow_source": source_of})
         self._folder = folder
         self._reopening = Lock()
         with close_on_failure(self._summary.close):
@@ -365,12 +368,24 @@ class Search:
             yield shown_page
 
 
-def _open_search(workspace: Workspace) -> AbstractContextManager[Search]:
-    def origins_of(source: str) -> tuple[str, ...]:
-        with closing(Ledger(workspace.ledger)) as ledger:
-            return tuple(host.origin for host in ledger.addresses.hosts("pages") if host.source == source)
+@contextmanager
+def _open_search(workspace: Workspace) -> Iterator[Search]:
+    with ExitStack() as stack:
 
-    return closing(Search(require_summary(workspace), workspace.section(Pages).index, origins_of))
+        @cache
+        def sources() -> PageSources:  # only queries with `source:` need the ledger
+            return PageSources(workspace, stack.enter_context(closing(Ledger(workspace.ledger))))
+
+        yield stack.enter_context(
+            closing(
+                Search(
+                    require_summary(workspace),
+                    workspace.section(Pages).index,
+                    lambda source: sources().origins_of(source),
+                    lambda url: sources().of_page(url),
+                )
+            )
+        )
 
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:

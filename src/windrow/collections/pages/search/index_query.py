@@ -1,11 +1,10 @@
-"""The search index document of a page, and the translation of a query for the index and for the database.
+"""The search index document of a page, and the translation of a query for the index.
 
 The index scores one field in which important texts are repeated: a word in the title counts as much as four words in
 the text, and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of
 all fields would give too much weight to a word that occurs in many fields.
 
-Only the database can answer filters by links, by times of attempts and by past duplicates: they are translated to SQL
-with bound values.
+Filters that only the database can answer are translated in `conditions`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.query.clause import (
@@ -44,16 +42,15 @@ from windrow.query.tree import (
     LinkFilter,
     Node,
     Not,
+    Or,
     PastLinks,
     Phrase,
     SourceOrigins,
-    TimeSpan,
     Word,
     filters,
     searched_terms,
-    split_star,
 )
-from windrow.query.word import address_text, index_words, indexable_text
+from windrow.query.word import address_text, indexable_text
 from windrow.query.word_forms import WordForms
 from windrow.reasons import Reason
 
@@ -92,7 +89,12 @@ _PLACE_KEYS = {"host", "site", "url", "inurl", "source"}
 
 def unindexed_filters(query: Query) -> tuple[Filter, ...]:
     """Return the filters of a query that only the database can answer; `make_clause` needs their matches."""
-    return tuple(dict.fromkeys(leaf for leaf in filters(query.root) if leaf.key in _UNINDEXED_KEYS))
+    return tuple(dict.fromkeys(leaf for leaf in filters(query.root) if leaf.key in _UNINDEXED_KEYS or _is_shared(leaf)))
+
+
+def _is_shared(leaf: Filter) -> bool:
+    """Return whether a filter names a source that shares origins: the index only knows the origin of a page."""
+    return isinstance(leaf.value, SourceOrigins) and bool(leaf.value.shared)
 
 
 def make_clause(
@@ -184,6 +186,9 @@ def _make_translator(
             return word_or_forms(leaf, fields, word_forms if leaf in terms else {})
         if leaf.key in _UNINDEXED_KEYS:
             return NumberIn("id", matches[leaf])
+        if isinstance(leaf.value, SourceOrigins):
+            own_pages: Clause = MarkIn("origin", leaf.value.origins)
+            return Or((own_pages, NumberIn("id", matches[leaf]))) if _is_shared(leaf) else own_pages
         return _make_page_clause(leaf) or filter_clause(leaf, FIELD_OF_KEY) or NO_DOCUMENT
 
     return translate
@@ -196,8 +201,6 @@ def _make_page_clause(leaf: Filter) -> Clause | None:
             return MarkIn("type", KINDS.get(text, (text,)))
         case Filter(key="is", value=str(flag)):
             return MarkIn("flag", (flag,))
-        case Filter(key="source", value=SourceOrigins(origins)):
-            return MarkIn("origin", origins)
         case Filter(key="source"):
             return NO_DOCUMENT
         case Filter(key="year", value=str(text)) if bounds := read_dates(text):
@@ -337,24 +340,6 @@ def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
     return counts
 
 
-FROM = """
-    {versions} g
-    JOIN url u ON u.url_id = g.url_id
-"""
-"""SQL of the tables that a `Condition` uses; `versions` is a relation from `database.search_view`."""
-
-_WAS_DUPLICATE = """EXISTS (
-  SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
-  AND y.duplicate_status_start_unix_utc <= ? AND coalesce(y.duplicate_status_end_unix_utc > ?, 1))"""
-
-
-class Condition(NamedTuple):
-    """A condition in SQL and the values of its placeholders, in order."""
-
-    sql: str
-    values: tuple[object, ...] = ()
-
-
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
     """Return a query whose filters for duplicates (and, with past links, for links) refer to the query's past time.
 
@@ -380,7 +365,7 @@ def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
     return replace(query, root=replace_leaves(query.root, replace_leaf))
 
 
-def add_origins(query: Query, origins_of: Callable[[str], tuple[str, ...]]) -> Query:
+def add_origins(query: Query, origins_of: Callable[[str], SourceOrigins]) -> Query:
     """Return the query with the value of each filter `source:` replaced by the origins that `origins_of` returns."""
     if query.root is None or not any(leaf.key == "source" for leaf in filters(query.root)):
         return query
@@ -388,116 +373,8 @@ def add_origins(query: Query, origins_of: Callable[[str], tuple[str, ...]]) -> Q
     def replace_leaf(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
         match leaf:
             case Filter("source", str(name), typed):
-                return Filter("source", SourceOrigins(origins_of(name)), typed)
+                return Filter("source", origins_of(name), typed)
             case _:
                 return leaf
 
     return replace(query, root=replace_leaves(query.root, replace_leaf))
-
-
-def search_text(text: str, *, prefix: bool) -> str:
-    """Convert a text to the form that the SQL function `windrow_says` searches for.
-
-    With `prefix`, the last word may be the beginning of a longer word.
-
-    >>> search_text("Tea House", prefix=True)
-    ' tea house'
-    """
-    return " " + " ".join(index_words(text)) + ("" if prefix else " ")
-
-
-PRESENTLY_OPEN = Condition("g.confirmed_end_unix_utc IS NULL")
-"""The condition that a version has not ended."""
-
-
-def make_open_condition(time: int) -> Condition:
-    """Return the condition that a version was open at a time (UNIX seconds): first seen by then, and not ended yet."""
-    return Condition(
-        "(g.first_seen_unix_utc <= ? AND (g.confirmed_end_unix_utc IS NULL OR g.confirmed_end_unix_utc > ?))",
-        (time, time),
-    )
-
-
-def _join_conditions(conditions: list[Condition]) -> Condition:
-    sql = " AND ".join(condition.sql for condition in conditions)
-    return Condition(f"({sql})", sum((condition.values for condition in conditions), ()))
-
-
-def make_condition(leaf: Filter) -> Condition:
-    """Return the condition for a filter that the index cannot answer."""
-    match leaf:
-        case Filter("seen", TimeSpan(start, end)):
-            return Condition("(g.first_seen_unix_utc < ? AND g.last_seen_unix_utc >= ?)", (end, start))
-        case Filter(value=PastLinks(target, as_of)):
-            return _make_past_link_condition(target, as_of)
-        case Filter("links-to" | "link-text", str() | LinkFilter() as target):
-            return _make_present_link_condition(target)
-        case Filter("duplicate-at", str(seconds)):
-            return Condition(_WAS_DUPLICATE, (int(seconds), int(seconds)))
-    raise AssertionError(leaf)
-
-
-def _make_host_condition(host_name: str, table: str) -> Condition:
-    """Return the condition that an origin in `table` has this host name, or a name below it."""
-    values = (host_name, len(host_name) + 1, f".{host_name}")
-    return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", values)
-
-
-def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return a list with the condition on a port; it is empty if `port` is None. A usual port is stored as null."""
-    usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
-    return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
-
-
-def _make_present_link_condition(target: str | LinkFilter) -> Condition:
-    return _make_link_condition("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
-
-
-def _make_link_condition(table: str, join: str, target: str | LinkFilter) -> Condition:
-    """Return the condition that `table`, joined by the SQL `join`, contains a link with this text or target."""
-    start = f"EXISTS (SELECT 1 FROM {table} l"
-    if isinstance(target, str):
-        words, prefix = split_star(target)
-        return Condition(f"{start} WHERE {join} AND windrow_says(l.text, ?))", (search_text(words, prefix=prefix),))
-    start += " JOIN url t ON t.url_id = l.link_to_url"
-    if target.url is not None:
-        urls = (f"https://{target.url}", f"http://{target.url}")
-        return Condition(f"{start} WHERE {join} AND t.str_url IN (?, ?))", urls)
-    target_host = _join_conditions(
-        [_make_host_condition(target.host or "", "h"), *_make_port_conditions("h", target.port)]
-    )
-    return Condition(
-        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {join} AND {target_host.sql})", target_host.values
-    )
-
-
-# The hash of a generation's links in `link_summary`.
-_PRESENT_LINKS_HASH = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.attempt = r.attempt
-  WHERE r.entity_generation_id = g.entity_generation_id)"""
-# The crawls that read a generation.
-_SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = g.url_id AND y.sight = 'content'
-  AND y.entity_generation_id = g.entity_generation_id AND {condition}"""
-
-
-def _make_past_link_condition(target: str | LinkFilter, as_of: int | None) -> Condition:
-    """Return the condition that a page had a link with this text or target at the time `as_of` (UNIX seconds).
-
-    The last crawl up to that time decides which links the page had. If `as_of` is None, the links in any crawl of the
-    version are used. For a crawl whose links are unknown, the present links are used.
-    """
-    present = _make_present_link_condition(target)
-    if as_of is None:
-        period = "y.at BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc"
-        past = _make_link_condition("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
-        is_unchanged = f"{period} AND y.linked IN (x'', {_PRESENT_LINKS_HASH})"
-        unchanged_crawls = _SELECT_CRAWLS.format(column="1", condition=is_unchanged)
-        past_crawls = _SELECT_CRAWLS.format(column="1", condition=f"{period} AND {past.sql}")
-        has_present_links = f"(g.version_id > 0 OR EXISTS ({unchanged_crawls}))"
-        sql = f"(({has_present_links} AND {present.sql}) OR EXISTS ({past_crawls}))"
-        return Condition(sql, present.values + past.values)
-    crawls = _SELECT_CRAWLS.format(column="y.linked", condition="y.at <= ?")
-    last_hash = f"({crawls} ORDER BY y.at DESC, y.crawl_uuid DESC LIMIT 1)"
-    past = _make_link_condition("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last_hash}", target)
-    has_present_links = f"coalesce({last_hash}, x'') IN (x'', {_PRESENT_LINKS_HASH})"
-    sql = f"CASE WHEN {has_present_links} THEN {present.sql} ELSE {past.sql} END"
-    return Condition(sql, (as_of, *present.values, as_of, *past.values))
