@@ -189,7 +189,10 @@ def test_links_of_pages_are_listed_in_both_directions(tmp_path: Path) -> None:
         kept, wanted = (f"http://a.example/{name}" for name in ("kept", "wanted"))
         assert list_links_from(reader, 1, 9) == [PageLink(kept, "link 1", True), PageLink(wanted, "link 3", False)]
         assert list_links_to(reader, kept, 9) == [PageLink("http://a.example/", "link 1", True)]
-        assert [page.url for page in list_present(reader, "http://a.example", "", 9)] == [kept]
+        front, origin = "http://a.example/", "http://a.example"
+        assert [page.url for page in list_present(reader, origin, "", 9)] == [front, kept]
+        assert [page.url for page in list_present(reader, origin, front, 9)] == [kept]
+        assert list_present(reader, origin, kept, 9) == []
 
 
 def test_what_is_kept_is_shown_as_a_picture_if_it_is_one(view, farm) -> None:

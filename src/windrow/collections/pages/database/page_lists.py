@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from windrow.stores.sqlite import SqliteReader
 
-# Addresses of an origin follow each other in the order of addresses, after `?1` and before `?2`.
+# Addresses of an origin follow each other in the order of addresses, from `?1` on and before `?2`.
 _PRESENT_PAGES = """
 SELECT u.str_url, coalesce(d.title, d.primary_headline, ''), coalesce(d.description, ''), g.first_seen_unix_utc
 FROM url u JOIN entity_generation g ON g.url_id = u.url_id
 LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-WHERE u.str_url > ?1 AND u.str_url < ?2 AND g.confirmed_end_unix_utc IS NULL AND g.url_fragment IS NULL
+WHERE u.str_url >= ?1 AND u.str_url < ?2 AND g.confirmed_end_unix_utc IS NULL AND g.url_fragment IS NULL
 ORDER BY u.str_url, g.entity_generation_id LIMIT ?3
 """
 _LINKS_FROM = """
@@ -44,9 +44,13 @@ class PageLink(NamedTuple):
 
 
 def list_present(reader: SqliteReader, origin: str, after: str, limit: int) -> list[PresentPage]:
-    """Return present pages of an origin, such as `https://a.example`, in the order of addresses, from `after` on."""
+    """Return present pages of an origin, such as `https://a.example`, in the order of addresses.
+
+    They begin behind the address `after`, or with the front page if it is empty.
+    """
+    start = f"{after} " if after else f"{origin}/"  # no address has a space, which sorts before all that they have
     with reader.reading() as connection:
-        rows = connection.execute(_PRESENT_PAGES, (after or f"{origin}/", f"{origin}0", limit))  # 0 follows the slash
+        rows = connection.execute(_PRESENT_PAGES, (start, f"{origin}0", limit))  # 0 follows the slash
         return [PresentPage._make(row) for row in rows]
 
 
