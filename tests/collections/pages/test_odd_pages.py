@@ -88,8 +88,10 @@ def test_titles_of_soft_404s_are_recognised_and_no_others():
 def test_json_ld_that_cannot_be_read_is_told():
     page = read_html_page(b"<script type=application/ld+json>{'a': 1}</script><p>Tea.", "http://a.example/")
     (finding,) = page.findings
-    assert (finding.kind, finding.message) == ("not_well_formed", "of its JSON-LD, 1 script cannot be read")
-    assert read("<script type=application/ld+json>{x}</script><p>Tea.").reason == "not_well_formed"
+    assert (finding.kind, finding.message) == ("unread_json_ld", "of its JSON-LD, 1 script cannot be read")
+    summary = read("<script type=application/ld+json>{x}</script><p>Tea.")
+    assert [skip.reason for skip in summary.left_out] == ["not_well_formed"]
+    assert summary.reason == "", "its text is whole"
 
 
 def test_a_title_that_does_not_end_is_cut_and_the_rest_counted():

@@ -23,7 +23,7 @@ from windrow.collections.pages.database.entries import (
     hash_link_set,
 )
 from windrow.collections.pages.reading import PageDocument, read
-from windrow.collections.pages.reading.document import Description
+from windrow.collections.pages.reading.document import UNREAD_JSON_LD, Description
 from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, find_ignored
 from windrow.collections.pages.redirect import (
     REDIRECTS,
@@ -35,7 +35,7 @@ from windrow.collections.pages.redirect import (
 from windrow.collections.pages.scope import Scope, make_scope
 from windrow.content.head import HIDING_DIRECTIVE
 from windrow.content.substitute import recognise_substitute
-from windrow.contract import Task, skip_excess
+from windrow.contract import Skip, Task, skip_excess
 from windrow.errors import StepError
 from windrow.formats import robots
 from windrow.formats.http import decode_body
@@ -151,11 +151,12 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[: task.limits.links]))
     has_excess = page.left_out or len(page.links) > task.limits.links
     left_out = tuple(map(skip_excess, find_excess(page, task.limits.links))) if has_excess else ()
+    skips = [Skip(Reason.NOT_WELL_FORMED, "", found.message) for found in page.findings if found.kind == UNREAD_JSON_LD]
     summary = TextSummary(
         b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
         size=size, mime=page.mime,
         canonical=find_canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
-        move=_find_refresh(page, url, fields.get("refresh", "")), left_out=left_out,
+        move=_find_refresh(page, url, fields.get("refresh", "")), left_out=(*left_out, *skips),
     )  # fmt: skip
     pile = _replace_surrogates(page.pile.fields())
     digest = type(page.pile)(*pile).digest()

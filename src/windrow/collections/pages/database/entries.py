@@ -283,7 +283,7 @@ class TextSummary(NamedTuple):
     canonical address, or empty. `depends_on_header` is true if another answer with the same bytes may have another
     summary. From the time `until` (UNIX seconds) on, searches must not find the page; if there is no page, it is
     requested again then. `left_out` is what caps leave out
-    of the content.
+    of the content, and what beside the text cannot be read.
     """
 
     identity: bytes

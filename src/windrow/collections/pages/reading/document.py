@@ -231,6 +231,9 @@ class PageDocument:
     """How much each cap leaves out of the document."""
 
 
+UNREAD_JSON_LD = "unread_json_ld"
+"""The kind of a finding that scripts beside the text cannot be read. It is no reason against the document."""
+
 _FRAME_TAG = re.compile(rb"<(/?)(frameset|noframes|frame)(?=[\s/>])([^>]*+)", re.IGNORECASE)
 _FRAME_ADDRESS = re.compile(rb"""\ssrc\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 _FRAME_TITLE = re.compile(rb"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
@@ -301,4 +304,4 @@ def _find_faults(page: Page) -> Iterator[Finding]:
         yield Finding(Reason.NOT_WELL_FORMED.value, describe_fault(page.fault), Level.NOTE)
     if unread_scripts := page.head.linked.unread_scripts:
         message = f"of its JSON-LD, {counted(unread_scripts, 'script')} cannot be read"
-        yield Finding(Reason.NOT_WELL_FORMED.value, message, Level.NOTE)
+        yield Finding(UNREAD_JSON_LD, message, Level.NOTE)
