@@ -197,18 +197,19 @@ class Shape(NamedTuple):
 BODY = Shape("body", locations=0, name_groups=0, kind="body")
 
 _SHAPE_ATTRIBUTE = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
+_TAB_PANEL = (b"role", b"tabpanel")
 _NAMING_ATTRIBUTES = frozenset({b"id", b"role", b"itemprop"})
 
 
 def read_shape(tag: bytes) -> Shape:
-    """Return the shape of a box, given its start tag without brackets.
+    """Return the shape of a box, given its start tag without brackets. The panel of a tab does not count as hidden.
 
     >>> read_shape(b'nav class="top"').kind
     'nav top'
     """
     kind = name = tag.partition(b" ")[0]
     location = LOCATION_BY_TAG.get(name, 0)
-    names = b""
+    names, is_panel = b"", False
     for attribute_name, value in _SHAPE_ATTRIBUTE.findall(tag) if kind is not tag else ():
         if attribute_name == b"class":
             kind = b"%b %b" % (name, value)
@@ -217,6 +218,9 @@ def read_shape(tag: bytes) -> Shape:
             location |= attribute_location(attribute_name, value)
             if attribute_name in _NAMING_ATTRIBUTES:
                 names += value + b" "
+            is_panel = is_panel or (attribute_name, value) == _TAB_PANEL
+    if is_panel:  # a script shows one panel at a time
+        location &= ~(_UNSEEN | _UNSTYLED)
     if b"-" in name:
         names += name
     return Shape(name.decode(), location, find_groups(names) if names else 0, kind.decode())

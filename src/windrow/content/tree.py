@@ -334,22 +334,26 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
 
     Some pages put their text into a hidden box that a script shows: panels of tabs, streamed text, a whole forum in
     `noscript`. So the blocks of a hidden box with much prose may be main content, unless their text is also visible.
+    Boxes at the same path count together, such as the answers in a list of questions.
     """
     hidden = find_unseen_blocks(outline)
     if not hidden:
         return hidden
     boxes, blocks = outline.boxes, outline.blocks
     shown_texts = {text for block, text in enumerate(blocks.text) if block not in hidden}
-    excluded = set(hidden)
+    unshown_blocks: dict[int, list[int]] = {}  # by the path of the outermost hidden box
     for box, location in enumerate(boxes.locations):
-        if not location & HIDDEN or (box and boxes.locations[boxes.parent[box]] & HIDDEN):
-            continue
-        inside = range(boxes.first[box], boxes.stop[box])
-        prose = [
-            block
-            for block in inside
+        if location & HIDDEN and not (box and boxes.locations[boxes.parent[box]] & HIDDEN):
+            inside = range(boxes.first[box], boxes.stop[box])
+            unshown = [block for block in inside if blocks.text[block] not in shown_texts]
+            unshown_blocks.setdefault(boxes.path[box], []).extend(unshown)
+    excluded = set(hidden)
+    for unshown in unshown_blocks.values():
+        prose = (
+            blocks.words[block]
+            for block in unshown
             if blocks.words[block] >= MIN_PROSE_WORDS and blocks.linked[block] * 3 < blocks.words[block]
-        ]
-        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown_texts) >= MIN_PASSAGE_WORDS:
-            excluded.difference_update(block for block in inside if blocks.text[block] not in shown_texts)
+        )
+        if sum(prose) >= MIN_PASSAGE_WORDS:
+            excluded.difference_update(unshown)
     return frozenset(excluded)

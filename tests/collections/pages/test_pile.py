@@ -40,6 +40,18 @@ def test_hidden_text_is_no_text_so_that_what_changes_in_it_makes_no_version() ->
     assert "secret" not in "".join(with_hidden.fields())
 
 
+def test_hidden_panels_and_answers_that_a_script_shows_are_text() -> None:
+    answer = (
+        "<dt>{0}?<dd hidden><p>The office in room {0} takes the form on Tuesdays from nine to noon; cash is not taken."
+    )
+    page = (
+        "<main><h1>Office</h1><div role=tabpanel hidden><p>Open from nine to five.</div>"
+        f"<dl>{''.join(answer.format(number) for number in (1, 2, 3))}</dl><div class=box hidden><p>Secret.</div></main>"
+    )
+    text = "".join(read_html_page(page.encode(), "http://a.example/").pile.fields())
+    assert [word in text for word in ("nine to five", "room 1", "room 2", "room 3", "Secret")] == [True] * 4 + [False]
+
+
 def test_the_text_of_a_shadow_tree_is_text_and_that_of_other_templates_is_not() -> None:
     shadow = "<x-tea><template shadowrootmode='open'><style>p{}</style><p>Shown <a href=/a>link</a></template></x-tea>"
     page = f"<main><h1>Tea</h1><p>Hot.</p>{shadow}<template><p>Kept for a script</template></main>"
