@@ -113,8 +113,16 @@ def redecode_as_utf_8(value: str) -> str:
         return value
 
 
-def read_location(fields: Mapping[str, str]) -> str:
-    """Return a response's Location, or "" if the field is missing or too long for an address."""
+def read_location(status: int | None, fields: Mapping[str, str]) -> str:
+    """Return the Location of a redirect, or "" if the field is missing or too long for an address.
+
+    With another status it is not where the document is (RFC 9110, section 10.2.2), so the result is "".
+
+    >>> [read_location(status, {"location": "/a"}) for status in (200, 301, 304)]
+    ['', '/a', '']
+    """
+    if status is None or not 300 <= status < 400 or status == 304:
+        return ""
     location = redecode_as_utf_8(fields.get("location", ""))
     return "" if location[URL_CHARACTERS.number :] else location
 

@@ -160,7 +160,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
             finding = _report_fault(record, Reason.TRUNCATED, message).finding
     attempt = Attempt(
         hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, message,
-        (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
+        (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(status, fields),
     )  # fmt: skip
     return ImportedRecord(attempt, finding=finding, payload=payload, refers=refers)
 

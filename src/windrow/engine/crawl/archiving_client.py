@@ -302,9 +302,8 @@ class ArchivingClient:
         # Of a body that was cut none is kept: the answer would be 304, and the rest would never come.
         no_validators = message == CUT_BODY
         validators = ("", "") if no_validators else (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
-        attempt = Attempt(
-            *attempt[:6], reply.status, response, reason, message, validators, read_location(fields), wait=reply.wait
-        )
+        location = read_location(reply.status, fields)
+        attempt = Attempt(*attempt[:6], reply.status, response, reason, message, validators, location, wait=reply.wait)
         return CrawlResult(attempt, fields, body)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
@@ -329,7 +328,7 @@ def _find_fault(
         is_conditional = any(job.validators) or any(name.startswith("if-") for name in sent_names)
         if status == NOT_MODIFIED and not is_conditional and not is_robots:
             return Reason.PROTOCOL_ERROR, "the response is 304 (not modified), but the document was requested as new"
-    if 300 <= status < 400 and fields.get("location") and not read_location(fields):
+    elif 300 <= status < 400 and fields.get("location") and not read_location(status, fields):
         return Reason.PROTOCOL_ERROR, "the response redirects to an address that is too long to be requested"
     if "transfer-encoding" not in fields:
         return None
