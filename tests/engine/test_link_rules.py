@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +25,7 @@ class Site(ThreadingHTTPServer):
             "/": b"<a href=/news/1>n</a><a href=/minutes/1>m</a><a href=/list?from=3>p</a>",
             "/news/1": b"<a href=/minutes/2>m</a>",
         }
+        self.corrupt: set[str] = set()  # paths whose bodies are not what their header says
         self.requested: list[tuple[str, int]] = []  # paths and statuses
 
     @property
@@ -39,12 +41,16 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer 304 to every conditional request."""
         is_robots = self.path == "/robots.txt"
         body = self.server.robots if is_robots else self.server.pages.get(self.path, b"<p>a page")
+        if self.path in self.server.corrupt:
+            body = gzip.compress(body)[:10] + b"\xff" * 20  # no block begins so
         status = 304 if self.headers["If-None-Match"] else 200
         if not is_robots:
             self.server.requested.append((self.path, status))
         self.send_response(status)
         self.send_header("Content-Type", "text/plain" if is_robots else "text/html")
         self.send_header("ETag", '"1"')
+        if self.path in self.server.corrupt:
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", "0" if status == 304 else str(len(body)))
         self.end_headers()
         if status == 200:
@@ -105,3 +111,12 @@ def test_a_larger_cap_finds_the_links_beyond_the_former_one(site, tmp_path):
     crawl_sites(tmp_path, source([site.seed], max_links=1))
     assert ("/minutes/1", 200) not in site.requested
     assert ("/minutes/1", 200) in crawl_again(tmp_path, site)
+
+
+def test_a_body_that_could_not_be_decoded_is_requested_without_its_validators(site, tmp_path):
+    """A 304 said that the broken body was still the same, so that no later run got the page."""
+    site.corrupt = {"/news/1"}
+    crawl_sites(tmp_path, source([site.seed]))
+    site.corrupt.clear()
+    assert {("/news/1", 200), ("/minutes/2", 200)} <= {*crawl_again(tmp_path, site)}
+    assert ("/news/1", 304) in crawl_again(tmp_path, site)
