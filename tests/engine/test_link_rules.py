@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from tests.engine.site_crawl import CRAWL_ONLY, change_ledger, crawl_sites, source
+from tests.engine.site_crawl import CRAWL_ONLY, change_ledger, crawl_sites, query_ledger, source
 from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
 
@@ -120,3 +120,21 @@ def test_a_body_that_could_not_be_decoded_is_requested_without_its_validators(si
     site.corrupt.clear()
     assert {("/news/1", 200), ("/minutes/2", 200)} <= {*crawl_again(tmp_path, site)}
     assert ("/news/1", 304) in crawl_again(tmp_path, site)
+
+
+def test_bytes_in_a_file_that_is_lost_are_kept_when_they_come_again(site, tmp_path):
+    """They were requested by their validators, or recorded as the same as those that were lost, in every run."""
+    crawl_sites(tmp_path, source([site.seed]))
+    (lost,) = (tmp_path / "archive").glob("*.warc.gz")
+    lost.unlink()
+    assert {status for _, status in crawl_again(tmp_path, site)} == {200}
+    change_ledger(tmp_path, "UPDATE attempt SET etag = '' WHERE address <> 0")
+    assert {status for _, status in crawl_again(tmp_path, site)} == {200}
+    rows = query_ledger(
+        tmp_path, "SELECT address, digest, revisit FROM attempt WHERE address <> 0 ORDER BY seq DESC LIMIT 4"
+    )
+    assert [revisit for *_, revisit in rows] == [1, 1, 1, 1], "once"
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        places = [ledger.captures.original(address, digest) for address, digest, _ in rows]
+        assert all((tmp_path / "archive" / place.warc).exists() for place in places)
+    assert {status for _, status in crawl_again(tmp_path, site)} == {304}

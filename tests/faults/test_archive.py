@@ -8,6 +8,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 import pytest
 
 from tests.faults.workspace import DAY, put
+from windrow.app import Windrow
 from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.check import Fault, check_archive
 from windrow.ledger import Ledger
@@ -165,3 +166,16 @@ def test_a_zip_that_was_still_being_uploaded_is_fetched_again_when_it_has_change
     workspace.assert_complete(key)
     assert workspace.status().differing == ()
     assert "ContentChanged" not in {kind for kind, _ in workspace.findings(key)}
+
+
+def test_a_zip_whose_warc_file_is_lost_is_kept_when_it_is_fetched_again(make_workspace):
+    """Its bytes were recorded as the same as those that were lost, and could not be read."""
+    workspace = make_workspace()
+    key = workspace.add_healthy()
+    assert workspace.run().code == 0
+    for path in (workspace.root / "archive").glob("*.warc*"):
+        path.rename(path.with_name(f"{path.name}.lost"))
+    workspace.retry(key)
+    assert Windrow(workspace.root).run().exit_code == 0
+    workspace.assert_complete(key)
+    assert workspace.query_ledger("SELECT count(*), max(revisit) FROM attempt WHERE listed_file > 0") == [(2, 0)]

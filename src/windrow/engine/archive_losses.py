@@ -10,6 +10,20 @@ ACCEPTED_LOSS_SUFFIX = ".lost"
 """The suffix of an empty file beside a WARC file, with which the user accepts the loss of the WARC file."""
 
 
+def find_lost_files(folder: Path, recorded_ends: Mapping[str, int]) -> dict[str, str]:
+    """Return a dict from the name of each WARC file that is missing or too short to what is wrong with it."""
+    lost_files = {}
+    for name, end in sorted(recorded_ends.items()):
+        try:
+            size = (folder / name).stat().st_size
+        except FileNotFoundError:
+            lost_files[name] = "is missing"
+        else:
+            if size < end:
+                lost_files[name] = f"has {size:,} bytes, but the ledger expects {end:,}"
+    return lost_files
+
+
 def find_losses(folder: Path, read_recorded_ends: Callable[[], Mapping[str, int]]) -> list[str]:
     """Return a message for each WARC file on the ledger that is missing or too short, with what to do next.
 
@@ -18,17 +32,11 @@ def find_losses(folder: Path, read_recorded_ends: Callable[[], Mapping[str, int]
     a file whose loss the user accepts.
     """
     losses: dict[str, str] = {}
-    for name, end in sorted(read_recorded_ends().items()):
-        path, accepted_path = folder / name, folder / f"{name}{ACCEPTED_LOSS_SUFFIX}"
-        try:
-            size = path.stat().st_size
-        except FileNotFoundError:
-            problem = "is missing"
-        else:
-            problem = f"has {size:,} bytes, but the ledger expects {end:,}" if size < end else ""
-        if problem and not accepted_path.exists():
+    for name, problem in find_lost_files(folder, read_recorded_ends()).items():
+        accepted_path = folder / f"{name}{ACCEPTED_LOSS_SUFFIX}"
+        if not accepted_path.exists():
             losses[name] = (
-                f"{path} {problem}: captures in it are lost; restore it from a backup, or accept the loss: "
+                f"{folder / name} {problem}: captures in it are lost; restore it from a backup, or accept the loss: "
                 f"touch {shlex.quote(str(accepted_path))}"
             )
     still_recorded = read_recorded_ends() if losses else {}

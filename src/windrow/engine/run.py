@@ -260,6 +260,7 @@ class HarvestRun:
     archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
+    lost_files: frozenset[str] = frozenset()  # WARC files whose bytes must be received again to be kept
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
     _last_tick: float = 0.0  # by time.monotonic, like the next one

@@ -37,7 +37,7 @@ from windrow.contract import (
     Summarise,
 )
 from windrow.digest import digest
-from windrow.engine.archive_losses import find_losses
+from windrow.engine.archive_losses import find_losses, find_lost_files
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
@@ -172,6 +172,7 @@ class Session:
                 refuse_older_ledger(self.ledger, settings.archive)
                 self.repaired = repair_archive(settings.archive, recorded_ends)
                 self.losses = find_losses(settings.archive, lambda: recorded_ends)
+                self._lost_files = frozenset(find_lost_files(settings.archive, recorded_ends))
             last_time = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
@@ -226,7 +227,7 @@ class Session:
                 harvest, ledger=self.ledger, lease=self.lease, fetchers=fetchers, pool=pool, session=self.number,
                 archive=settings.archive, limits=settings.limits, progress=self.progress,
                 stopping=lambda: self.stops, limit=limit, since=since, archive_settings=archive_settings,
-                session_requests=self._requested_before, part_folder=settings.part_folder,
+                session_requests=self._requested_before, part_folder=settings.part_folder, lost_files=self._lost_files,
             )  # fmt: skip
             try:
                 self._run_phases(run, phases, fetch=fetch)

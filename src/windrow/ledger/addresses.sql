@@ -36,7 +36,7 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- def due_between(host: int, times: tuple[int, int], below: int, limit: int, rules: int) -> list[DueAddress]
 -- Return addresses of a host that are due between two `times`, in the order of due time and `place`.
 -- Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response was
--- a revisit, `at` and the place are those of the record with the bytes. If the kind of an address changed after that
+-- a revisit, `at` and the place are those of the last record with the bytes. If the kind of an address changed after that
 -- response, its validators and `last` are empty, and `at` is None. The validators of a body that could not be used are
 -- empty: a 304 would say that it is still the same. `rules` is the fact since which the present rules for
 -- links are in force.
@@ -50,7 +50,7 @@ SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.fail
            AND n.seq > :rules AND n.status = 304 AND n.reason IS NULL) AS "unread_links: bool"
 FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 LEFT JOIN attempt k ON k.seq = CASE WHEN v.revisit = 0 THEN v.seq ELSE (SELECT o.seq FROM attempt o
-    WHERE o.address = a.digest AND o.digest = v.digest AND o.revisit = 0 ORDER BY o.seq LIMIT 1) END
+    WHERE o.address = a.digest AND o.digest = v.digest AND o.revisit = 0 ORDER BY o.seq DESC LIMIT 1) END
 WHERE a.host = :host AND a.due BETWEEN :times[0] AND :times[1] AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted

@@ -1,14 +1,15 @@
 -- Queries on captures: where kept bytes are in the archive. Attempts, addresses and sessions are given by numbers.
 
 -- def of_digest(digest: str) -> ArchivePlace | None
--- Return the place of the first complete capture of a listed file with this digest, or None.
+-- Return the place of the last complete capture of a listed file with this digest, or None.
+-- There are several if the file with the earlier one is lost.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
-WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
+WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq DESC LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return the place of the first record of an address that has bytes with this digest, or None.
+-- Return the place of the last record of an address that has bytes with this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
-WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
+WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq DESC LIMIT 1;
 
 -- def payload(digest: str) -> ArchivePlace | None
 -- Return the place of imported bytes with this digest, or None.

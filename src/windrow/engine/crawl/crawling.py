@@ -260,7 +260,10 @@ class CrawlDispatcher:
             if request:
                 interval = interval_of(request, address.interval, address.failures)
             host.handed_out[address.digest] = (interval, address.failures, address.kind)
-        jobs = [_make_job(address, requests.get(address.digest), held.get(address.digest)) for address in addresses]
+        jobs = [
+            _make_job(address, requests.get(address.digest), held.get(address.digest), run.lost_files)
+            for address in addresses
+        ]
         run.fetchers.submit(host.walk, jobs)
         self._in_hand += len(addresses)
         self._handed_out += len(addresses)
@@ -462,9 +465,12 @@ def _has_failed(attempt: Attempt) -> bool:
     return attempt.reason is not None or attempt.status is None or attempt.status >= 400
 
 
-def _make_job(due: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> FetchJob:
+def _make_job(
+    due: DueAddress, request: HttpRequest | None, held: HeldAnswer | None, lost_files: frozenset[str]
+) -> FetchJob:
+    """Return the job to request an address. Bytes of its last response that were in a lost file are kept anew."""
     job = FetchJob(due.digest, due.url, due.kind, order=due.place, request=request, held=held)
-    if not due.last or due.at is None:
+    if not due.last or due.at is None or due.warc in lost_files:
         return job
     return job._replace(
         last=KnownCapture(due.last, spell(due.at), due.url),

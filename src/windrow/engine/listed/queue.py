@@ -173,6 +173,8 @@ def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile
         offering_sources = [offering_source(sources[name], counts_by_source.get(name)) for name in mirrors_by_source]
         ranked_sources = run.collection.listing.prefer(due_item.owner, offering_sources)
         latest = latest_captures.get(due_item.item.id)
+        if latest and latest.warc in run.lost_files:
+            latest = None  # its bytes are kept anew
         source_jobs = []
         for offering in ranked_sources:
             source, mirror = sources[offering.source], mirrors_by_source[offering.source]

@@ -233,7 +233,7 @@ class TypedAddresses(LedgerQueries):
         """Return addresses of a host that are due between two `times`, in the order of due time and `place`.
 
         Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response
-        was a revisit, `at` and the place are those of the record with the bytes. If the kind of an address changed
+        was a revisit, `at` and the place are those of the last record with the bytes. If the kind of an address changed
         after that response, its validators and `last` are empty, and `at` is None. The validators of a body that could
         not be used are empty: a 304 would say that it is still the same. `rules` is the fact since which the present
         rules for links are in force.

@@ -86,6 +86,7 @@ class LatestCapture(NamedTuple):
     digest: str
     at: datetime
     address: str
+    warc: str
 
 
 class FailedSessions(NamedTuple):
@@ -204,8 +205,8 @@ def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
 
 
 def _make_latest_capture(row: tuple[Any, ...]) -> LatestCapture:
-    file, digest, at, address = row
-    return LatestCapture(file, digest, parse(at), address)
+    file, digest, at, address, warc = row
+    return LatestCapture(file, digest, parse(at), address, warc)
 
 
 def _make_failed_sessions(row: tuple[Any, ...]) -> FailedSessions:
@@ -259,7 +260,10 @@ class TypedAttempts(LedgerQueries):
         return self._database.rows(_make_attempt_count, "attempts.ended_between", facts[0], facts[1])
 
     def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
-        """Return a dict from file to its latest complete capture. Files without one are left out."""
+        """Return a dict from file to its latest complete capture. Files without one are left out.
+
+        `at`, `address` and `warc` are those of the last record with its bytes.
+        """
         rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*files]))
         return {row[0]: row for row in rows}
 

@@ -158,11 +158,14 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return the place of the first complete capture of a listed file with this digest, or None."""
+        """Return the place of the last complete capture of a listed file with this digest, or None.
+
+        There are several if the file with the earlier one is lost.
+        """
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the place of the first record of an address that has bytes with this digest, or None."""
+        """Return the place of the last record of an address that has bytes with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
