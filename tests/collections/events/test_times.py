@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -164,3 +165,26 @@ def test_a_time_in_a_zone_of_its_own_says_its_local_time_there():
     assert (at.local, at.zone) == ("2026-11-24T15:00:00", "America/Los_Angeles")
     assert read_time("Nov 24, 2026 15:00 EST", NEW_YORK).zone == ""
     assert read_time("Nov 1, 2026 1:30 CT", NEW_YORK).note == "ambiguous"
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "expected", "note"),
+    [
+        ("December 3, 6:00 PM", "%B %d, %I:%M %p", "2026-12-03T23:00:00Z", "guessed_year"),
+        ("Jan 5", "%b %d", "2027-01-05T00:00:00Z", "guessed_year"),
+        ("Feb 29 18.00", "%b %d %H.%M", None, ""),
+        ("24.12.2026 18.00 UTC", "%d.%m.%Y %H.%M %Z", "2026-12-24T18:00:00Z", ""),
+        ("24.12.2026 18.00 gmt", "%d.%m.%Y %H.%M %Z", "2026-12-24T18:00:00Z", ""),
+        ("18h", "%Hh", None, ""),
+        ("3/12/26 18h", "%d/%m/%y %Hh", "2026-12-03T23:00:00Z", ""),
+    ],
+)  # fmt: skip
+def test_a_format_without_a_year_or_with_a_zone_gives_neither_another_century_nor_hour(text, pattern, expected, note):
+    span = read_span(text, NEW_YORK, [pattern], visited=datetime(2026, 11, 27, tzinfo=UTC))
+    assert (format_utc(span.start.utc) if span else None, span.start.note if span else "") == (expected, note)
+
+
+def test_a_name_of_a_zone_that_only_this_machine_knows_is_not_read_by_a_format(monkeypatch):
+    monkeypatch.setattr("time.tzname", ("EST", "EDT"))
+    span = read_span("24.12.2026 18.00 EST", ZoneInfo("Asia/Tokyo"), ["%d.%m.%Y %H.%M %Z"])
+    assert format_utc(span.start.utc) == "2026-12-24T23:00:00Z"

@@ -50,14 +50,21 @@ _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 UNKNOWN_ZONE = "unknown_zone"
 """The note for a time with an unknown zone, in place of which another zone was used."""
 
+GUESSED_YEAR = "guessed_year"
+"""The note for a time that is written without a year."""
+
+_YEAR_DIRECTIVE, _DAY_DIRECTIVE = re.compile("%[YyGcx]"), re.compile("%[djcxu]")
+_UTC_WORD = re.compile(r"\b(?:UTC|GMT)\b", re.IGNORECASE)
+
 
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    `note` is UNKNOWN_ZONE if the zone is not known. Otherwise it is "ambiguous" if the local time occurs twice because
-    the clocks change, "nonexistent" if it never occurs, and else empty. `local` is the local time in ISO 8601, without
-    its zone; it may be empty for an end. `zone` is the IANA name of the zone of `local`, and empty if that is the zone
-    of the source. `own_zone` is the zone or the offset from UTC that the text of the time names, or None.
+    `note` is UNKNOWN_ZONE if the zone is not known, or GUESSED_YEAR. Otherwise it is "ambiguous" if the local time
+    occurs twice because the clocks change, "nonexistent" if it never occurs, and else empty. `local` is the local time
+    in ISO 8601, without its zone; it may be empty for an end. `zone` is the IANA name of the zone of `local`, and empty
+    if that is the zone of the source. `own_zone` is the zone or the offset from UTC that the text of the time names, or
+    None.
     """
 
     utc: datetime
@@ -174,13 +181,17 @@ class EventSpan(NamedTuple):
     end: EventTime | None = None
 
 
-def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventSpan | None:
+def read_span(
+    text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "", visited: datetime | None = None
+) -> EventSpan | None:
     """Parse a time, a day or a range of them as a source writes it; return None if it cannot be parsed.
 
-    `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
-    and otherwise in `zone`. A number of 12 or 14 digits is read as a date and a time if possible. Any other
-    number of 9 or 10 digits is in seconds since 1970, and one of 12 or 13 digits in milliseconds; but ten digits that
-    can also be a day and an hour cannot be parsed. In ISO 8601, the end of a range is not taken for an offset from UTC.
+    `formats` are strptime patterns, which are tried first. If one has no year, the year is chosen that is nearest to
+    `visited`, and the note is GUESSED_YEAR; one without a day is not used. A time without a zone is in UTC if
+    `naive_zone` is "UTC", and otherwise in `zone`. A number of 12 or 14 digits is read as a date and a time if
+    possible. Any other number of 9 or 10 digits is in seconds since 1970, and one of 12 or 13 digits in milliseconds;
+    but ten digits that can also be a day and an hour cannot be parsed. In ISO 8601, the end of a range is not taken for
+    an offset from UTC.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_span("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).start.utc)
@@ -192,12 +203,13 @@ def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     if not plain or len(plain) > _MAX_CHARACTERS:
         return None
     for pattern in formats:
-        try:
-            parsed = datetime.strptime(plain, pattern)  # noqa: DTZ007 the zone is the source's
-        except ValueError:
+        if (parsed := _parse_with(pattern, plain, visited)) is None:
             continue
         has_time = any(directive in pattern for directive in ("%H", "%I", "%X", "%c"))
-        return _span_of(_event_time(parsed, zone, naive_zone, has_time=has_time))
+        event_time = _event_time(parsed, zone, naive_zone, has_time=has_time)
+        if event_time and not _YEAR_DIRECTIVE.search(pattern):
+            event_time = event_time._replace(note=event_time.note or GUESSED_YEAR)
+        return _span_of(event_time)
     if (days := find_days(plain)) or has_range_within(plain):
         return EventSpan(from_day(days.first), from_day(days.last)) if days else None
     if _DIGITS.fullmatch(plain):
@@ -212,6 +224,25 @@ def read_span(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     if moment is None or not is_utc_offset(moment.utcoffset()):
         return _read_interval(plain, zone, naive_zone) or _read_written_time(plain, zone, naive_zone)
     return _span_of(_event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None))
+
+
+def _parse_with(pattern: str, text: str, visited: datetime | None) -> datetime | None:
+    """Parse a text by a strptime pattern, in the year nearest to `visited` if it has none; return None if it cannot be.
+
+    Python accepts the names of the machine's own zone for `%Z`; only UTC and GMT are, and they are UTC.
+    """
+    if not _DAY_DIRECTIVE.search(pattern) or ("%Z" in pattern and not _UTC_WORD.search(text)):
+        return None
+    years = [""] if _YEAR_DIRECTIVE.search(pattern) else [f" {visited.year + step}" for step in (0, 1, -1) if visited]
+    parsed_times = []
+    for year in years:
+        with suppress(ValueError):
+            parsed_times.append(datetime.strptime(text + year, pattern + (" %Y" if year else "")))  # noqa: DTZ007
+    near = visited.replace(tzinfo=None) if visited else datetime.min  # noqa: DTZ901
+    parsed = min(parsed_times, key=lambda moment: abs(moment.replace(tzinfo=None) - near), default=None)
+    if parsed is None:
+        return None
+    return parsed.replace(tzinfo=UTC) if "%Z" in pattern and parsed.tzinfo is None else parsed
 
 
 def _span_of(time: EventTime | None) -> EventSpan | None:

@@ -268,7 +268,8 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
 
 def span_of(document: SourceDocument, text: str) -> EventSpan | None:
     """Parse a time or a range with the rules for its document; return None if it is empty or cannot be parsed."""
-    return read_span(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
+    rules = document.rules
+    return read_span(text, document.zone, rules.time_formats, rules.naive_timezone, document.visited) if text else None
 
 
 def status_of(document: SourceDocument, text: str) -> FieldStatus:
