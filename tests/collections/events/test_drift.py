@@ -126,6 +126,38 @@ def test_a_list_is_remembered_as_emptied_unless_it_says_so_itself_or_may_be_empt
     assert emptied(some, some, some, []) is None  # that is drift
 
 
+def test_a_list_that_never_had_an_event_is_told_and_a_page_without_json_ld_is_a_failure(tmp_path):
+    """Each was all well for ever: a calendar of busy times, a page that asks to sign in, or one with microdata only."""
+    busy = "BEGIN:VCALENDAR\r\nBEGIN:VFREEBUSY\r\nUID:1\r\nEND:VFREEBUSY\r\nEND:VCALENDAR\r\n"
+    with serving() as site:
+        site.put("/a.ics", busy)
+        configured(tmp_path, url := f"{site.url}/a.ics", every="1s")
+        windrow = Windrow(tmp_path)
+        summary = windrow.run()
+        assert summary.left_out == windrow.status().left_out
+        assert [(count.rule, count.addresses) for count in summary.left_out] == [
+            ("tasks, journal entries and busy times of a calendar", 1),
+            ("lists that have had no event so far; if that is right, set `may_be_empty`", 1),
+        ]
+        site.put("/a.ics", calendar(event("a@x", ":20990115T150000Z")))
+        pass_time(1.05)
+        windrow.run()
+    assert windrow.status().left_out == ()
+    configured(tmp_path, url, reader="schema.org")
+    (source,) = load(tmp_path, environ={}).of("events")
+    login, microdata = b"<form>Please sign in</form>", b'<div itemscope itemtype="https://schema.org/MusicEvent"></div>'
+    for content, learned, name, failure in (
+        (login, {}, "first", "the page has no event in JSON-LD"), (login, {}, "", None),
+        (microdata, {}, "first", "the page has no event in JSON-LD; those in its microdata are not read"),
+        (login, {"starts of events": {"x": "2026-08-30T15:00:00Z"}}, "first", None),
+    ):  # fmt: skip
+        answer = Answer(Request(url, name), 200, {}, io.BytesIO(content), datetime(2026, 9, 1, tzinfo=UTC))
+        result = follow(source, learned, answer)
+        assert (result.skip is not None, [finding.message for finding in result.findings]) == (
+            failure is not None, [failure] * (failure is not None)
+        )  # fmt: skip
+
+
 def error_in_status(root):
     workspace = load(root, environ={})
     with closing(Ledger(workspace.ledger)) as ledger:

@@ -63,11 +63,13 @@ def test_an_event_that_could_not_be_read_is_in_status_until_each_document_was_re
 
 def test_tasks_and_journal_entries_of_a_calendar_are_counted(tmp_path):
     (source,) = configured(tmp_path, "https://a.example/x").sources
-    others = "".join(f"BEGIN:{kind}\r\nUID:{kind}\r\nEND:{kind}\r\n" for kind in ("VTODO", "VJOURNAL", "VALARM"))
+    others = "".join(
+        f"BEGIN:{kind}\r\nUID:{kind}\r\nEND:{kind}\r\n" for kind in ("VTODO", "VJOURNAL", "VFREEBUSY", "VALARM")
+    )
     view = io.BytesIO(f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{others}END:VCALENDAR\r\n".encode())
     result = follow(source, {}, Answer(Request("https://a.example/x", "first"), 200, {}, view, VISITED))
     assert [(count.reason, count.rule, count.addresses) for count in result.left_out] == [
-        (Reason.NOT_WANTED, "tasks and journal entries of a calendar", 2)
+        (Reason.NOT_WANTED, "tasks, journal entries and busy times of a calendar", 3)
     ]
 
 

@@ -144,7 +144,7 @@ SOURCE = (
     Setting(
         "most_events", count(1, 10_000_000), 100_000, "maximum number of events read from a document, future ones first"
     ),
-    Setting("may_be_empty", SWITCH, False, "whether a list that had events may have none, without a remark"),
+    Setting("may_be_empty", SWITCH, False, "whether a list may have no events, without a remark"),
 )
 """The settings that only sources of events have."""
 

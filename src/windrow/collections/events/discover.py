@@ -6,6 +6,7 @@ that its earlier responses had. `learned` is what the ledger remembers about a s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -94,7 +95,8 @@ _MEDIA_PARTS = {
 """A dict from the name of a reader to a text that the media types of its documents contain."""
 
 _ADDRESS_RULE = "documents of events that a list names without a valid address"
-_OTHER_COMPONENTS_RULE = "tasks and journal entries of a calendar"
+_OTHER_COMPONENTS_RULE = "tasks, journal entries and busy times of a calendar"
+_MICRODATA = re.compile(rb"itemtype\s*=\s*[\"']?https?://schema\.org/\w*Event", re.IGNORECASE)
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _NEXT_PAGE_RULE = "further pages of a list, whose address is not known"
@@ -119,6 +121,9 @@ UNPAGED is for a list in which the setting `next_page` never selected anything. 
 the list and a number of `events`: those that it had before, those that have further repetitions, and those that it has.
 The value is None if there are none, and {} for a list that has had a next page.
 """
+
+UNLISTED = "never an event"
+"""The key in `learned` for a list none of whose responses had an event so far; the value is as for EMPTIED, or None."""
 
 _CAPTURED_PAGES = "habits of captures"
 """The key in `learned` for the statistics of captured pages, by address."""
@@ -155,7 +160,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     reader = READERS[document.rules.reader]
     try:
         uids = EventUids(uid_prefix(parser), learned.get(_KNOWN_STARTS, {}))
-        parts = _read_parts(document, uids)
+        parts = _read_parts(document, uids, answer.request.name)
         next_page = _find_next_page(document, parts, learned, answer.request.name)
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
@@ -170,8 +175,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     requests = [Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page)] if url else []
     left_out = _count_left_out(reader, document) + next_page.left_out
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
-        details = reader.details(document)
-        left_out += _count_long_addresses(details)
+        details, excess = _find_details(document)
+        left_out += excess
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
         requests += details
     elif not offers:
@@ -182,7 +187,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     remembered: dict[str, Any] = {} if starts == learned.get(_KNOWN_STARTS, {}) else {_KNOWN_STARTS: starts}
     remembered |= next_page.learned
     if answer.request.name in {"", _FIRST_PAGE}:
-        habits, drifts = _compare_with_habits(source, learned, answer, parts)
+        is_unlisted = not (starts or parts or requests)
+        habits, drifts = _compare_with_habits(source, learned, answer, parts, is_unlisted=is_unlisted)
         remembered |= habits
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drifts), *findings]
     if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
@@ -202,16 +208,25 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     )  # fmt: skip
 
 
-def _count_long_addresses(details: Sequence[Request]) -> tuple[LeftOutCount, ...]:
-    too_long = [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]
-    return count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0]) if too_long else ()
-
-
-def _read_parts(document: SourceDocument, uids: EventUids) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
+def _read_parts(
+    document: SourceDocument, uids: EventUids, request_name: str
+) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
+    """Read a document; raise StepError for a page that should have JSON-LD, and has had no event in it so far."""
     parts = list(read_document(document.parser, document, uids))
     if document.parser.may_be_empty and not any(isinstance(part, ReadEvent) for part in parts):
         parts.append(SkippedPart(Reason.PLACEHOLDER, "it has no events, as the setting `may_be_empty` allows"))
+    is_first = request_name == _FIRST_PAGE and not uids.remember(document.visited)
+    if is_first and not parts and document.rules.reader == "schema.org":
+        microdata = "; those in its microdata are not read" if _MICRODATA.search(document.content) else ""
+        raise StepError(f"the page has no event in JSON-LD{microdata}", Reason.WRONG_ROOT)
     return parts
+
+
+def _find_details(document: SourceDocument) -> tuple[tuple[Request, ...], tuple[LeftOutCount, ...]]:
+    """Return the requests for the events' own documents, and the number of addresses that are too long."""
+    details = READERS[document.rules.reader].details(document)
+    too_long = [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]
+    return details, count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0]) if too_long else ()
 
 
 def _count_left_out(reader: EventReader, document: SourceDocument) -> tuple[LeftOutCount, ...]:
@@ -281,10 +296,12 @@ def _compare_with_habits(
     learned: Mapping[str, Any],
     answer: Answer,
     parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart],
+    *,
+    is_unlisted: bool,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Compare a response with the earlier ones. Return what to remember, and a message for each drift.
 
-    Besides the statistics, EMPTIED and CUT_SERIES are remembered if they change. The statistics of the last
+    Besides the statistics, EMPTIED, UNLISTED and CUT_SERIES are remembered if they change. The statistics of the last
     COMPARED_PAGES captured pages of a source are one value, a dict from address to statistics, the latest last.
     """
     url = answer.request.url
@@ -300,6 +317,7 @@ def _compare_with_habits(
     has_emptied = not is_of_day and not result.statistics["row"]
     counts = {
         EMPTIED: result.statistics.get("events", 0) if has_emptied else 0,
+        UNLISTED: int(is_unlisted),
         CUT_SERIES: sum(isinstance(part, SkippedPart) and part.reason is Reason.NOT_WANTED for part in parts),
     }
     known = {name: {"url": url, "events": count} if count else None for name, count in counts.items()}

@@ -85,7 +85,7 @@ class EventParser:
     again after `every` seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A
     recurring event is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after
     it, or to its next or last repetition if it has none in that time. At most `most_events` events of a document are
-    read, future ones first. `may_be_empty` means that a list without events is right, although it had some before.
+    read, future ones first. `may_be_empty` means that a list without events is right.
     `branches` and `entities` are the names that an event may have.
     """
 

@@ -39,11 +39,11 @@ _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.I
 _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 
 
-_OTHER_COMPONENT = re.compile(rb"^BEGIN:(?:VTODO|VJOURNAL)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_OTHER_COMPONENT = re.compile(rb"^BEGIN:(?:VTODO|VJOURNAL|VFREEBUSY)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
 
 def count_other_components(document: SourceDocument) -> int:
-    """Return how many tasks and journal entries a calendar has; they are not read."""
+    """Return how many tasks, journal entries and lists of busy times a calendar has; they are not read."""
     return len(_OTHER_COMPONENT.findall(document.content))
 
 
