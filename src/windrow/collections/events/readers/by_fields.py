@@ -291,12 +291,15 @@ def decode_text(content: bytes, media: str = "") -> str:
     r"""Decode bytes by their byte order mark, or else by the charset of `media`, as UTF-8, or as Windows-1252.
 
     `media` is a Content-Type. The first charset that is known and in which all bytes are valid is used; if there is
-    none, the first in which most bytes beyond ASCII are valid. Invalid bytes become U+FFFD.
+    none, the first in which most bytes beyond ASCII are valid. Invalid bytes become U+FFFD. Bytes that are valid in
+    UTF-8 are never read as ISO 8859 or Windows-125x, in which any bytes are valid: many servers state one for all files.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9"), decode_text("café bébé".encode() + b"\xe9")
     ('café', 'café', 'café bébé�')
     >>> decode_text(b"tea", "text/calendar; charset=undefined"), decode_text(b"caf\xc3\r\n \xa9")
     ('tea', 'café')
+    >>> decode_text("café".encode(), "text/calendar; charset=iso-8859-1"), decode_text(b"caf\xe9", "a/b; charset=latin1")
+    ('café', 'café')
     """
     byte_order_marks = (
         (codecs.BOM_UTF8, "utf-8"),
@@ -308,6 +311,8 @@ def decode_text(content: bytes, media: str = "") -> str:
             return content[len(byte_order_mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)
     names = [name for name in (charset[1] if charset else "", "utf-8") if name and _is_charset(name)]
+    if codecs.lookup(names[0]).name.startswith(("iso8859", "cp125")):
+        names.reverse()
     for name in names:
         with suppress(ValueError):
             return content.decode(name)
