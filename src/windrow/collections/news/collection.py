@@ -96,7 +96,9 @@ SOURCE = (
         "again", DURATION, "6h", "pause before an article's page is requested again; further pauses double; 0: never"
     ),
     Setting("overlap", DURATION, "48h", "how far requests for new posts reach back before the last run"),
-    Setting("full_listing_every", DURATION, "1d", "WordPress: time between two listings of all posts; 0: in each run"),
+    Setting(
+        "full_listing_every", DURATION, "1d", "WordPress, BLOX: time between listings of all posts; 0: in each run"
+    ),
     Setting("since", DAY, "", "first day of the articles that are wanted; empty: from the first article"),
     Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
     Setting("timezone", ZONE, "", "time zone of dates without one"),

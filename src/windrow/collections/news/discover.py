@@ -95,6 +95,12 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return _recognize_site(source, learned, answer)
     if answer.request.name in {_GUESS, _ROBOTS_FILE}:
         return _follow_guess(source, learned, answer)
+    if answer.request.name == townnews.REMOVED:
+        is_there = answer.status == 200
+        return FollowResult(
+            skip=None if is_there else reason_of_status(answer.status),
+            end="the search does not list the page, which is there" if is_there else "",
+        )
     is_repeated_list = answer.request.name == f"feed.{feed.LIST}" and answer.request.every is not None
     if is_repeated_list and learned.get("closed") is False:
         return FollowResult(end="the API is open again")

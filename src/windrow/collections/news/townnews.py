@@ -19,12 +19,15 @@ from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
 
 SEARCH = "townnews.search"
+REMOVED = "page.removed"  # the name of the request for the page of a row that the search does not list any more
 _PAGE_SIZE = 100
 _MAX_ROWS = BLOX_ROWS.number
 _ROWS_PER_REPEATED_ROW = 10  # pages overlap by a tenth, as each row that is removed moves the later ones up
 _BY_PREFIX = re.compile(r"^\s*by\s+", re.IGNORECASE)
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _FIRST_YEAR = 1990
+_MAX_REMEMBERED = 1_000  # newest rows; only their removal is noticed
+_LONGEST_PAUSE = timedelta(days=30)  # between two readings of all rows
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
@@ -32,7 +35,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
-    return (_page_request(source, _Page(), every=every),)
+    return (_page_request(source, _Page(), every),)
 
 
 class _Page(NamedTuple):
@@ -52,21 +55,22 @@ class _Page(NamedTuple):
         return cls(int(offset or 0), day, until)
 
 
-def _page_request(source: Source, page: _Page, *, every: int | None = None, only_if_new: bool = False) -> Request:
+def _page_request(source: Source, page: _Page, every: int | None = None) -> Request:
     query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={page.offset}"
     for name, day in (("d1", source.options["since"]), ("d2", page.until or source.options["until"])):
         query += f"&{name}={day}" if day else ""
     url = f"{source.site.address('').rstrip('/')}/{query}"
     priority, context = int(page != _Page()), " ".join(map(str, page))
-    return Request(url, SEARCH, priority=priority, context=context, every=every, only_if_new=only_if_new)
+    return Request(url, SEARCH, priority=priority, context=context, every=every)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
-    Once all rows have been read, later runs end at a page without a new row. If a search ends before the total that it
-    states, or reaches _MAX_ROWS rows, a new search continues from the day of the last row. If that one has no rows,
-    those that are missing are counted. A response that is not a page of rows is refused.
+    Once all rows have been read, later runs end at a page without a new row, except for those that read all rows again.
+    If a search ends before the total that it states, or reaches _MAX_ROWS rows, a new search continues from the day of
+    the last row. If that one has no rows, those that are missing are counted. A response that is not a page of rows is
+    refused. The page of each row that is missing between others is requested.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
@@ -74,28 +78,45 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         refused = content if isinstance(content, RefusedResponse) else not_a_list
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [row for row in content["rows"] if isinstance(row, dict)]
+    page, total = _Page.of_request(answer.request), content.get("total")
+    is_empty = not rows and page == _Page() and not source.options["since"]
+    if drift := find_drift(int(learned.get("complete", 0)), "article") if is_empty else ():
+        return FollowResult(end="the oldest row", findings=drift)
+    learned_now, missing, new = _compare_rows(learned, rows, answer.request.url, is_first=page == _Page())
+    if page == _Page():
+        expected = learned.get("total", total) + new - len(missing) if isinstance(total, int) else total
+        is_again = _is_due_again(source, learned, answer.at, is_changed=total != expected)
+        learned_now |= {"total": total, "is_again": is_again}
+    pages = _follow_page(source, {**learned, **learned_now}, answer, content)
+    requests = (*pages.requests, *(Request(url, REMOVED, when_named=True) for url in missing))
+    return replace(pages, requests=requests, learned={**learned_now, **pages.learned})
+
+
+def _follow_page(
+    source: Source, learned: Mapping[str, Any], answer: Answer, content: Mapping[str, Any]
+) -> FollowResult:
+    """Offer the rows of a page, and request the next page or, if the search cannot go on, another search."""
+    rows, page = [row for row in content["rows"] if isinstance(row, dict)], _Page.of_request(answer.request)
     keys = dict.fromkeys(f"{str(_row_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
     offers = tuple(map(Offering, keys))
-    page = _Page.of_request(answer.request)
     end_offset, days = page.offset + len(content["rows"]), _days_of(rows)
     page = page._replace(day=days[-1] if days else page.day)
     total = content.get("total")
     is_last = end_offset >= total if isinstance(total, int) else not rows
     is_before = bool(source.options["since"] and days) and max(days) < source.options["since"]
     read_rows = int(learned.get("complete", 0))
-    is_empty = not rows and page == _Page() and not source.options["since"]
-    drift = find_drift(read_rows, "article") if is_empty else ()
-    complete = {"complete": max(read_rows, end_offset, 1)}
-    if is_last or is_before or drift:
-        return FollowResult((), offers, complete, end="the oldest row", findings=drift)
-    has_read_all = bool(read_rows)
+    complete = {"complete": max(read_rows, end_offset, 1), "is_again": False, "read_at": answer.at.isoformat()}
+    if is_last or is_before:
+        return FollowResult((), offers, complete, end="the oldest row")
+    is_again = bool(learned.get("is_again"))
+    again = {"only_if_new": bool(read_rows) and not is_again, "when_named": is_again}
     if rows and end_offset < _MAX_ROWS:
         next_page = page._replace(offset=end_offset - len(content["rows"]) // _ROWS_PER_REPEATED_ROW)
-        return FollowResult((_page_request(source, next_page, only_if_new=has_read_all),), offers)
+        return FollowResult((_page_request(source, next_page)._replace(**again),), offers)
     # A search that ends before its total is begun again, up to the day after that of its last row.
     continued = _Page(day=page.day, until=_day_after(page.day))
     if continued.until and continued.until != page.until:
-        return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
+        return FollowResult((_page_request(source, continued)._replace(**again),), offers)
     if not rows:
         missing = max(0, total - end_offset) if isinstance(total, int) else 0
         rule = "a search states more rows than it gives"
@@ -103,6 +124,41 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult((), offers, complete, end="the oldest row", left_out=left_out)
     message = f"the search has more than {_MAX_ROWS:,} rows for one day; further rows are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
+
+
+def _compare_rows(
+    learned: Mapping[str, Any], rows: list[dict[str, Any]], base_url: str, *, is_first: bool
+) -> tuple[dict[str, Any], list[str], int]:
+    """Compare a page with the newest rows that were listed before.
+
+    Return what to remember, the addresses of rows that are missing between the rows of the page, and how many rows of
+    the page are new. Nothing is before the first page, so all newer rows are missing there.
+    """
+    known: dict[str, str] = learned.get("rows", {})
+    listed = {url: _time_text(row, "starttime") for row in rows if (url := _row_url(row, base_url))}
+    times = [time for time in listed.values() if time]
+    is_ordered = bool(times) and times == sorted(times, reverse=True)
+    oldest, newest = (times[-1], "~" if is_first else times[0]) if is_ordered else ("", "")
+    missing = [url for url, time in known.items() if oldest < time < newest and url not in listed]
+    remembered = {url: time for url, time in {**known, **listed}.items() if url not in missing}
+    newest_first = sorted(remembered.items(), key=lambda url_and_time: url_and_time[1], reverse=True)
+    newest_rows = dict(newest_first[:_MAX_REMEMBERED])
+    return ({} if newest_rows == known else {"rows": newest_rows}), missing, len(listed.keys() - known.keys())
+
+
+def _is_due_again(source: Source, learned: Mapping[str, Any], answered_at: datetime, *, is_changed: bool) -> bool:
+    """Return whether all rows must be read again: corrections and late rows are at any place of the search.
+
+    That is so once in `full_listing_every` if the total `is_changed` by more than the first page shows, otherwise once
+    in _LONGEST_PAUSE, and if the last such reading did not end.
+    """
+    if not learned.get("complete"):
+        return False
+    read_at = learned.get("read_at")
+    if learned.get("is_again") or not read_at:
+        return True
+    pause = timedelta(seconds=float(source.options["full_listing_every"])) if is_changed else _LONGEST_PAUSE
+    return answered_at - datetime.fromisoformat(read_at) >= pause
 
 
 def _days_of(rows: list[dict[str, Any]]) -> list[str]:
@@ -119,6 +175,11 @@ def _day_after(day: str) -> str:
 
 def _row_name(row: Mapping[str, Any]) -> Any:
     return row.get("uuid") or row.get("url") or ""
+
+
+def _row_url(row: Mapping[str, Any], base_url: str) -> str:
+    url = row["url"] if isinstance(row.get("url"), str) else ""
+    return url if "://" in url else normalise(url, base_url).url if url else ""
 
 
 def _time_text(row: Mapping[str, Any], name: str) -> str:
@@ -140,8 +201,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             yield Skip(Reason.NOT_VALID, "", "a row is not a JSON object")
             continue
         name, row_type = str(_row_name(row)), str(row.get("type") or "article")
-        url = row["url"] if isinstance(row.get("url"), str) else ""
-        url = url if "://" in url else normalise(url, base_url).url if url else ""
+        url = _row_url(row, base_url)
         urls = urls_by_name.setdefault(name, set())
         if url in urls:
             yield Skip(Reason.LISTED_TWICE, name[:500], url)
