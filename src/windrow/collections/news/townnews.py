@@ -109,14 +109,18 @@ def _follow_page(
     if is_last or is_before:
         return FollowResult((), offers, complete, end="the oldest row")
     is_again = bool(learned.get("is_again"))
-    again = {"only_if_new": bool(read_rows) and not is_again, "when_named": is_again}
+    only_if_new = bool(read_rows) and not is_again
     if rows and end_offset < _MAX_ROWS:
         next_page = page._replace(offset=end_offset - len(content["rows"]) // _ROWS_PER_REPEATED_ROW)
-        return FollowResult((_page_request(source, next_page)._replace(**again),), offers)
+        return FollowResult(
+            (_page_request(source, next_page)._replace(only_if_new=only_if_new, when_named=is_again),), offers
+        )
     # A search that ends before its total is begun again, up to the day after that of its last row.
     continued = _Page(day=page.day, until=_day_after(page.day))
     if continued.until and continued.until != page.until:
-        return FollowResult((_page_request(source, continued)._replace(**again),), offers)
+        return FollowResult(
+            (_page_request(source, continued)._replace(only_if_new=only_if_new, when_named=is_again),), offers
+        )
     if not rows:
         missing = max(0, total - end_offset) if isinstance(total, int) else 0
         rule = "a search states more rows than it gives"
