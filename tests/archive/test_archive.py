@@ -18,6 +18,7 @@ from windrow.archive import (
     mark_ledger,
     open_capture,
     open_response,
+    read_request,
     refuse_other_ledger,
     repair_archive,
 )
@@ -69,6 +70,11 @@ def read_all_records(folder):
     assert again.revisit
     keep.close()
     return kept
+
+
+def test_the_request_of_a_capture_is_read_back_with_it(folder):
+    requests = [read_request(folder, kept.place) for _, kept in read_all_records(folder)]
+    assert requests == [b"", ASKED] * 4
 
 
 def test_what_is_kept_is_read_back_and_seekable(folder):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import BinaryIO, NamedTuple
 
-from windrow.archive import open_response
+from windrow.archive import open_response, read_request
 from windrow.config import Workspace
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
@@ -30,6 +30,7 @@ class KeptCapture(NamedTuple):
 
     `size` is that of the body as it was received, in bytes: `fields` name its codings. For an attempt that received
     the same bytes as an earlier one, the place is that of the earlier record. `status` is None without a response.
+    `request` is the HTTP request that was sent, without its body, or empty if the archive does not have it beside.
     """
 
     attempt: int
@@ -44,6 +45,7 @@ class KeptCapture(NamedTuple):
     length: int
     fields: Mapping[str, str]
     body: BinaryIO
+    request: str = ""
 
 
 def list_sessions(ledger: Ledger, before: int | None, limit: int) -> list[SessionEntry]:
@@ -65,6 +67,7 @@ def open_kept_capture(workspace: Workspace, ledger: Ledger, attempt: int) -> Kep
             f"attempt {attempt} kept no bytes{why}", hint=f"windrow why {attempt}", reason=Reason.NOT_FOUND
         )
     place = ArchivePlace(row.warc, row.offset, row.length)
+    request = read_request(workspace.archive.folder, place).partition(b"\r\n\r\n")[0]
     if row.revisit:
         recorded = ledger.attempts.by_numbers([attempt])  # empty for a listed file
         earlier = ledger.captures.place_of(recorded[0].attempt) if recorded else ledger.captures.of_digest(row.digest)
@@ -73,5 +76,6 @@ def open_kept_capture(workspace: Workspace, ledger: Ledger, attempt: int) -> Kep
     size = answer.view.seek(0, 2)
     answer.view.seek(0)
     return KeptCapture(
-        attempt, row.started, row.source, row.url, row.status, size, row.digest, *place, answer.fields, answer.view
-    )
+        attempt, row.started, row.source, row.url, row.status, size, row.digest, *place, answer.fields, answer.view,
+        request.decode("utf-8", "replace"),
+    )  # fmt: skip

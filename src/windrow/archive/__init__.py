@@ -9,7 +9,7 @@ from windrow.archive.repair import (
     remove_old_parts,
     repair_archive,
 )
-from windrow.archive.view import Capture, open_capture, open_response, record_id
+from windrow.archive.view import Capture, open_capture, open_response, read_request, record_id
 
 __all__ = [
     "UNARCHIVED_PREFIX",
@@ -22,6 +22,7 @@ __all__ = [
     "open_capture",
     "open_response",
     "read_blocks",
+    "read_request",
     "record_id",
     "refuse_other_ledger",
     "remove_old_parts",

@@ -19,6 +19,7 @@ from windrow.model import ArchivePlace
 
 _HEADER_SIZE = 1 << 16  # the number of bytes of a record that are read to find its header
 _MAX_UNCHECKED_LENGTH = 1 << 30  # bytes; a longer stated length is first limited to the size of the file
+_GZIP_START = b"\x1f\x8b\x08"
 _READ_ERRORS = (OSError, zlib.error, cast("type[Exception]", IsalError), KeyError, ValueError, TypeError, OverflowError)
 """What reading a record raises if the file, or the place of the record on the ledger, is wrong."""
 
@@ -104,6 +105,29 @@ def record_id(folder: Path, place: ArchivePlace) -> str:
     except _READ_ERRORS as error:
         raise _unreadable_record(place, error) from error
     return read_header(head).fields.get("warc-record-id", "")
+
+
+def read_request(folder: Path, place: ArchivePlace) -> bytes:
+    """Return the HTTP request that led to a capture, from the record before the capture's, or b"" if it is not there.
+
+    The archive has each request directly before the response; other programs may store it elsewhere, or not at all.
+    Raises ArchiveError if the capture cannot be read.
+    """
+    is_packed, start = place.warc.endswith(".gz"), max(0, place.offset - _HEADER_SIZE)
+    capture_id = record_id(folder, place)
+    window = _read_start(folder, place._replace(offset=start), place.offset - start)
+    mark = _GZIP_START if is_packed else b"WARC/1."
+    position = window.rfind(mark)
+    while position >= 0:
+        try:
+            record = bytes(isal_zlib.decompress(window[position:], 31)) if is_packed else window[position:]
+            header = read_header(record)
+            if header.kind == "request" and header.fields.get("warc-concurrent-to") == capture_id != "":
+                return record[header.length : header.length + int(header.fields["content-length"])]
+        except _READ_ERRORS:
+            pass  # these bytes are not the start of a record
+        position = window.rfind(mark, 0, position)
+    return b""
 
 
 def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:

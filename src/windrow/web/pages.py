@@ -100,7 +100,7 @@ class SearchPage(NamedTuple):
 class CaptureFacts(NamedTuple):
     """A capture without its bytes. `decoded` is the size without content codings, None if they cannot be undone.
 
-    If `cut`, only a part of the body can be decoded.
+    If `cut`, only a part of the body can be decoded. `request` is the head of the request that was sent, or empty.
     """
 
     attempt: int
@@ -115,6 +115,7 @@ class CaptureFacts(NamedTuple):
     offset: int
     length: int
     fields: Mapping[str, str]
+    request: str
     cut: bool
 
 
@@ -238,7 +239,7 @@ def capture(workspace: Windrow, attempt: int) -> CaptureFacts:
                 size = len(content)
             except StepError:
                 size = None
-        return CaptureFacts(*kept[:6], size, *kept[6:-1], cut=is_cut)
+        return CaptureFacts(*kept[:6], size, *kept[6:11], kept.request, cut=is_cut)
 
 
 def capture_bytes(workspace: Windrow, attempt: int, most: int | None) -> CaptureBytes:
