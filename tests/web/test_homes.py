@@ -233,6 +233,9 @@ def test_a_missing_table_or_view_is_empty_for_a_reader(tmp_path: Path) -> None:
         assert store._connection.execute("SELECT e FROM d").fetchall() == []
     with closing(sqlite3.connect(tmp_path / "s.db")) as file:
         assert file.execute("SELECT name FROM sqlite_schema").fetchall() == [("a",)]
+    endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
+    with reads_only(0.0), closing(SqliteStore(tmp_path / "s.db")) as store, pytest.raises(sqlite3.OperationalError):
+        store._connection.execute(endless).fetchone()
     with pytest.raises(windrow.StoreError, match="no such table: f yet; the next run adds it"), store_errors(tmp_path):
         sqlite3.connect(":memory:").execute("SELECT 1 FROM f")
 

@@ -8,8 +8,9 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import chain
+from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -94,15 +95,20 @@ class _ReusedConnection(sqlite3.Connection):
             connections.append(self)
 
 
+_STEPS_PER_CHECK = 100_000  # instructions of SQLite, about a millisecond
+
+
 @contextmanager
-def reads_only() -> Iterator[None]:
+def reads_only(until: float = inf) -> Iterator[None]:
     """In the block, in this thread, open existing files read-only, so that no mistake of a reader can change them.
 
-    A file that is opened several times in the block is opened once: that takes longer than most queries.
+    A file that is opened several times in the block is opened once: that takes longer than most queries. A query fails
+    once `monotonic()` is greater than `until`, so that it does not keep the thread.
     """
     if getattr(_thread, "idle", None) is not None:
         yield
         return
+    _thread.until = until
     _thread.idle = idle = dict[tuple[Path, tuple[str, ...]], list[_ReusedConnection]]()
     try:
         yield
@@ -110,6 +116,10 @@ def reads_only() -> Iterator[None]:
         _thread.idle = None
         for connection in chain.from_iterable(idle.values()):
             connection.close()
+
+
+def _is_over(until: float) -> bool:
+    return monotonic() > until
 
 
 def open_or_read(
@@ -162,6 +172,7 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
         )  # fmt: skip
         if isinstance(connection, _ReusedConnection):
             connection.opened = path, modes
+            connection.set_progress_handler(partial(_is_over, _thread.until), _STEPS_PER_CHECK)
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.Error as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import TypeVar
 
 from windrow.caps import WEB_SECONDS
@@ -19,16 +20,17 @@ _Value = TypeVar("_Value")
 
 
 class Workers:
-    """A pool of threads for queries. A query that takes too long keeps its thread until it ends, but no one waits."""
+    """A pool of threads for queries. What takes too long is stopped at its next query of SQLite, and no one waits."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_PARALLEL_QUERIES, "windrow-web")
 
     async def run(self, query: Callable[[], _Value]) -> _Value:
         """Return the result of a query; raise WindrowError (TIME_LIMIT) if it is not there after WEB_SECONDS."""
+        until = monotonic() + WEB_SECONDS.number
 
         def run_reading() -> _Value:
-            with reads_only():
+            with reads_only(until):
                 return query()
 
         future = asyncio.get_running_loop().run_in_executor(self._threads, run_reading)
