@@ -147,6 +147,8 @@ def test_what_cannot_be_asked_or_is_not_there_is_said(view, target, status, text
 
 def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_for_each_reason(view, farm) -> None:
     page = html.fromstring(get(view, "/").text)
+    (kept,) = page.xpath("//a[text()='this address']/@href")
+    assert get(view, kept.replace("/?", "/index.json?")).json["since"] == get(view, "/index.json").json["at"]
     failing = next(card for card in page.xpath("//ul[@class='cards']/li") if card.xpath("a[text()='harwell']"))
     assert failing.xpath("p/text()")[0].startswith("2 items failed: the date is not a day of the calendar")
     assert [len(row.xpath(".//*[local-name()='title']")) for row in page.xpath("//td[@class='runs']")] == [1, 2]

@@ -53,9 +53,10 @@ class Attention(NamedTuple):
 class TodayPage(NamedTuple):
     """The first page: what needs a person, what changed since a time by kind, the sources with their last runs.
 
-    `progress` is that of the session that runs now, or None.
+    `progress` is that of the session that runs now, or None. `at` is the minute in which the page was made.
     """
 
+    at: datetime
     workspace: str
     holder: str
     last: SessionSummary | None
@@ -144,7 +145,8 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     changes = _newest_first(workspace.changes(since))
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
-        state.workspace, state.holder, state.last, since, tuple(_find_attention(state)), counts,
+        query.now.replace(second=0, microsecond=0), state.workspace, state.holder, state.last, since,
+        tuple(_find_attention(state)), counts,
         tuple(changes[:_LINES_SHOWN]), state.sources, keep_steady(workspace, "runs", workspace.runs), progress,
     )  # fmt: skip
 
