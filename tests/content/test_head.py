@@ -239,3 +239,9 @@ def test_a_feed_whose_link_has_a_type_of_any_xml_is_known_by_its_address_or_titl
         "<link rel=alternate type=text/xml href=/sitemap.xml><link rel=alternate type=text/html href=/feed.html>"
     )
     assert [feed.href for feed in head(links).feeds] == ["/rss.xml", "/x"]
+
+
+def test_the_title_of_a_picture_is_not_that_of_the_page() -> None:
+    icon = b"<svg><g><title>Menu</title></g></svg>"
+    assert read_page(icon + b"<h1>Tea</h1>").head.title == ""
+    assert read_page(b"<body>" + icon + b"<title>Tea</title>").head.title == "Tea"

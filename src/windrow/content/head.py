@@ -359,8 +359,16 @@ def _join_repeated(metas: dict[str, str], repeated_metas: list[tuple[str, str]])
 
 
 def _read_title(tree: LexborHTMLParser) -> str:
-    node = tree.css_first("head > title") or tree.css_first("title")
+    node = tree.css_first("head > title") or next(filter(_is_outside_svg, tree.css("title")), None)
     return " ".join((node.text() or "").split()) if node is not None else ""
+
+
+def _is_outside_svg(node: LexborNode) -> bool:
+    """Return whether a title is one of the page, and not one of a picture in it."""
+    ancestor = node.parent
+    while ancestor is not None and ancestor.tag != "svg":
+        ancestor = ancestor.parent
+    return ancestor is None
 
 
 def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:

@@ -66,7 +66,7 @@ _CONSENT_PHRASES = (
     "before you continue(?: to .{1,30})?",
     "(?:we value|we care about|we respect) your privacy",
     "your privacy(?: matters| choices| settings)?",
-    "cookie (?:consent|settings|notice|einstellungen)",
+    "cookie (?:consent|settings|einstellungen)",
     "privacy settings",
     "(?:please )?accept (?:our )?cookies",
     "bevor (?:sie|du) (?:fortfahren|fortfährst|weiterlesen|weiterliest|zu .{1,30})",
@@ -77,7 +77,6 @@ _CONSENT_PHRASES = (
     "avant de continuer(?: vers .{1,30})?",
     "nous respectons votre vie privée",
     "gestion des cookies",
-    "aviso de cookies",
     "antes de continuar(?: a .{1,30})?",
     "je privacy ?instellingen",
     "cookies toestaan",
@@ -133,12 +132,13 @@ def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
     """
     if len(text) > _MAX_NOT_FOUND_CHARACTERS:
         return None
+    is_long = len(text) > _MAX_SENTENCE_CHARACTERS  # then the number 404 alone is a name, such as that of a car
     for title in titles:
         for part in _TITLE_GAP.split(title[:_MAX_TITLE_CHARACTERS]):
-            match = _PHRASES.fullmatch(_plain_words(part))
-            if match and len(text) <= _KINDS[Reason(str(match.lastgroup))][1]:
+            match = _PHRASES.fullmatch(words := _plain_words(part))
+            if match and len(text) <= _KINDS[Reason(str(match.lastgroup))][1] and not (words == "404" and is_long):
                 return Reason(str(match.lastgroup))
-    if len(text) <= _MAX_SENTENCE_CHARACTERS and _SENTENCES.search(_plain_words(text)):
+    if not is_long and _SENTENCES.search(_plain_words(text)):
         return Reason.SOFT_404
     return None
 

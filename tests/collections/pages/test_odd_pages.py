@@ -80,6 +80,10 @@ def test_titles_of_soft_404s_are_recognised_and_no_others():
     ] == []
     assert [title for title in FOUND if recognise_substitute([title], "A short text.")] == []
     assert recognise_substitute(["Page not found"], "A long article about it. " * 200) is None
+    assert recognise_substitute(["404 | Peugeot", "404"], "A saloon of the sixties. " * 30) is None
+    assert recognise_substitute(["404 | The Gazette"], "Go home.") == "soft_404"
+    assert recognise_substitute(["404 Error | The Gazette"], "Read on. " * 100) == "soft_404"
+    assert recognise_substitute(["Cookie notice | Town"], "This site stores a cookie for the language.") is None
     sentence = "We are sorry, the article you are looking for has been removed."
     assert recognise_substitute(["The Gazette"], sentence) == "soft_404"
     assert recognise_substitute(["The Gazette"], sentence + " More prose." * 100) is None
