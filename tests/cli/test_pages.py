@@ -104,6 +104,9 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         (tmp_path / "windrow.toml").write_text(configuration)
         (source,) = windrow("run", "one", "--json").of("summary")[0]["sources"]
         assert (source["new"], source["redirected"], source["same_text"], source["failed"]) == (4, 1, 0, 0)
+        status = windrow("status", "--json").of("status")[0]
+        assert [(reason["reason"], reason["items"]) for reason in status["reasons"]] == [("noindex", 1)]
+        assert status["last"]["still_open"] == 0, "a rule of the page is no failure"
         answers[GOOD, "/hidden.html"] = answer(page("hidden").encode())
         answers[GOOD, "/back.html"] = answer(b"gone", "410 Gone")
         (changed,) = (each for each in windrow("run", "one", "--again", "--json").of("summary")[0]["changes"]

@@ -42,7 +42,7 @@ from windrow.ledger.typed.items import DifferingFile
 from windrow.ledger.typed.mirrors import WaitingFiles
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
-from windrow.reasons import Reason
+from windrow.reasons import BY_RULE, Reason
 
 HELD = "held"
 """The name of the state of a source that is on the ledger but not declared, such as one of imported files."""
@@ -181,13 +181,14 @@ def count_open(
 
     `unread` counts these documents in all collections, `skipped` those records (`count_skipped`), and `damaged` those
     captures that are damaged (`damaged_captures`). Addresses of which only a part was received are counted. Those whose
-    last request failed are not, since they are requested again when they are due.
+    last request failed are not, since they are requested again when they are due; neither is what a rule leaves out.
     """
     failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
     failed += Counter(ledger.addresses.count_partial())
     failed_count = sum(failed[source.name] for source in workspace.sources) + sum(row.lines for row in damaged)
     failed_count += sum(files.number for files in _waiting_files(workspace, ledger))
-    return failed_count + sum(count.documents for count in unread) + sum(skipped.values())
+    skipped_count = sum(number for reason, number in skipped.items() if reason not in BY_RULE)
+    return failed_count + sum(count.documents for count in unread) + skipped_count
 
 
 def damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:

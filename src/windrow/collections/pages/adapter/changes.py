@@ -11,7 +11,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
-from windrow.adapters.selection import REPORTED_ELSEWHERE
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, spell_address
 from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
@@ -35,7 +34,7 @@ from windrow.formats.url import describe_bad_address
 from windrow.ledger import Ledger
 from windrow.model import DiffLine
 from windrow.query.tree import read_time_span
-from windrow.reasons import Reason
+from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
@@ -289,14 +288,14 @@ def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mappin
     """Return the number of present documents for each reason.
 
     A reason tells why a document has no text or only a part of it, or why it is not the one that was requested. Reasons
-    in `REPORTED_ELSEWHERE` are left out. The result is empty if `facts` is not None, because a session reports these
-    documents as left out.
+    in OWN_FAULTS are left out: other counts have them. The result is empty if `facts` is not None, because a session
+    reports these documents as left out.
     """
     if facts is not None:
         return {}
     with open_existing_summary(workspace) as summary:
         counts = count_unread_documents(summary) if summary is not None else {}
-    return {reason: number for reason, number in counts.items() if reason not in REPORTED_ELSEWHERE}
+    return {reason: number for reason, number in counts.items() if reason not in OWN_FAULTS}
 
 
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
