@@ -1,11 +1,12 @@
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.adapter.harvest import judge_address
+from windrow.collections.pages.adapter.harvest import find_mixed_changes, judge_address
 from windrow.collections.pages.code import ASSET, READABLE_TYPES, CrawlType, Mime, may_be_readable, parse_mime
 from windrow.collections.pages.policy import NoveltyCount, describe_trap, make_policy
 from windrow.collections.pages.scope import clean_address, make_scope
@@ -46,6 +47,16 @@ def two_sources_of_a_host(tmp_path_factory):
     workspace = load(root)
     with closing(Ledger(workspace.ledger)) as ledger:
         yield workspace, ledger
+
+
+def test_sources_that_read_one_page_differently_are_told(two_sources_of_a_host):
+    first, second = two_sources_of_a_host[0].of("pages")
+    silent = replace(first, options={**first.options, "ignore": [".clock"]})
+    assert find_mixed_changes([silent, second]) == "", "their paths differ"
+    everywhere = replace(second, options={**second.options, "paths": ["/"]})
+    assert find_mixed_changes([first, everywhere]) == "", "they ignore the same"
+    message = find_mixed_changes([everywhere, silent])
+    assert message.startswith("a and b may both request https://x.example/in/, and ignore different texts in it")
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import chain, permutations
 from typing import NamedTuple
 
 from windrow.archive import open_response
@@ -78,6 +79,7 @@ def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
     """
     section = workspace.section(Pages)
     message = make_index_phase(section.summary_database, section.index)(pulse)
+    message = "; ".join(filter(None, [message, find_mixed_changes(workspace.of(COLLECTION.name))]))
     if not section.summary_database.is_file():
         return Derived(message)
     with closing(SqliteReader(section.summary_database)) as reader, reader.reading() as connection:
@@ -97,6 +99,33 @@ def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
             for origin, page_count, example in suspects
         ]
     return Derived(message, left_out=tuple(counts))
+
+
+_IGNORING = ("ignore", "ignore_text")
+
+
+def find_mixed_changes(sources: Iterable[Source]) -> str:
+    """Describe the first pages that two sources request, but read differently; return "" if there are none.
+
+    A page has one history, so it changes each time that the other source has read it. Only sources whose seeds have the
+    same origin are compared.
+    """
+    by_origin: dict[str, list[Source]] = {}
+    for source in sources:
+        for origin in {parts(seed).origin for seed in source.options["seeds"]}:
+            by_origin.setdefault(origin, []).append(source)
+    pairs = chain.from_iterable(permutations(group, 2) for group in by_origin.values() if len(group) > 1)
+    for source, other in pairs:
+        if all(source.options.get(name) == other.options.get(name) for name in _IGNORING):
+            continue
+        policy = make_site_policy(other)
+        for seed in source.options["seeds"]:
+            if policy.judge_without_robots(seed, now().year).allowed:
+                return (
+                    f"{source.name} and {other.name} may both request {seed}, and ignore different texts in it, so that"
+                    " each run may report changes that are none: give them different paths"
+                )
+    return ""
 
 
 def require_agent(workspace: Workspace) -> str:
