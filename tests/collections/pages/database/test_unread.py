@@ -10,7 +10,7 @@ import pytest
 
 from tests.collections.pages.database.crawl_events import URLS, Event, entry, query
 from windrow.collections.pages.database.entries import Sight, SummaryEntry
-from windrow.collections.pages.database.page_versions import count_unread_documents
+from windrow.collections.pages.database.page_versions import VersionReader, count_unread_documents
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.stores.sqlite import SqliteReader
 
@@ -48,7 +48,10 @@ def test_a_document_that_was_mended_is_not_counted_any_more(store: SummaryStore,
     assert unread(store, tmp_path) == {"truncated": 1}
     store.settle([crawl(3, "A")], 3)  # the same text with another script, which is whole now
     assert unread(store, tmp_path) == {}
-    store.settle([crawl(4, "B", "corrupt"), crawl(5, "gone")], 5)
+    store.settle([crawl(4, "file", "no_text", Sight.UNKNOWN)], 4)
+    with closing(SqliteReader(tmp_path / "summary.sqlite")) as reader:
+        assert VersionReader(reader).read_reasons(URLS[0]) == ({1: ""}, {8: "no_text"})
+    store.settle([crawl(5, "B", "corrupt"), crawl(6, "gone")], 6)
     assert unread(store, tmp_path) == {}
 
 

@@ -87,8 +87,8 @@ class RelatedPages(NamedTuple):
     representative: str = ""
 
 
-def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], RelatedPages]:
-    """Return the versions of an address, oldest first, and its related pages.
+def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], RelatedPages, dict[int, str]]:
+    """Return the versions of an address, oldest first, its related pages, and why answers are no documents, by attempt.
 
     The related pages are empty unless the address has a text now.
     """
@@ -96,7 +96,7 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
     suspected_id = 0
     with open_existing_summary(workspace) as summary:
         if summary is None:
-            return [], related
+            return [], related, {}
         reader = VersionReader(summary)
         versions = reader.read_versions(url)
         latest_version = versions[-1] if versions else None
@@ -106,14 +106,15 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
             related = RelatedPages(tuple(copies), tuple(near_duplicates), representative)
             if reader.is_suspected(latest_version):
                 suspected_id = latest_version.id
-        changes, reasons = _describe_changes(reader, versions), reader.read_reasons(url)
+        changes = _describe_changes(reader, versions)
+        reasons, reasons_of_attempts = reader.read_reasons(url)
     editions = [
         _make_edition(version, changes.get(version.id, ""), reasons.get(version.generation, ""))._replace(
             suspected=version.id == suspected_id
         )
         for version in versions
     ]
-    return editions, related
+    return editions, related, reasons_of_attempts
 
 
 def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) -> dict[int, str]:

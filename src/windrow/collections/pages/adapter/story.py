@@ -103,7 +103,7 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
     judgement = judge_address(workspace, ledger, url, {row.source: row.kind for row in address_rows})
     last_row = address_rows[0] if address_rows else None
     address_row = next((row for row in address_rows if row.source == judgement.source), last_row)
-    versions, related = read_editions(workspace, url)
+    versions, related, reasons = read_editions(workspace, url)
     if address_row is None and not versions and not judgement.source:
         return None
     attempts: list[PageAttempt] = []
@@ -111,7 +111,9 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
         numbers = ledger.sessions.numbers()  # the numbers of sessions as shown to users
         of_all_sources = (ledger.attempts.of_address(row.host, row.digest) for row in address_rows)
         attempts = [
-            _make_attempt(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
+            _make_attempt(attempt, reasons.get(attempt.seq, ""))._replace(
+                session=numbers.get(attempt.session, attempt.session)
+            )
             for attempt in merge(*of_all_sources, key=attrgetter("seq"))
         ]
     tombstones = _read_tombstones(ledger, hash64(url), address_row.host) if address_row else ()
@@ -155,8 +157,11 @@ def is_foreign(warc: str | None) -> bool:
     return (warc or "").startswith(f"{IMPORTED_FOLDER}/")
 
 
-def _make_attempt(attempt: AttemptRow) -> PageAttempt:
-    """Convert an attempt from the ledger. Its `session` is the number of the fact that opened the session."""
+def _make_attempt(attempt: AttemptRow, reason: str) -> PageAttempt:
+    """Convert an attempt from the ledger. Its `session` is the number of the fact that opened the session.
+
+    `reason` is why its answer is no document, or empty.
+    """
     events = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     event = events.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
@@ -175,6 +180,7 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
             else f"; {attempt.size or 0:,} bytes {shorten_digest(attempt.digest)}"
         )
         message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
+    message += f"; not the page: {Reason(reason).meaning}" if reason else ""
     return PageAttempt(
         attempt.started, attempt.seq, attempt.session, event=event, message=message, status=attempt.status,
         reason=attempt.reason or "", seconds=attempt.seconds, size=attempt.size, digest=attempt.digest,

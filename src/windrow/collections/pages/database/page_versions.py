@@ -105,8 +105,8 @@ _COUNT_NEAR_TABLES = (
     "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
 )
 _SELECT_REASONS = """
-SELECT o.entity_generation_id, o.reason FROM windrow_observation o
-WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND o.reason <> '' AND o.entity_generation_id IS NOT NULL
+SELECT o.entity_generation_id, o.attempt, o.reason FROM windrow_observation o
+WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND (o.sight = 'content' OR o.reason <> '')
 ORDER BY o.at, o.crawl_uuid
 """
 _SELECT_SUSPECT = "SELECT 1 FROM windrow_soft_404 WHERE (generation_id, text_pile_id) = (?, ?)"
@@ -192,12 +192,15 @@ class VersionReader:
             return False
         return bool(self._rows(_SELECT_SUSPECT, (version.generation, version.pile_id)))
 
-    def read_reasons(self, url: str) -> dict[int, str]:
-        """Return a dict from the id of each generation of an address that has a reason to its last reason.
+    def read_reasons(self, url: str) -> tuple[dict[int, str], dict[int, str]]:
+        """Return the reasons of an address: those of its generations, by id, and those of other answers, by attempt.
 
-        The reason tells why the text is missing or incomplete, or why the document is not the page that was requested.
+        The reason of a generation is that of its last document: why the text is missing or incomplete, or why it is not
+        the page that was requested; it may be empty. That of another answer tells why it is no document.
         """
-        return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
+        rows = self._rows(_SELECT_REASONS, (url,)) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else []
+        of_generations = {generation: reason for generation, _, reason in rows if generation is not None}
+        return of_generations, {attempt: reason for generation, attempt, reason in rows if generation is None}
 
     def count_generations(self, origins: list[str]) -> OriginCounts:
         """Count the addresses and generations of `origins`, such as `https://a.example`."""
