@@ -282,6 +282,8 @@ def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:
     assert output.code == 1
     assert "title=kept" in output.out
     assert "asks not to be indexed" in output.out
+    (tmp_path / "app.html").write_text("<title>App</title><div id=root></div><script src=/app.js></script>")
+    assert "warn  NoText: the document has no text" in windrow("try", "app.html", "--collection", "pages").out
 
 
 def test_try_reads_a_file_within_the_limits_of_pages(root, windrow) -> None:

@@ -173,7 +173,9 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     if is_challenge or not any(pile):
         return summary._replace(
             identity=crawl_log.identify_file(page.mime, size, task.item.digest),
-            reason=Reason.BOT_WALL.value if is_challenge else _explain_missing_text(page, summary),
+            reason=Reason.BOT_WALL.value
+            if is_challenge
+            else explain_missing_text(page, leads_on=summary.move is not None),
             described=described,
         )
     defect = _explain_defect(page) or (Reason.CAPPED.value if left_out else "")
@@ -216,14 +218,14 @@ def _explain_defect(page: PageDocument) -> str:
     return next((finding.kind for finding in page.findings if finding.kind in _REASON_NAMES), "")
 
 
-def _explain_missing_text(page: PageDocument, summary: TextSummary) -> str:
-    """Return the reason why a document has no text, or "" if it only leads to another page by a refresh."""
+def explain_missing_text(page: PageDocument, *, leads_on: bool) -> str:
+    """Return the reason why a document has no text, or "" if it only leads on to another page, by a refresh."""
     reasons = [finding.kind for finding in page.findings if finding.kind in _REASON_NAMES]
     if reasons:
         return reasons[0]
     if not page.encoding:
         return Reason.UNSUPPORTED.value
-    return "" if summary.move is not None else Reason.NO_TEXT.value
+    return "" if leads_on else Reason.NO_TEXT.value
 
 
 def _is_challenge(fields: Mapping[str, str]) -> bool:

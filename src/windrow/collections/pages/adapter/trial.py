@@ -20,7 +20,13 @@ from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, find_ignored
 from windrow.collections.pages.settings import LIMITS, Pages
-from windrow.collections.pages.steps import find_answer_time, find_excess, find_scope, read_directives
+from windrow.collections.pages.steps import (
+    explain_missing_text,
+    find_answer_time,
+    find_excess,
+    find_scope,
+    read_directives,
+)
 from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample_address
@@ -73,6 +79,9 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
         yield DocumentFinding(
             answer.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message
         )
+    missing = "" if any(page.pile.fields()) else explain_missing_text(page, leads_on=page.refresh is not None)
+    if missing and all(finding.kind != missing for finding in page.findings):
+        yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason(missing).class_name, Reason(missing).meaning)
     for excess in excess_of_caps:
         message = f"{excess.cap.rule}: {excess.number:,} left out"
         yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason.CAPPED.class_name, message)
