@@ -86,6 +86,21 @@ def test_lines_from_other_parts_that_are_no_pages_are_counted(tmp_path):
     assert counts[UNKNOWN_SOURCE_RULE].addresses == 1
 
 
+def test_a_run_of_one_source_keeps_what_others_left_for_the_other_parts(tmp_path):
+    """Both sources have the host of the other part; it became that of the source that found it last."""
+    with two_hosts() as (port, _):
+        urls = [f"http://{host}:{port}/" for host in HOSTS]
+        first = replace(source(urls), part=HostPart(1, 2))
+        second = replace(source([urls[0]], hosts=(f"{HOSTS[1]}:{port}",)), name="second", part=HostPart(1, 2))
+        files = []
+        for sources in ((first, second), (second,)):
+            crawl_sites(tmp_path / "w", *sources)
+            lines = map(json.loads, (tmp_path / "parts" / "1-to-2.jsonl").read_text().splitlines())
+            files.append(sorted((line["source"], line["url"]) for line in lines))
+    assert [name for name, _ in files[0]] == ["second", "site", "site"]
+    assert files[0] == files[1]
+
+
 def test_a_host_belongs_to_the_same_part_with_any_scheme_port_and_www():
     part = HostPart(6, 8)
     origins = "https://example.org", "http://example.org:8080", "https://www.example.org"

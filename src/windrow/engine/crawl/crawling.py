@@ -419,9 +419,11 @@ class CrawlDispatcher:
         """Return the number of a source's host with this origin. If there is none, add it.
 
         In a crawl by links, a host of any source that is known only from captures of others is assigned to this source.
+        In a divided crawl, a host of another part looks the same, so it is not.
         """
         run, addresses = self._run, self._run.ledger.addresses
-        find_host = addresses.host if self._crawl.by_request else addresses.own_or_captured_host
+        is_own = self._crawl.by_request or not source.part.has_origin(origin)
+        find_host = addresses.host if is_own else addresses.own_or_captured_host
         host_number = find_host(origin, run.collection.name, source.name)
         if host_number is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)

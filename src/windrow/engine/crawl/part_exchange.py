@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +28,8 @@ from windrow.reasons import Reason
 UNREADABLE_RULE = "lines in files of other parts that are not pages of this part"
 """The rule under which lines are counted that are not valid."""
 
-UNKNOWN_SOURCE_RULE = "pages from other parts of a source that this workspace does not have"
-"""The rule under which pages are counted whose source is not harvested here."""
+UNKNOWN_SOURCE_RULE = "pages from other parts of a source that this workspace has not crawled"
+"""The rule under which pages are counted whose source is not crawled now and never was."""
 
 
 _MAX_LINE_CHARACTERS = 1 << 14
@@ -77,18 +78,24 @@ class PartExchange:
     def handed_pages(self, tallies: Mapping[str, SourceTally]) -> Iterator[tuple[str, FoundUrl]]:
         """Yield the pages that other parts found on hosts of this part, each with its source; count other lines."""
         any_tally = next(iter(tallies.values()))
+        crawled = {host.source for host in self._run.ledger.addresses.hosts(self._run.collection.name)}
         for place, line in _read_lines(self._folder, self._part.number):
             page = _read_line(line, self._part, self._crawl)
             if page is None:
                 any_tally.left_out.add(Reason.BAD_ADDRESS, UNREADABLE_RULE, 1, place)
             elif page.source not in self._sources:
+                if page.source in crawled:
+                    continue  # only some of the sources are crawled now
                 any_tally.left_out.add(Reason.SOURCE_INACTIVE, UNKNOWN_SOURCE_RULE, 1, page.url)
             else:
                 digest, origin = hash64(page.url), parts(page.url).origin
                 yield page.source, FoundUrl(digest, origin, page.url, page.order, page.kind)
 
     def hand_over(self, tallies: Mapping[str, SourceTally]) -> None:
-        """Count the known pages of other parts as left out, and write the file for each part that has some of them."""
+        """Count the known pages of other parts as left out, and write the file for each part that has some of them.
+
+        Lines of sources that are not crawled in this run stay in the files.
+        """
         lines_by_part: dict[int, list[str]] = {}
         for host in self._run.ledger.addresses.hosts(self._run.collection.name):
             if host.source not in self._sources or self._part.has_origin(host.origin):
@@ -100,7 +107,18 @@ class PartExchange:
                 lines = lines_by_part.setdefault(self._part.owner_of(host.origin), [])
                 lines += (json.dumps(page._asdict()) + "\n" for page in handed)
         for owner, lines in lines_by_part.items():
-            write_whole(self._folder / f"{self._part.number}-to-{owner}.jsonl", lines)
+            path = self._folder / f"{self._part.number}-to-{owner}.jsonl"
+            write_whole(path, [*self._read_other_lines(path), *lines])
+
+    def _read_other_lines(self, path: Path) -> Iterator[str]:
+        """Yield the lines of a file of this part whose pages are of sources that are not crawled in this run."""
+        if not path.exists():
+            return
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                with suppress(KeyError, TypeError, ValueError):  # the file was damaged
+                    if json.loads(line)["source"] not in self._sources:
+                        yield line
 
 
 def _read_lines(folder: Path, number: int) -> Iterator[tuple[str, str]]:
