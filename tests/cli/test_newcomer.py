@@ -17,8 +17,9 @@ from windrow.collections.pages.discover import why_no_page
 from windrow.collections.pages.policy import make_policy
 from windrow.collections.pages.scope import make_scope
 from windrow.contract.registry import names
+from windrow.digest import digest
 from windrow.formats.url import parts
-from windrow.model import Attempt, Site, Source
+from windrow.model import ArchivePlace, Attempt, KeptResponse, Site, Source
 from windrow.reasons import Reason
 
 
@@ -174,7 +175,12 @@ def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
     )
     for inside in ("https://www.example.org/", "http://example.org/", "/start"):
         assert why_no_page(source, moved._replace(location=inside)) == ""
-    assert why_no_page(source, moved._replace(status=200, location="")) == ""
+    page = moved._replace(status=200, location="")
+    assert why_no_page(source, page) == ""
+    assert "the server answers 202" in why_no_page(source, page._replace(status=202)), "as firewalls do"
+    empty = KeptResponse(digest(b""), 0, ArchivePlace("a.warc.gz", 0, 9))
+    for status in (200, 304):
+        assert why_no_page(source, page._replace(status=status, kept=empty)).endswith("the response is empty")
 
 
 def test_www_and_apex_of_a_name_are_one_site_unless_said() -> None:

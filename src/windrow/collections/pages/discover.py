@@ -19,12 +19,14 @@ from windrow.collections.pages.references import References
 from windrow.collections.pages.scope import clean_address, make_scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
 from windrow.contract import ContentCheck
-from windrow.digest import hash64
+from windrow.digest import digest, hash64
 from windrow.formats.url import normalise, normalise_typed, parts
 from windrow.model import Attempt, FoundUrl, Source
 from windrow.reasons import Reason
 
 NOT_MODIFIED = 304
+ACCEPTED = 202
+EMPTY_DIGEST = digest(b"")
 _NO_ANSWER = frozenset({
     ExitCode.DID_NOT_UNDERSTAND_ANSWER, ExitCode.CONNECTION_FAILED, ExitCode.REQUEST_TIMEOUT,
     ExitCode.ERROR_READING_RESPONSE, ExitCode.RESPONSE_TOO_LARGE, ExitCode.TLS_ERROR, ExitCode.DNS_ERROR,
@@ -91,13 +93,15 @@ def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
 def why_no_page(source: Source, attempt: Attempt) -> str:
     """Explain why a seed did not return a page, and name the setting that may have to be changed, if there is one.
 
-    The result is "" if the answer is a 2xx or 304 without a failure, or a redirect to a host of the site, or if the
-    seed was not requested.
+    The result is "" if the answer is a 2xx (except 202) or 304 with a body and without a failure, or a redirect to a
+    host of the site, or if the seed was not requested.
     """
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
-    if (attempt.status == NOT_MODIFIED or (attempt.status or 0) < 300) and not attempt.reason:
-        return ""
+    is_success = attempt.status == NOT_MODIFIED or (attempt.status or 0) < 300
+    if is_success and not attempt.reason and attempt.status != ACCEPTED:
+        is_empty = attempt.kept is not None and attempt.kept.digest == EMPTY_DIGEST
+        return f"the seed {attempt.url} returned no page: the response is empty" if is_empty else ""
     if attempt.location and attempt.status is not None:
         target = read_redirect(attempt.url, attempt.status, attempt.location)
         destination = parts(target.url) if target and target.url else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED, OK, Crawl
+from windrow.digest import digest as hash_bytes
 from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
@@ -15,7 +16,7 @@ from windrow.engine.requests.following import FollowOutcome
 from windrow.engine.requests.list_yield import COMPARED_TIME, MAX_SHARE_OF_USUAL, PAGES, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import join_counts
-from windrow.model import Attempt, Source
+from windrow.model import ArchivePlace, Attempt, KeptResponse, Source
 from windrow.reasons import Reason, reason_of_status
 
 MAX_FAULTS_NAMED = 5
@@ -25,6 +26,9 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 """The name of the rule under which addresses of an endless origin are counted as left out; `{}` becomes the origin."""
 
 FIRST_REDIRECT_STATUS = 300
+
+ACCEPTED = 202  # the status of an answer that comes in place of a document, such as a firewall's challenge
+EMPTY_DIGEST = hash_bytes(b"")
 
 SITEMAP_RULE = "sitemaps of the settings that are not read"
 NAMED_SITEMAP_RULE = "sitemaps that a robots.txt or a sitemap names and that are not read"
@@ -103,7 +107,8 @@ class SourceTally:
             has_page = attempt.status is not None and (
                 attempt.status == NOT_MODIFIED or attempt.status < FIRST_REDIRECT_STATUS
             )
-            self.usable += has_page and not attempt.reason
+            is_empty = attempt.kept is not None and attempt.kept.digest == EMPTY_DIGEST
+            self.usable += has_page and not attempt.reason and attempt.status != ACCEPTED and not is_empty
         if crawl.why_no_page is None or not (crawl.by_request or attempt.target in self.seeds):
             return
         if fault := crawl.why_no_page(self.source, attempt):
@@ -221,6 +226,7 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
     has pages of origins that are not taken down.
     """
     faults, source, taken_down = [], tally.source, run.ledger.takedowns.addresses()
+    empty_seeds = 0  # they have a capture, but it is not a page
     for digest in sorted(tally.seeds) if crawl.why_no_page else ():
         if url := tally.forgotten_seeds.get(digest):
             faults.append(f"{url}: {Reason.FORGOTTEN.meaning}; to lift that: windrow forget NAME --lift")
@@ -233,6 +239,8 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
         last = last_attempts[0]
         attempt = Attempt(digest, address.url, last.kind, last.allowed, last.started, last.seconds, last.status)
         attempt = attempt._replace(reason=last.reason, message=last.message or "", location=last.location or "")
+        place = ArchivePlace(last.warc, last.offset or 0, last.length or 0)
+        attempt = attempt._replace(kept=KeptResponse(last.digest, last.size or 0, place))
         fault = crawl.why_no_page(source, attempt) if crawl.why_no_page else ""
         followed = run.ledger.requests.followed(last.seq) if crawl.by_request and not fault else None
         if followed is not None and followed.reason is not None:
@@ -240,5 +248,7 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
         if not fault:
             return []
         faults.append(fault)
+        empty_seeds += last.digest == EMPTY_DIGEST
     hosts = run.ledger.addresses.host_states(source.name, "", 0) if faults and not crawl.by_request else ()
-    return [] if any(host.pages and not taken_down.has_origin(host.origin) for host in hosts) else faults
+    pages = sum(host.pages for host in hosts if not taken_down.has_origin(host.origin))
+    return [] if pages > empty_seeds else faults

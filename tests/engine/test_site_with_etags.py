@@ -1,4 +1,4 @@
-"""Links that a rule left out are found once the rule is gone, also in pages that have not changed since."""
+"""A site with ETags over several runs: what is requested with validators, and what is found in pages that stay."""
 
 from __future__ import annotations
 
@@ -138,3 +138,13 @@ def test_bytes_in_a_file_that_is_lost_are_kept_when_they_come_again(site, tmp_pa
         places = [ledger.captures.original(address, digest) for address, digest, _ in rows]
         assert all((tmp_path / "archive" / place.warc).exists() for place in places)
     assert {status for _, status in crawl_again(tmp_path, site)} == {304}
+
+
+def test_a_site_whose_seed_is_empty_has_failed_until_it_has_a_page(site, tmp_path):
+    site.pages["/"] = b""
+    codes = [crawl_sites(tmp_path, source([site.seed]))]
+    codes.append(crawl_sites(tmp_path, source([site.seed])))
+    crawl_again(tmp_path, site)
+    assert [*codes, *query_ledger(tmp_path, "SELECT failed, comment FROM task_end ORDER BY seq DESC LIMIT 1")] == [
+        3, 3, (1, f"site: 2 requested, 0 found; the seed {site.seed} returned no page: the response is empty")
+    ]  # fmt: skip
