@@ -122,6 +122,11 @@ def test_a_back_fill_of_a_blox_site_is_limited_to_days_and_goes_on_in_its_middle
     press.asked.clear()
     run(workspace)
     assert press.asked == []  # a range that was read to its end is not requested again
+    blox(press, rows)
+    workspace = configured(tmp_path / "cut", {"g": {"url": press.url, "kind": "townnews"}})
+    pass_time(1.1)
+    run(workspace)
+    assert len(articles(tmp_path / "cut")) == 9, "all rows are read when the days were changed"
 
 
 def test_a_blox_site_that_moves_rows_between_pages_while_they_are_read_hides_none(tmp_path, press):

@@ -97,6 +97,20 @@ def test_a_feed_is_read_on_behind_pages_that_are_left_out_but_for_those_before_s
     assert left_out == bool(item and "a" not in expected), "and is counted"
 
 
+def test_what_other_settings_left_out_of_a_list_or_its_pages_is_requested_once_more(tmp_path):
+    item = ITEM.format("", "") + ITEM.format("Sat, 01 Nov 2025 10:00:00 GMT", "").replace("/a<", "/b<")
+    body = f"<rss><channel>{NEXT.format('/feed/2')}{item}</channel></rss>"
+    learned, followed = {}, []
+    for since in ("2026-01-01", "2026-01-01", "", ""):
+        source = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "feed", "since": since}}).source("g")
+        request = Request("https://a.example/feed/", "feed.list")
+        answer = Answer(request, 200, {}, io.BytesIO(body.encode()), datetime(2026, 11, 22, tzinfo=UTC))
+        result = feed.follow(source, learned, answer)
+        learned |= result.learned
+        followed.append([request.when_named for request in result.requests])
+    assert followed == [[False] * 2, [False] * 2, [True] * 3, [False] * 3]
+
+
 @pytest.mark.parametrize("text", [
     "<feed xmlns='http://www.w3.org/2005/Atom'><link rel=' Next ' href=' /2 '/><generator>G</generator></feed>",
     f"<rss><channel>{NEXT.format('/2')}<generator>G</generator></channel></rss>",

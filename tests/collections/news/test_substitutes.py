@@ -12,7 +12,7 @@ from tests.collections.news.press import Press
 from tests.collections.news.test_sites import PROSE
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.caps import FRONT_PAGE_FEEDS, JSON_LD_CHARACTERS, JSON_LD_OBJECTS
-from windrow.collections.news import discover, feed
+from windrow.collections.news import discover, feed, listed_details
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.collection import COLLECTION
 from windrow.content.substitute import asks_for_consent
@@ -469,7 +469,7 @@ def test_a_title_is_not_cut_and_a_feed_adds_its_authors_and_categories(tmp_path)
         f"<title>{long_title}</title><link>https://a.example/news/a</link><dc:creator>Ann Lee</dc:creator>"
         "<category>Politics</category><category>quay</category></item></channel></rss>"
     ).encode()
-    by_address, *_ = feed._read_details(feed_body, "https://a.example/feed", HintKind.FEED)
+    by_address, *_ = listed_details.read_details(feed_body, "https://a.example/feed", HintKind.FEED)
     details = by_address["https://a.example/news/a"]
     assert details["title"] == long_title.strip()
     entry = read_article(tmp_path, PROSE, json.dumps(details))

@@ -304,6 +304,18 @@ def test_a_range_of_days_is_read_and_nothing_else(tmp_path, press):
     assert press.asked == []
 
 
+def test_a_range_that_was_read_before_is_read_again_after_another_one(tmp_path, press):
+    """Its address had been requested, so a site with such a range was not read any more."""
+    learned, addresses = {}, []
+    for since in ("", "2025-11-02", "", "2025-11-02"):
+        (source,) = wordpress(tmp_path, press, since=since).of("news")
+        (request,) = begin(source, learned)
+        addresses.append(request.url)
+        answer = Answer(request, 200, {"x-wp-totalpages": "1"}, io.BytesIO(b"[]"), datetime(2026, 11, 22, tzinfo=UTC))
+        learned |= follow(source, learned, answer).learned
+    assert len(set(addresses)) == 4
+
+
 def test_a_post_that_goes_while_pages_are_read_hides_no_other_one(tmp_path, press):
     def trash(path):
         if "page=2" in path and "round" not in path:

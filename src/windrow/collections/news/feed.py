@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from windrow.caps import REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
 from windrow.collections.news import article
+from windrow.collections.news.listed_details import next_page, read_details
 from windrow.collections.news.section_page import find_article_links, read_section, visible_text
-from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE, find_refusal
+from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE, compare_choice, find_refusal
 from windrow.content.substitute import recognise_substitute
 from windrow.contract import (
     DRIFT,
@@ -30,13 +31,11 @@ from windrow.contract import (
     count_excess,
 )
 from windrow.digest import hash64
-from windrow.errors import StepError
-from windrow.formats import feed as entries
 from windrow.formats import url_hints
 from windrow.formats.json_page import load_json
 from windrow.formats.moment import read_page_time
 from windrow.formats.text import counted
-from windrow.formats.url import is_front_page, normalise
+from windrow.formats.url import is_front_page
 from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
@@ -126,7 +125,6 @@ _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has t
 _MIN_USUAL = 10  # a list that named this many things is not expected to be empty later
 _MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short
 _MAX_RECENT_SITEMAPS = 100  # the newest sitemaps of an index that are requested every time
-_PAGED = re.compile(r"[?&]paged=([0-9]{1,6})(?=&|$)")
 
 
 def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
@@ -153,7 +151,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
-    earlier_count = max(len(learned.get(_list_key(url), ())), learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0))
+    earlier_count = _count_earlier(learned, url)
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         drift = find_drift(earlier_count, "article")
@@ -166,17 +164,37 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     body = answer.view.read()
     hints = url_hints.read_hints(body, url)
     if hints.kind is HintKind.INDEX:
-        return _sitemap_requests(kind, learned, answer.request, hints)
-    if hints.kind is HintKind.NONE:
-        section = _follow_section(source, learned, answer, body, hints)
-        drift = find_drift(earlier_count, "article") if section.skip else ()
-        return replace(section, findings=(*section.findings, *drift))
+        listing = _sitemap_requests(kind, learned, answer.request, hints)
+    elif hints.kind is HintKind.NONE:
+        listing = _follow_section(source, learned, answer, body, hints)
+        drift = find_drift(earlier_count, "article") if listing.skip else ()
+        listing = replace(listing, findings=(*listing.findings, *drift))
+    else:
+        listing = _follow_list(source, learned, answer, body, hints)
+    if listing.skip or not listing.offers:
+        return listing
+    is_other, choice = compare_choice(learned, f"choice.{hash64(url):x}", source.options)
+    # What other settings left out, of this list or of the pages that it names, may be wanted now.
+    requests = (
+        tuple(request._replace(only_if_new=False, when_named=True) for request in listing.requests)
+        if is_other
+        else listing.requests
+    )
+    return replace(listing, requests=requests, learned={**listing.learned, **choice})
+
+
+def _follow_list(
+    source: Source, learned: Mapping[str, Any], answer: Answer, body: bytes, hints: UrlHints
+) -> FollowResult:
+    """Request the articles of a feed or sitemap that are wanted, and the next page of a feed."""
+    kind, url = answer.request.name.partition(".")[0], answer.request.url
+    earlier_count = _count_earlier(learned, url)
     times = _times_newest_first(hints)
     if not times and (drift := find_drift(earlier_count, "article")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
     refusals = {address: find_refusal(address, source.options) for address in times}
     articles = {address: time for address, time in times.items() if not refusals[address]}
-    details, repeated, next_url = _read_details(body, url, hints.kind)
+    details, repeated, next_url = read_details(body, url, hints.kind)
     wanted = {
         address: time
         for address, time in articles.items()
@@ -184,7 +202,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     }
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
     has_older = any(not _is_before(source.options["since"], time) for time in times.values())
-    next_pages = _next_page(kind, answer.request, next_url) if has_older else ()
+    next_pages = next_page(kind, answer.request, next_url) if has_older else ()
     repeated_requests = _repeat(listing.requests, source, _ages(wanted, details, answer.at))
     # A page with nothing but articles that are left out is new, too: the pages after it may have others.
     listing = replace(listing, requests=(*repeated_requests, *next_pages), offers=_offer(times))
@@ -235,6 +253,11 @@ def find_drift(earlier_count: int, thing: str, count: int = 0) -> tuple[Finding,
 
 def _list_key(url: str) -> str:
     return f"{_MEMORY_PREFIX}{hash64(url):x}"
+
+
+def _count_earlier(learned: Mapping[str, Any], url: str) -> int:
+    """Return how many articles the list at `url` named before."""
+    return max(len(learned.get(_list_key(url), ())), learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0))
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:
@@ -406,66 +429,6 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
         return []
     first, last = 0 if known_times[known_addresses[named_indices[-1]]] else named_indices[0], named_indices[-1]
     return [address for address in known_addresses[first:last] if address not in listed]
-
-
-def _next_page(kind: str, request: Request, next_url: str) -> tuple[Request, ...]:
-    """Return the request for the next page of a feed, with older articles; () if there is none.
-
-    It is made again only if this page offers something new. A page that the feed does not name is a guess.
-    """
-    is_guess = next_url == _count_up(request.url)
-    next_page = Request(next_url, f"{kind}.{LIST}", priority=1, only_if_new=True, is_guess=is_guess)
-    return (next_page,) if next_url and next_url != request.url else ()
-
-
-def _count_up(url: str) -> str:
-    """Return the address of the next page of a feed of WordPress, by the parameter `paged`.
-
-    >>> _count_up("https://a.example/feed/"), _count_up("https://a.example/feed/?paged=2&x=1")
-    ('https://a.example/feed/?paged=2', 'https://a.example/feed/?paged=3&x=1')
-    """
-    if page := _PAGED.search(url):
-        return f"{url[: page.start(1)]}{int(page[1]) + 1}{url[page.end(1) :]}"
-    return f"{url}{'&' if '?' in url else '?'}paged=2"
-
-
-def _read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict[str, Any]], list[str], str]:
-    """Return by address what a feed or a sitemap of news gives for each of its articles, by its first entry.
-
-    Also return the address of each further entry that differs from the earlier ones at its address in its title or in
-    the fragment of its link: it may be about another article, which cannot be requested. The third value is the address
-    of the feed's next page, or "".
-    """
-    listed: Sequence[entries.FeedEntry] = ()
-    next_url = ""
-    try:
-        if kind is HintKind.FEED:
-            parsed = entries.read_feed(body)
-            listed = parsed.entries if parsed else ()
-            next_url = normalise(parsed.next, url).url if parsed and parsed.next else ""
-            if parsed and listed and not next_url and "wordpress.org" in parsed.generator.lower():
-                next_url = _count_up(url)
-        elif b"sitemap-news" in body:
-            listed = entries.read_news_sitemap(body)
-    except StepError:
-        return {}, [], ""
-    details: dict[str, dict[str, Any]] = {}
-    seen: set[tuple[str, ...]] = set()
-    repeated = []
-    for entry in listed:
-        address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url if entry.url else ""
-        if not address:
-            continue
-        identity = (address, entry.url.partition("#")[2], " ".join(entry.title.split()))
-        if address in details and identity not in seen:
-            repeated.append(address)
-        seen.add(identity)
-        entry_fields = {
-            "title": entry.title, "published": entry.published[:64], "authors": entry.authors,
-            "keywords": entry.categories,
-        }  # fmt: skip
-        details.setdefault(address, {name: value for name, value in entry_fields.items() if value})
-    return details, repeated, next_url
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:

@@ -12,7 +12,7 @@ from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation, separate_claim
 from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
-from windrow.collections.news.wanted_paths import find_refusal
+from windrow.collections.news.wanted_paths import compare_choice, find_refusal
 from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
@@ -32,7 +32,8 @@ _LONGEST_PAUSE = timedelta(days=30)  # between two readings of all rows
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Request the page with the newest articles when it is due; with `until` set, only until all are read."""
-    if source.options["until"] and learned.get("complete"):
+    is_other, _ = compare_choice(learned, "choice", source.options)
+    if source.options["until"] and learned.get("complete") and not is_other:
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
     return (_page_request(source, _Page(), every),)
@@ -57,11 +58,15 @@ class _Page(NamedTuple):
 
 def _page_request(source: Source, page: _Page, every: int | None = None) -> Request:
     query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={page.offset}"
-    for name, day in (("d1", source.options["since"]), ("d2", page.until or source.options["until"])):
-        query += f"&{name}={day}" if day else ""
+    query += _days_query(source, page)
     url = f"{source.site.address('').rstrip('/')}/{query}"
     priority, context = int(page != _Page()), " ".join(map(str, page))
     return Request(url, SEARCH, priority=priority, context=context, every=every)
+
+
+def _days_query(source: Source, page: _Page) -> str:
+    days = {"d1": source.options["since"], "d2": page.until or source.options["until"]}
+    return "".join(f"&{name}={day}" for name, day in days.items() if day)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -79,14 +84,17 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [row for row in content["rows"] if isinstance(row, dict)]
     page, total = _Page.of_request(answer.request), content.get("total")
+    if page == _Page() and answer.request.url.partition("&o=0")[2] != _days_query(source, page):
+        return FollowResult(end="`since` or `until` was changed")  # this search is requested every time, too
     is_empty = not rows and page == _Page() and not source.options["since"]
     if drift := find_drift(int(learned.get("complete", 0)), "article") if is_empty else ():
         return FollowResult(end="the oldest row", findings=drift)
     learned_now, missing, new = _compare_rows(learned, rows, answer.request.url, is_first=page == _Page())
     if page == _Page():
         expected = learned.get("total", total) + new - len(missing) if isinstance(total, int) else total
-        is_again = _is_due_again(source, learned, answer.at, is_changed=total != expected)
-        learned_now |= {"total": total, "is_again": is_again}
+        is_other, choice = compare_choice(learned, "choice", source.options)
+        is_again = is_other or _is_due_again(source, learned, answer.at, is_changed=total != expected)
+        learned_now |= {"total": total, "is_again": is_again, **choice}
     pages = _follow_page(source, {**learned, **learned_now}, answer, content)
     requests = (*pages.requests, *(Request(url, REMOVED, when_named=True) for url in missing))
     return replace(pages, requests=requests, learned={**learned_now, **pages.learned})

@@ -1,7 +1,8 @@
-"""Choose articles by their addresses: the settings `article` and `not_article` of a source."""
+"""Choose articles by their addresses: the settings `article` and `not_article` of a source. Notice changed settings."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -30,6 +31,25 @@ def find_refusal(url: str, options: Mapping[str, Any]) -> str:
     if wanted and not any(pattern.matches(path) for pattern in _read_patterns(tuple(wanted))):
         return NO_ARTICLE_RULE
     return NOT_ARTICLE_RULE if any(pattern.matches(path) for pattern in _read_patterns(tuple(unwanted))) else ""
+
+
+_CHOOSING_SETTINGS = ("since", "until", "article", "not_article", "origins")
+
+
+def compare_choice(learned: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> tuple[bool, dict[str, str]]:
+    """Compare the settings that choose a source's articles with those under `key` in `learned`.
+
+    Return whether they differ, so that what they left out before may be wanted now, and what to remember. If nothing is
+    remembered, nothing was left out.
+
+    >>> compare_choice({}, "a", {"since": "2026-01-01"})
+    (False, {'a': '{"since": "2026-01-01"}'})
+    >>> compare_choice({"a": '{"since": "2026-01-01"}'}, "a", {"since": ""})
+    (True, {'a': ''})
+    """
+    chosen = {name: options[name] for name in _CHOOSING_SETTINGS if options.get(name)}
+    choice, former = json.dumps(chosen) if chosen else "", learned.get(key, "")
+    return bool(former) and former != choice, {key: choice} if former != choice else {}
 
 
 @lru_cache(maxsize=64)

@@ -183,12 +183,12 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         continued = _finish_list(source, listing, answer, offers, why_ended)
     elif is_repeated or not posts or listing.page >= _MAX_PAGES:
         continued = _continue_by_time(source, listing, answer, posts, offers)
-        if continued.skip is not None:  # another address, so that the next run begins the list again
-            learned_now["tries"] = learned.get("tries", 0) + 1
     else:
         continued = FollowResult(
             (replace(listing, page=listing.page + 1, last=_numbers_text(posts)).request(api),), offers
         )
+    if continued.skip is not None or "range" in continued.learned:  # a list that is begun again needs another address
+        learned_now["tries"] = learned.get("tries", 0) + 1
     return replace(continued, learned={**continued.learned, **learned_now})
 
 
