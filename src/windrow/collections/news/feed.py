@@ -175,12 +175,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return listing
     is_other, choice = compare_choice(learned, f"choice.{hash64(url):x}", source.options)
     # What other settings left out, of this list or of the pages that it names, may be wanted now.
-    requests = (
-        tuple(request._replace(only_if_new=False, when_named=True) for request in listing.requests)
-        if is_other
-        else listing.requests
-    )
-    return replace(listing, requests=requests, learned={**listing.learned, **choice})
+    if is_other:
+        once_more = (request._replace(only_if_new=False, when_named=True) for request in listing.requests)
+        listing = replace(listing, requests=tuple(once_more))
+    return replace(listing, learned={**listing.learned, **choice})
 
 
 def _follow_list(
@@ -202,7 +200,7 @@ def _follow_list(
     }
     listing = _article_requests(kind, learned, url, wanted, details, is_whole=hints.reason is None)
     has_older = any(not _is_before(source.options["since"], time) for time in times.values())
-    next_pages = next_page(kind, answer.request, next_url) if has_older else ()
+    next_pages = next_page(kind, answer.request, next_url if has_older else "")
     repeated_requests = _repeat(listing.requests, source, _ages(wanted, details, answer.at))
     # A page with nothing but articles that are left out is new, too: the pages after it may have others.
     listing = replace(listing, requests=(*repeated_requests, *next_pages), offers=_offer(times))
@@ -257,7 +255,7 @@ def _list_key(url: str) -> str:
 
 def _count_earlier(learned: Mapping[str, Any], url: str) -> int:
     """Return how many articles the list at `url` named before."""
-    return max(len(learned.get(_list_key(url), ())), learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0))
+    return max(len(learned.get(_list_key(url), ())), int(learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0)))
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:

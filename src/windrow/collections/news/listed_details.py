@@ -21,8 +21,8 @@ def next_page(kind: str, request: Request, next_url: str) -> tuple[Request, ...]
     It is made again only if this page offers something new. A page that the feed does not name is a guess.
     """
     is_guess = next_url == _count_up(request.url)
-    next_page = Request(next_url, f"{kind}.list", priority=1, only_if_new=True, is_guess=is_guess)
-    return (next_page,) if next_url and next_url != request.url else ()
+    further_page = Request(next_url, f"{kind}.list", priority=1, only_if_new=True, is_guess=is_guess)
+    return (further_page,) if next_url and next_url != request.url else ()
 
 
 def _count_up(url: str) -> str:
