@@ -245,3 +245,22 @@ def test_the_title_of_a_picture_is_not_that_of_the_page() -> None:
     icon = b"<svg><g><title>Menu</title></g></svg>"
     assert read_page(icon + b"<h1>Tea</h1>").head.title == ""
     assert read_page(b"<body>" + icon + b"<title>Tea</title>").head.title == "Tea"
+
+
+@pytest.mark.parametrize(("url", "headline", "author"), [
+    ("https://a.example/football", "A football night", ""),  # another page's article
+    ("https://a.example/bridge", "A football night", "Bo Ek"),
+    ("https://a.example/football", "Bridge closed", "Bo Ek"),
+    ("https://a.example/football", "", "Bo Ek"),
+    ("", "A football night", "Bo Ek"),
+])  # fmt: skip
+def test_a_single_article_in_json_ld_is_the_pages_unless_its_address_and_its_headline_are_others(url, headline, author):
+    data = {"@type": "NewsArticle", "url": url, "headline": headline, "author": "Bo Ek", "articleBody": "Goal!"}
+    page = (
+        "<title>Bridge closed | Gazette</title><link rel=canonical href=https://a.example/bridge>"
+        f"<script type=application/ld+json>{json.dumps(data)}</script><h1>Bridge closed</h1><p>It is closed."
+    )
+    read = read_article(page.encode())
+    assert (", ".join(read.authors), read.stated_text, read.kind) == (
+        author, "Goal!" if author else "", "article" if author else "",
+    )  # fmt: skip

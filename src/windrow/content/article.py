@@ -270,7 +270,7 @@ class Article(NamedTuple):
     unread_scripts: int = 0
     """The number of scripts with JSON-LD of which at least a part cannot be read."""
     kind: str = ""
-    """The content of `og:type`."""
+    """`article` if the page's JSON-LD is about an article, otherwise the content of `og:type`."""
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` element that may hide the page from searches."""
     stated_date: str = ""
@@ -340,7 +340,7 @@ def read_article_and_choice(
         encoding=text.encoding,
         left_out=(*left_out, *page_head.left_out, *ARTICLE_AUTHORS.find_excess(len(authors))),
         unread_scripts=page_head.linked.unread_scripts,
-        kind=page_head.property("og:type"),
+        kind="article" if page_head.linked.is_article else page_head.property("og:type"),
         robots_metas=page_head.robots_metas,
         stated_date=page_head.published or page_head.unread_date,
         stated_text=page_head.linked.body,

@@ -14,6 +14,7 @@ from windrow.caps import HEAD_VALUE, JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
 from windrow.formats.text import replace_lone_surrogates
 
 _ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
+_TEXT_TYPE = re.compile(r"article$|posting$|report$", re.IGNORECASE)
 _ROLE_TYPE = re.compile(r"role$", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
 _PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
@@ -38,6 +39,8 @@ LinkedObject = dict[str, Any]
 class StructuredData(NamedTuple):
     """The properties of the main object in a page's JSON-LD as plain text; missing properties are empty."""
 
+    is_article: bool = False
+    """Whether the main object is an article, a posting or a report."""
     headline: str = ""
     authors: tuple[str, ...] = ()
     named_authors: frozenset[str] = frozenset()
@@ -63,7 +66,8 @@ class StructuredData(NamedTuple):
 def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: Sequence[str] = ()) -> StructuredData:
     """Read the JSON-LD of a page with these titles, as far as they are known, and with these canonical addresses.
 
-    If it has several articles, only that with the page's address or title is about the page. If it has no object about
+    If it has several articles, or one that states its address and its headline, only that with the page's address or
+    title is about the page. If it has no object about
     the page, read only dates, from the text of scripts that cannot be read, or of all scripts if none of their objects
     has a type.
 
@@ -85,6 +89,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     ]
     author_objects = [author for author in authors if isinstance(author, dict)]
     data = StructuredData(
+        is_article=_has_type(main_object, _TEXT_TYPE),
         headline=_first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
         authors=tuple(dict.fromkeys(_read_names(authors, by_id))),
@@ -107,12 +112,17 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
 def _choose_article(
     articles: Sequence[LinkedObject], titles: Sequence[str], addresses: Sequence[str]
 ) -> LinkedObject | None:
-    """Return the article that a page is about; None if there is none, or if none of several fits the page."""
+    """Return the article that a page is about; None if there is none, or if none of several fits the page.
+
+    A single one need not fit, unless it states both an address and a headline: then it is another page's article.
+    """
     wanted_titles = [words for title in titles if (words := _fold_words(title))]
     wanted_addresses = {_plain_address(address) for address in addresses} - {""}
-    if len(articles) < 2 or not (wanted_titles or wanted_addresses):
-        return next(iter(articles), None)
     headlines = [_fold_words(_first_text(article, "headline", "name")) for article in articles]
+    can_compare_both = bool(wanted_titles and wanted_addresses)
+    is_certain = can_compare_both and any(headlines) and any(chain.from_iterable(map(_own_addresses, articles)))
+    if (len(articles) < 2 and not is_certain) or not (wanted_titles or wanted_addresses):
+        return next(iter(articles), None)
     pairs = list(zip(articles, headlines, strict=True))
     by_address = (article for article in articles if not wanted_addresses.isdisjoint(_own_addresses(article)))
     by_title = (article for article, headline in pairs if headline in wanted_titles)
