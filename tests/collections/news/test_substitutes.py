@@ -178,8 +178,10 @@ def test_a_page_of_a_feed_that_has_no_mark_of_an_article_and_not_the_words_of_it
     assert summaries(tmp_path)[-1]["details"]["error: soft_404"] == 1
 
 
-@pytest.mark.parametrize("target", ["/", "/index.html"])
-def test_an_article_that_redirects_to_the_front_page_keeps_its_text_and_the_source_goes_on(tmp_path, press, target):
+@pytest.mark.parametrize("target", ["/", "/index.html", "/news/"])
+def test_an_article_that_redirects_to_the_front_page_or_its_section_keeps_its_text_and_the_source_goes_on(
+    tmp_path, press, target
+):
     first, second = "/news/harbour-plan-1.html", "/news/harbour-plan-2.html"
     for path in (first, second):
         put_article(press, path, f"Harbour plan {path[-6]}")
@@ -406,6 +408,15 @@ def read_article(tmp_path, body, context="{}", **settings):
     """Return the only entry that is read from the page of an article, whose head and text are `body`."""
     (entry,) = read_entries(tmp_path, body, context, **settings)
     return entry
+
+
+def test_articles_of_which_a_page_only_tells_make_it_no_article(tmp_path):
+    """A section page to which a removed article redirects became an article, by the JSON-LD of its teasers."""
+    teasers = {"@type": "ItemList", "itemListElement": [{"@type": "NewsArticle", "headline": "Bridge"}]}
+    data = f"<script type=application/ld+json>{json.dumps(teasers)}</script>"
+    page = f"<title>News | Gazette</title>{data}<h1>News</h1>{PROSE}"
+    (skip,) = read_whole_page(tmp_path, page, json.dumps({"title": "Mayor resigns"}))
+    assert skip.reason == "soft_404"
 
 
 LETTERS = string.ascii_lowercase

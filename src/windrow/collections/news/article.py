@@ -202,10 +202,7 @@ def unique_texts(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
 
-_ARTICLE_MARK = re.compile(
-    rb'(?i)"@type"\s*+:\s*+(?:\[\s*+)?+"[^"]*(?:Article|Posting|Report)"'
-    rb'|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
-)
+_ARTICLE_MARK = re.compile(rb'(?i)itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)')
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 _MIN_FURTHER_WORDS = 50  # that the text in JSON-LD must have beyond the text that the page shows
 _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)

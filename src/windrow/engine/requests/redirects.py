@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
 
 from windrow.contract import Collection, FollowResult
 from windrow.engine.requests.answers import (
@@ -23,6 +25,9 @@ from windrow.reasons import Reason
 
 HOPS = 5
 """The maximum number of redirects that are followed for one request."""
+
+_SLUG_MARK = re.compile(r"[-_]|\d{4}")
+"""Matches what the name of a document in its address has, unlike `amp`, `print` or `index.html` after the name."""
 
 
 class Redirects:
@@ -92,8 +97,8 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
     The target is requested once in each run in which a redirect leads to it, whenever it was requested before.
     `hops` is the number of redirects before this one. The result is a skip if the target is not valid, is the same
     request again, or is not at an allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a
-    front page, unless the redirecting address is a front page or the source's own address: many servers redirect to
-    their front page if they do not have a document any more.
+    front page, unless the redirecting address is a front page or the source's own address, or the section of a document
+    (a request with `again`): many servers redirect there if they do not have the document any more.
     """
     request = answer.request
     if answer.status not in {307, 308}:
@@ -112,7 +117,22 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
         return _refuse(
             "Redirected", f"it redirects to the front page {target.url}, which is not the document", Level.WARN
         )
+    if request.again and _is_section(target.url, answer.url):
+        return _refuse("Redirected", f"it redirects to its section {target.url}, which is not the document", Level.WARN)
     return FollowedAnswer(FollowResult(), (target,), when_named=(target,), is_redirect=True)
+
+
+def _is_section(url: str, document_url: str) -> bool:
+    """Return whether the path of `url` is a beginning of that of a document, without the segment that names it.
+
+    >>> _is_section("https://a.example/news/", "https://a.example/news/the-quay")
+    True
+    >>> _is_section("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
+    False
+    """
+    split_url, path = urlsplit(url), urlsplit(document_url).path.strip("/")
+    section = split_url.path.strip("/")
+    return not split_url.query and path.startswith(f"{section}/") and bool(_SLUG_MARK.search(path[len(section) :]))
 
 
 def _refuse(kind: str, message: str, level: Level) -> FollowedAnswer:
