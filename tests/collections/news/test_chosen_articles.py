@@ -59,12 +59,21 @@ SITEMAP = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{URLS}</
 ])  # fmt: skip
 def test_only_addresses_with_the_paths_of_articles_are_requested(tmp_path, settings, of_links, of_sitemap):
     chosen = source(tmp_path, **settings)
-    assert requested(follow(chosen, "page", LINKS)) == of_links
+    section = follow(chosen, "page", LINKS)
+    assert requested(section) == of_links
+    assert sum(count.addresses for count in section.left_out) == len(PATHS) - len(of_links)
     result = follow(chosen, "feed", SITEMAP)
     assert requested(result) == of_sitemap
     counted = {count.rule: count.addresses for count in result.left_out}
     assert sum(counted.values()) == len(PATHS) - len(of_sitemap), "what is not requested is counted"
     assert counted.keys() <= {NO_ARTICLE_RULE, NOT_ARTICLE_RULE}
+
+
+def test_links_of_a_section_page_to_other_origins_of_the_source_are_those_of_its_site(tmp_path):
+    links = "<a href=https://news.b.example/2026/11/quay>x</a><a href=https://c.example/2026/11/quay>x</a><a href=/>Home</a>"
+    section = follow(source(tmp_path, origins=["https://news.b.example/"]), "page", links)
+    assert [request.url for request in section.requests] == ["https://news.b.example/2026/11/quay"]
+    assert section.left_out == ()
 
 
 def test_a_page_at_a_path_of_articles_is_one_without_further_signs(tmp_path):

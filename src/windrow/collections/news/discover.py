@@ -146,7 +146,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
     if kind == "page" and not listing.requests and detected:
         finding = Finding("NoArticles", "the front page has no link to an article, a feed or an API", Level.WARN)
         other_findings = [earlier for earlier in listing.findings if earlier.kind != "NoArticles"]
-        refused = FollowResult(skip=Reason.NOT_A_FEED, findings=(*other_findings, finding))
+        refused = replace(listing, skip=Reason.NOT_A_FEED, findings=(*other_findings, finding))
         return _request_guesses(source, learned, answer, refused)
     return replace(listing, learned={**listing.learned, **detected})
 

@@ -15,7 +15,7 @@ from windrow.caps import REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Ex
 from windrow.collections.news import article
 from windrow.collections.news.listed_details import next_page, read_details
 from windrow.collections.news.section_page import find_article_links, read_section, visible_text
-from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE, compare_choice, find_refusal
+from windrow.collections.news.wanted_paths import compare_choice, count_refusals, find_refusal
 from windrow.content.substitute import recognise_substitute
 from windrow.contract import (
     DRIFT,
@@ -206,7 +206,7 @@ def _follow_list(
     listing = replace(listing, requests=(*repeated_requests, *next_pages), offers=_offer(times))
     unwanted = [address for address in articles if address not in wanted]
     left_out = (
-        *_count_refusals(refusals),
+        *count_refusals(refusals),
         *_count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted),
         *_count_left_out(Reason.LISTED_TWICE, "an entry of a list has the address of another entry", repeated),
     )
@@ -222,18 +222,20 @@ def _follow_section(
     if page and (reason := recognise_substitute((page.head.title, *page.outline.blocks.text[:1]), visible_text(page))):
         substitute = Finding("Refused", f"the page is titled {page.head.title[:200]!r}", Level.WARN)
         return FollowResult(skip=reason, findings=(substitute,))
-    links = find_article_links(page, url, source.options) if page else ()
+    links, left_out = find_article_links(page, url, source.options) if page else ((), ())
     if not links:
         message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
         no_links = Finding("NoArticles", "the page has no link to an article", Level.WARN)
         return FollowResult(
-            skip=Reason.NOT_A_FEED, findings=(no_links if page else Finding("NoFeed", message, Level.WARN),)
+            skip=Reason.NOT_A_FEED,
+            findings=(no_links if page else Finding("NoFeed", message, Level.WARN),),
+            left_out=left_out,
         )
     cap = SECTION_LINKS._replace(number=source.options.get("max_links", SECTION_LINKS.number))
     kind = answer.request.name.partition(".")[0]
     listing = _article_requests(kind, learned, url, dict.fromkeys(links[: cap.number], ""), {})
     listing = replace(listing, requests=_repeat(listing.requests, source, {}))
-    return replace(listing, left_out=count_excess(cap.find_excess(len(links)), url))
+    return replace(listing, left_out=(*left_out, *count_excess(cap.find_excess(len(links)), url)))
 
 
 def find_drift(earlier_count: int, thing: str, count: int = 0) -> tuple[Finding, ...]:
@@ -269,13 +271,6 @@ def _times_newest_first(hints: UrlHints) -> dict[str, str]:
 
 def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tuple[LeftOutCount, ...]:
     return (LeftOutCount(reason, rule, len(addresses), addresses[0]),) if addresses else ()
-
-
-def _count_refusals(refusals: Mapping[str, str]) -> Iterator[LeftOutCount]:
-    """Yield, for each rule of the settings, how many addresses it excludes; `refusals` has the rule by address."""
-    for rule in (NO_ARTICLE_RULE, NOT_ARTICLE_RULE):
-        excluded = [address for address, refusal in refusals.items() if refusal == rule]
-        yield from _count_left_out(Reason.NOT_WANTED, rule, excluded)
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:

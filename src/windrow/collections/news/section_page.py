@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from windrow.collections.news.wanted_paths import find_refusal
+from windrow.collections.news.wanted_paths import UNLIKELY_RULE, count_refusals, find_refusal
 from windrow.content.page import Page, read_page
-from windrow.formats.url import normalise
+from windrow.contract import LeftOutCount
+from windrow.formats.url import is_front_page, normalise, parts
 
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
@@ -30,21 +31,28 @@ def visible_text(page: Page) -> str:
     return "\n".join(page.outline.blocks.text)
 
 
-def find_article_links(page: Page, url: str, options: Mapping[str, Any]) -> Sequence[str]:
-    """Return the links of a section page that lead to articles of its own site, in order.
+def find_article_links(
+    page: Page, url: str, options: Mapping[str, Any]
+) -> tuple[Sequence[str], tuple[LeftOutCount, ...]]:
+    """Return the links of a section page that lead to articles of its own site, in order, and counts of the others.
 
-    The paths of articles are those that the settings name or, if they name none, those that look like an article's.
+    Links to other sites are not counted. The paths of articles are those that the settings name or, if they name none,
+    those that look like an article's.
     """
     base = normalise(page.head.base, url).url if page.head.base else url
-    own_host_name = urlsplit(url).hostname or ""
-    addresses: dict[str, None] = {}
+    own_origins = {parts(normalise(origin).url).origin for origin in options.get("origins", ())}
+    refusals: dict[str, str] = {}
     for anchor in page.outline.anchors:
         address = normalise(anchor.href, base).url if anchor.href else ""
-        split_url = urlsplit(address)
-        is_same_site = (split_url.hostname or "").removeprefix("www.") == own_host_name.removeprefix("www.")
-        path = split_url.path
-        looks_like_article = bool(_PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path))
-        is_article = bool(options.get("article")) or (looks_like_article and not _PATH_OF_OTHERS.search(path))
-        if is_same_site and is_article and not find_refusal(address, options):
-            addresses[address] = None
-    return list(addresses)
+        if not address or address in refusals or is_front_page(address) or address == url:
+            continue
+        if _bare_host_name(address) == _bare_host_name(url) or parts(address).origin in own_origins:
+            path = urlsplit(address).path
+            looks_like_article = bool(_PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path))
+            is_article = bool(options.get("article")) or (looks_like_article and not _PATH_OF_OTHERS.search(path))
+            refusals[address] = find_refusal(address, options) or ("" if is_article else UNLIKELY_RULE)
+    return [address for address, refusal in refusals.items() if not refusal], count_refusals(refusals)
+
+
+def _bare_host_name(url: str) -> str:
+    return (urlsplit(url).hostname or "").removeprefix("www.")

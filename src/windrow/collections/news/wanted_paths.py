@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from windrow.contract import LeftOutCount
 from windrow.formats.robots import Pattern, parse_path_pattern, spell_path
 from windrow.formats.url import normalise, parts
+from windrow.reasons import Reason
 
 NO_ARTICLE_RULE = "its path matches none of `article`"
 NOT_ARTICLE_RULE = "its path matches one of `not_article`"
-"""The rules under which addresses are counted that are not requested or read."""
+UNLIKELY_RULE = "its path does not look like that of an article; the setting `article` can name such paths"
+"""The rules under which addresses are counted that are not requested or read. The last one holds for section pages."""
 
 
 def find_refusal(url: str, options: Mapping[str, Any]) -> str:
@@ -31,6 +35,13 @@ def find_refusal(url: str, options: Mapping[str, Any]) -> str:
     if wanted and not any(pattern.matches(path) for pattern in _read_patterns(tuple(wanted))):
         return NO_ARTICLE_RULE
     return NOT_ARTICLE_RULE if any(pattern.matches(path) for pattern in _read_patterns(tuple(unwanted))) else ""
+
+
+def count_refusals(refusals: Mapping[str, str]) -> tuple[LeftOutCount, ...]:
+    """Return, for each rule, how many addresses it excludes; `refusals` has the rule by address, or ""."""
+    counts = Counter(filter(None, refusals.values()))
+    examples = {rule: address for address, rule in reversed([*refusals.items()])}
+    return tuple(LeftOutCount(Reason.NOT_WANTED, rule, count, examples[rule]) for rule, count in counts.items())
 
 
 _CHOOSING_SETTINGS = ("since", "until", "article", "not_article", "origins")
