@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.site_crawl import change_ledger, crawl_sites, faults, query_ledger, source
 from tests.servers.hostile import BAD, GOOD, answer, serve_answers
-from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS, HOPS
+from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS, HOPS, NO_TARGET
 from windrow.ledger import Ledger
 
 PAGES = 20
@@ -175,6 +175,14 @@ def test_redirects_in_a_circle_are_told_and_a_source_that_gave_nothing_else_has_
         )
         assert comments[0][0] == f"1 left out, such as {server.origin(BAD)}/: {CIRCLE}"
         assert comments[1][0].endswith(f"; {server.origin(BAD)}/b: {CIRCLE}")
+
+
+def test_redirects_without_a_target_are_told(tmp_path):
+    answers = {(GOOD, "/"): answer(b"<a href=/a>a</a>"), (GOOD, "/a"): answer(b"", "302 Found")}
+    with serve_answers(answers) as server:
+        crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/"]))
+        comments = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE instr(comment, ?)", NO_TARGET)
+        assert comments == [(f"1 left out, such as {server.origin(GOOD)}/a: {NO_TARGET}",)]
 
 
 class EndlessRedirectsBetweenHosts(dict):

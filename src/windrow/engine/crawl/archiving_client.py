@@ -359,7 +359,9 @@ HOPS = 20
 """The maximum number of redirects in a row that are followed, as in browsers."""
 ENDLESS_REDIRECTS = f"more than {HOPS} redirects in a row"
 CIRCLE = "redirects in a circle"
+NO_TARGET = "redirects without a target, or with one that is too long"
 """The rules under which redirects that lead to no page are counted."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are remembered until they are requested
 
 
@@ -373,8 +375,12 @@ class RedirectChains:
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
         """Return `event`. If it is a redirect after HOPS others in a row, its target is moved to `left_out`.
 
-        The target of a redirect in a circle is added to `left_out`.
+        The target of a redirect in a circle is added to `left_out`, as is a page whose redirect has no target.
         """
+        attempt = event.attempt
+        if attempt.status in _REDIRECTS and not attempt.location and attempt.target:
+            lost = LeftOut(hash64(f"{NO_TARGET} {attempt.url}"), attempt.url, Reason.BAD_ADDRESS, NO_TARGET)
+            return event._replace(left_out=(*event.left_out, lost))
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if event.attempt.location and (target := self._find_circle(event.attempt)):
             event = event._replace(left_out=(*event.left_out, target))
