@@ -175,8 +175,9 @@ class RecordStore(SkippedCounts):
         unread_keys = {skip.key for skip in skips if skip.reason in OWN_FAULTS}
         for table in ("skipped", "waiting") if unread_keys else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE attempt = ?", (entry.attempt,))
+        url = replace_lone_surrogates(entry.url)
         if not unread_keys:
-            run(MARK_REPLACED, (entry.url, entry.source, entry.attempt))
+            run(MARK_REPLACED, (url, entry.source, entry.attempt))
         # What was read of such a record before may be more than what a stopped reading gives.
         kept_rows = [row for row in old_rows if not unread_keys.isdisjoint(("", row[4]))]
         written |= dict.fromkeys([(row[0], row[1]) for row in kept_rows], "")
@@ -195,7 +196,7 @@ class RecordStore(SkippedCounts):
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.full_message[:2000])
                 key = replace_lone_surrogates(result.key)
-                run(INSERT_SKIPPED, (entry.attempt, key, reason, message, entry.url, entry.source, result.number, 0))
+                run(INSERT_SKIPPED, (entry.attempt, key, reason, message, url, entry.source, result.number, 0))
         return touched
 
     def _write_observation(
