@@ -156,7 +156,7 @@ def beside(count: int = COUNT, asked: int = _ASKED) -> Iterator[Comparison]:
         our_port, their_port = free_port(), free_port()
         ours = [sys.executable, "-m", "windrow", "serve", "--port", str(our_port), "--workspace", str(farm.config.root)]
         theirs = [datasette or "", "serve", str(file), "--port", str(their_port)]
-        theirs += ["--setting", "default_page_size", "50"]
+        theirs += ["--setting", "default_page_size", "50", "--setting", "sql_time_limit_ms", "20000"]
         home, table = "/collections?collection=events", f"/{file.stem}/vd_events"
         with closing(sqlite3.connect(file)) as opened:
             rows = [row for (row,) in opened.execute("SELECT number FROM vd_events LIMIT 1000")]
