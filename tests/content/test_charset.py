@@ -1,5 +1,7 @@
 """Bytes are decoded as browsers decode them, and any bytes can be."""
 
+# ruff: noqa: RUF001 Cyrillic letters look like others
+
 from __future__ import annotations
 
 import codecs
@@ -50,6 +52,30 @@ def test_where_the_header_is_plainly_wrong_the_meta_counts(encoding: str, text: 
     raw = f"<meta charset={encoding}><p>{text}".encode(encoding)
     decoded = decode(raw, "text/html; charset=utf-8")
     assert (decoded.text[-len(text) :], *decoded[1:]) == (text, encoding, "meta")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("windows-1251", "Привет, это страница о городе и его жителях."),
+        ("koi8-r", "Привет, это страница о городе и его жителях."),
+        ("windows-1251", "Засідання міської ради відбудеться у вівторок о десятій годині."),
+        ("windows-1253", "Το δημοτικό συμβούλιο θα συνεδριάσει την Τρίτη στις δέκα."),
+        ("windows-1255", "מועצת העיר תתכנס ביום שלישי בשעה עשר בבוקר"),
+        ("windows-1256", "سيجتمع مجلس المدينة يوم الثلاثاء في الساعة العاشرة"),
+        ("windows-874", "สภาเทศบาลจะประชุมในวันอังคารเวลาสิบนาฬิกา"),
+        ("shift_jis", "町議会は火曜日の午前十時に予算について話し合います。"),
+        ("euc-jp", "町議会は火曜日の午前十時に予算について話し合います。"),
+        ("euc-kr", "시의회는 화요일 오전 열 시에 예산을 논의하기 위해 회의를 엽니다."),
+        ("gbk", "市议会将于星期二上午十点召开会议讨论预算。"),
+        ("big5", "市議會將於星期二上午十點召開會議討論預算。"),
+        ("windows-1252", "Où est l'élève âgé ? Là-bas, près de la forêt, à côté du château."),
+    ],
+)
+def test_without_a_declaration_the_letters_tell(encoding: str, text: str) -> None:
+    raw = f"<html lang=x><title>A</title><p class=a>{text}".encode(_CODEC_BY_NAME[encoding])
+    decoded = decode(raw, "text/html")
+    assert (decoded.text[-len(text) :], *decoded[1:]) == (text, encoding, "content")
 
 
 def test_an_encoding_that_is_told_late_is_believed_and_one_in_a_script_is_not() -> None:

@@ -2,13 +2,16 @@
 
 The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
 `meta` element within the first 1,024 bytes, or 256 KiB if the page is not valid UTF-8; an XML declaration; and the
-bytes themselves. Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are not valid UTF-8, where
-the next declaration counts, and another encoding that extends ASCII if the page is valid UTF-8 and not only ASCII.
+bytes themselves (`_guess_encoding`). Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are
+not valid UTF-8, where the next declaration counts, and another encoding that extends ASCII if the page is valid UTF-8
+and not only ASCII.
 """
 
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _LABELS = """
@@ -77,6 +80,29 @@ _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNOR
 _MAX_INVALID_SHARE = 0.005  # of all bytes; with more invalid ones, declared UTF-8 is ignored
 
 
+_TAG = re.compile(rb"<[^<>]*+>")
+_SAMPLE_BYTES, _MIN_SAMPLE_BYTES = 4_000, 20  # of a text whose encoding is guessed
+_MAX_LATIN_SHARE = 1 / 3  # of bytes beyond ASCII in a text in Latin letters
+_RUSSIAN = re.compile("[оеаинтсрвлкмдпуя]")
+_KANA = re.compile("[ぁ-んァ-ヶー]")
+_IDEOGRAPHS = re.compile("[\u4e00-\u9fff]")
+_LETTERS = (
+    ("windows-1251", "cp1251", _RUSSIAN), ("koi8-r", "koi8_r", _RUSSIAN),
+    ("windows-1253", "cp1253", re.compile("[αοιετσνηυρπκμλςίόάέή]")),
+    ("windows-1255", "cp1255", re.compile("[יוהלאתמרבשנ]")),
+    ("windows-1256", "cp1256", re.compile("[اليمونرتبةعد]")),
+    ("windows-874", "cp874", re.compile("[านรอกงมยลวดทสตบคหพ]")),
+)  # fmt: skip
+"""Encodings of one byte for a letter, with their codecs and the usual letters of a language that is written in it."""
+_MIN_USUAL_SHARE = 0.6
+_SYLLABLES = (
+    ("shift_jis", "cp932", _KANA, 0.3), ("euc-jp", "euc_jp", _KANA, 0.3),
+    ("euc-kr", "cp949", re.compile("[가-힣]"), 0.9),
+)  # fmt: skip
+_HAN = (("gbk", "gb2312", _IDEOGRAPHS, 0.6), ("big5", "big5", _IDEOGRAPHS, 0.6))
+"""Encodings of several bytes for a letter, with their codecs, characters, and the minimum share of these in a text."""
+
+
 class DecodedText(NamedTuple):
     """A page's text, its encoding, and the source that determined the encoding."""
 
@@ -111,7 +137,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     utf_8_text = _decode_utf_8(raw)
     declared, source = _read_declaration(raw, content_type, search_late=utf_8_text is None)
     if declared is None:
-        return DecodedText(utf_8_text, "utf-8", "content") if utf_8_text is not None else _decode_windows_1252(raw)
+        return DecodedText(utf_8_text, "utf-8", "content") if utf_8_text is not None else _decode_undeclared(raw)
     if utf_8_text is not None and _extends_ascii(declared):
         # all bytes are valid UTF-8: if there are any beyond ASCII, another encoding is not plausible
         is_plausible = declared == "utf-8" or raw.isascii()
@@ -120,7 +146,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     if declared == "utf-8" and text.count("\ufffd") > len(raw) * _MAX_INVALID_SHARE:
         declared, source = _read_declaration(raw, "", search_late=True)
         if declared in {None, "utf-8"}:
-            return _decode_windows_1252(raw)
+            return _decode_undeclared(raw)
         text = raw.decode(_CODEC_BY_NAME[declared], "replace")
     return DecodedText(text, declared, source)
 
@@ -151,5 +177,34 @@ def _extends_ascii(name: str) -> bool:
     return not name.startswith("utf-16") and name != "iso-2022-jp"
 
 
-def _decode_windows_1252(raw: bytes) -> DecodedText:
-    return DecodedText(raw.decode("cp1252", "replace"), "windows-1252", "content")
+def _decode_undeclared(raw: bytes) -> DecodedText:
+    name = _guess_encoding(raw)
+    return DecodedText(raw.decode(_CODEC_BY_NAME[name], "replace"), name, "content")
+
+
+def _guess_encoding(raw: bytes) -> str:
+    """Return the encoding of bytes that are not UTF-8 by the characters that they have in it; else `windows-1252`.
+
+    Only texts with few Latin letters are judged. Browsers use the language of their user there.
+    """
+    text = b"".join(_TAG.sub(b"", _RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES])).split())[:_SAMPLE_BYTES]
+    if len(text) < _MIN_SAMPLE_BYTES or sum(byte > 127 for byte in text) <= len(text) * _MAX_LATIN_SHARE:
+        return "windows-1252"
+    share, alphabet = max((_share_of(letters, text, codec), name) for name, codec, letters in _LETTERS)
+    by_letters = alphabet if share >= _MIN_USUAL_SHARE else None
+    return _find_fitting(_SYLLABLES, text) or by_letters or _find_fitting(_HAN, text) or "windows-1252"
+
+
+def _find_fitting(rules: Iterable[tuple[str, str, re.Pattern[str], float]], text: bytes) -> str | None:
+    fitting = (name for name, codec, characters, least in rules if _share_of(characters, text, codec) >= least)
+    return next(fitting, None)
+
+
+def _share_of(characters: re.Pattern[str], text: bytes, codec: str) -> float:
+    """Return the share of characters of a kind among those beyond ASCII of a text, or 0 if it is not in this codec."""
+    try:
+        decoded = getincrementaldecoder(codec)().decode(text)  # the text may end within a character
+    except UnicodeDecodeError:
+        return 0.0
+    others = sum(character > "\x7f" for character in decoded)
+    return len(characters.findall(decoded)) / others if others else 0.0

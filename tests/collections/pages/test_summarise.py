@@ -106,8 +106,9 @@ def test_an_answer_in_place_of_a_page_says_nothing_about_it(status, body, fields
         ("Où est l'élève âgé ? Là-bas, près de la forêt, à côté du château.", "cp1252", ""),
     ],
 )
-def test_a_text_in_an_encoding_that_is_not_declared_is_told(text, encoding, reason):
-    assert read(text.encode(encoding)).reason == reason
+def test_a_text_in_another_encoding_than_it_declares_is_told(text, encoding, reason):
+    assert read(text.encode(encoding), content_type="text/html; charset=iso-8859-1").reason == reason
+    assert read(text.encode(encoding)).pile[0] == text, "without a declaration, its letters tell"
 
 
 MAX_LINKS = PAGE_LINKS.number
