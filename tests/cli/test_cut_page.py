@@ -39,3 +39,13 @@ def test_a_run_that_left_a_page_unread_does_not_say_that_all_is_well(
     assert "still open: 1 failed, not fetched or not read" in output.out + output.err
     assert "all well" not in output.out + output.err
     assert "all well" not in windrow("status").err
+
+
+def test_a_site_that_only_a_script_fills_has_failed(root: Path, small: Village, windrow: Windrow) -> None:
+    small.put(0, "index.html", "<title>App</title><div id=root></div><script src=/app.js></script>")
+    output = windrow("run", "one", "--json")
+    (source,) = output.of("summary")[0]["sources"]
+    assert (output.code, source["failed"], source["new"]) == (3, 0, 1)
+    assert "none of the documents read in this run was usable: no_text 1" in output.of("summary")[0]["errors"][0]
+    small.put(0, "index.html", page("home"))
+    assert windrow("run", "one", "--again").code == 0

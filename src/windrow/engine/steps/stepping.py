@@ -28,7 +28,10 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""The minimum number of unusable documents for a source to have failed, if no document was usable."""
+"""The minimum number of unusable documents for a source to have failed, if no document was usable.
+
+In a crawl by links, a source with fewer pages, such as one whose links only a script makes, fails with each of them.
+"""
 
 
 @dataclass(slots=True)
@@ -42,10 +45,7 @@ class _Task:
     first_fault: str = ""  # why it failed to read the first of them
     usable: int = 0  # documents with a usable result
     unusable: Counter[Reason] = field(default_factory=Counter)  # documents that should have been usable, by reason
-
-    @property
-    def has_nothing_usable(self) -> bool:
-        return not self.usable and self.unusable.total() >= MIN_UNUSABLE
+    has_nothing_usable: bool = False
 
     def comment(self, source: str, error: WindrowError | None) -> str:
         """Return the comment for a source's task. `error` is the error that ended the phase, or None."""
@@ -120,6 +120,10 @@ class PhaseTasks:
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
 
     def _close(self, error: WindrowError | None = None) -> None:
+        for source, task in self._tasks.items():
+            count = task.unusable.total()
+            if count and not task.usable:
+                task.has_nothing_usable = count >= MIN_UNUSABLE or count >= self._count_pages(source)
         with self.run.ledger.writing() as writer:
             for source, counter in self._left_out.items():
                 counter.record(writer, self.run.session, self.run.collection.name, source, self.phase)
@@ -127,6 +131,12 @@ class PhaseTasks:
                 comment = task.comment(source, error)
                 failed = bool(error or task.faults or task.has_nothing_usable)
                 self.run.close_task(task.number, comment, error.reason if error else None, failed=failed, writer=writer)
+
+    def _count_pages(self, source: str) -> int:
+        """Return how many addresses of a source have returned a body; MIN_UNUSABLE if it is not crawled by links."""
+        if not self.run.collection.is_crawl_by_links:
+            return MIN_UNUSABLE
+        return sum(host.pages for host in self.run.ledger.addresses.host_states(source, "", 0))
 
 
 def first_finding(result: object) -> str:
