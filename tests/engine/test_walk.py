@@ -169,6 +169,13 @@ def test_the_location_of_a_page_that_is_no_redirect_is_not_followed_in_place_of_
     assert ([url.url.rpartition("/")[2] for url in page_event.found], page_event.attempt.location) == (["deep"], "")
 
 
+def test_a_page_that_a_proxy_changed_is_read_like_any_other(tmp_path):
+    page = answer(b"<a href=/deep>x</a>", status="203 Non-Authoritative Information")
+    events, _ = walk(tmp_path, {"/robots.txt": [RULES], "/a": [page]})
+    (page_event,) = [event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
+    assert ([url.url.rpartition("/")[2] for url in page_event.found], page_event.attempt.status) == (["deep"], 200)
+
+
 def test_of_endless_rules_the_beginning_counts(tmp_path):
     rules = answer(b"User-agent: *\nDisallow: /no\n" + b"# more\n" * 400_000)
     events, asked = walk(tmp_path, {"/robots.txt": [rules]}, ("/a", "/no"))

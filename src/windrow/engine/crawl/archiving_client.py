@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 from windrow.archive import ArchiveWriter, CaptureSink, open_response
 from windrow.archive.view import Capture
 from windrow.clock import now
-from windrow.contract import NOT_MODIFIED
+from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import hash64
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.answers import body_of
@@ -100,6 +100,7 @@ MAX_ROBOTS_BYTES = 1 << 20
 """The maximum number of bytes of a robots.txt that are fetched. RFC 9309, section 2.5, requires at least 500 KiB."""
 
 PARTIAL_CONTENT = 206  # the HTTP status
+TRANSFORMED = 203  # the HTTP status of a 200 whose body a proxy has changed (RFC 9110, section 15.3.4)
 
 ReadingLimit = Callable[[int], AbstractContextManager[None]]
 """A function from an address's digest (0 for robots.txt) to a context that limits the time to read its response."""
@@ -302,8 +303,8 @@ class ArchivingClient:
         # Of a body that was cut none is kept: the answer would be 304, and the rest would never come.
         no_validators = message == CUT_BODY
         validators = ("", "") if no_validators else (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
-        location = read_location(reply.status, fields)
-        attempt = Attempt(*attempt[:6], reply.status, response, reason, message, validators, location, wait=reply.wait)
+        location, status = read_location(reply.status, fields), OK if reply.status == TRANSFORMED else reply.status
+        attempt = Attempt(*attempt[:6], status, response, reason, message, validators, location, wait=reply.wait)
         return CrawlResult(attempt, fields, body)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
