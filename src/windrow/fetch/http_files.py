@@ -50,6 +50,9 @@ OnHead = Callable[[ResponseHead, Mapping[str, str]], TransportError | None]
 MAX_DISCARDED_SIZE = 1 << 16
 """The maximum number of bytes of an unused body that are read so that its connection can be used again."""
 
+NOT_THE_FILE = frozenset({202, 204, 205})
+"""The statuses of successful responses that do not have the file."""
+
 _UNESCAPED = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
 
 
@@ -112,6 +115,9 @@ class HttpFiles(Connection):
                 raise StopReading
             elif not 200 <= head.status < 300 or head.status == 206:
                 return _status_error(head, fields, address)
+            elif head.status in NOT_THE_FILE:
+                message = f"{address}: the server answers {head.status}, which is not the file"
+                return TransientFailure(message, Reason.SOFT_404)
             elif start:
                 sink.restart()
             sink.open(size, kept_head(head), kept_request)

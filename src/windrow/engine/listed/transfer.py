@@ -252,7 +252,9 @@ async def _fetch_for_comparison(
 
 
 def _refuse_page(sink: CaptureSink, job: FetchJob, *, may_be_page: bool) -> None:
-    """Raise TransientFailure for a web page in place of a file, as a server under maintenance may send it."""
+    """Raise TransientFailure for a web page, or nothing, in place of a file: a server under maintenance may send it."""
+    if not (sink.size or may_be_page) and job.file.size is None:  # the listing does not state that the file is empty
+        raise TransientFailure(f"{job.url}: the server sent an empty file", Reason.SOFT_404)
     if may_be_page or read_media_type(sink.first_head.fields) not in {"text/html", "application/xhtml+xml"}:
         return
     if sink.content(64).lstrip().startswith(b"<") and not job.file.path.lower().endswith((".html", ".htm")):
