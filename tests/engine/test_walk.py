@@ -72,6 +72,7 @@ def walk(
     patience=2.0,
     crawl=CRAWL,
     allowed=None,
+    queue=None,
 ):
     """Crawl a host until it is left or all addresses were requested; return the events and the server's requests."""
 
@@ -88,7 +89,7 @@ def walk(
                 ArchivingClient(archive, crawl.robots, crawl.large, unlimited),
                 RecentUrls(),
                 events.append,
-                HostQueue(),
+                queue or HostQueue(),
             )
             walker.submit(tuple(FetchJob(hash64(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
@@ -318,6 +319,15 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
     assert [path for _, path in asked] == [path for _, path in others] == ["/robots.txt", "/0", "/1", "/2", "/3"]
     times = sorted(at for at, _ in [*asked, *others])
     assert min(later - before for before, later in itertools.pairwise(times)) >= 0.19
+
+
+def test_a_long_pause_that_one_service_of_a_host_asks_for_is_not_one_of_another(tmp_path):
+    queue = HostQueue()
+    busy = answer(status="429 Too Many Requests", more="Retry-After: 5000\r\n")
+    events, _ = walk(tmp_path, {"/a": [busy]}, ("/a", "/b"), queue=queue)
+    assert how_it_ended(events)[0] is Reason.RATE_LIMITED
+    _, asked = walk(tmp_path, {}, queue=queue)
+    assert [path for _, path in asked] == ["/robots.txt", "/a"], "at another port"
 
 
 def test_a_login_goes_to_the_origin_of_its_source_alone(monkeypatch):

@@ -299,7 +299,8 @@ class OriginCrawler:
     async def _pause_host(self, pause: float | None) -> BatchBroken | None:
         if pause is None:
             return self._make_end(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
-        self._queue.pause(pause)
+        if pause <= MAX_WALK_PAUSE:  # a longer one ends this walk, and not those of other services of the host
+            self._queue.pause(pause)
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> BatchBroken | None:
