@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import hash64
 from windrow.engine.crawl.archiving_client import ArchivingClient, site_at
-from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
+from windrow.engine.crawl.walk import SURPLUS_RULE, OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, CrawlOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient, request_fields
@@ -175,6 +175,14 @@ def test_a_page_that_a_proxy_changed_is_read_like_any_other(tmp_path):
     events, _ = walk(tmp_path, {"/robots.txt": [RULES], "/a": [page]})
     (page_event,) = [event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
     assert ([url.url.rpartition("/")[2] for url in page_event.found], page_event.attempt.status) == (["deep"], 200)
+
+
+def test_what_comes_after_a_content_length_that_is_too_low_is_told(tmp_path):
+    page = answer(b"<p>a page, and its end").replace(b"Length: 22", b"Length: 9")
+    events, _ = walk(tmp_path, {"/robots.txt": [RULES], "/a": [page]})
+    (page_event,) = [event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
+    assert page_event.attempt.kept.size == 9
+    assert [(entry.reason, entry.rule) for entry in page_event.left_out] == [(Reason.TRUNCATED, SURPLUS_RULE)]
 
 
 def test_of_endless_rules_the_beginning_counts(tmp_path):

@@ -63,7 +63,7 @@ class ResponseReader:
 
     __slots__ = (
         "_address", "_bytes_left", "_chunks", "_head", "_is_connect", "_may_stay_open", "_on_body", "_on_head",
-        "_skipped_bytes", "has_begun", "is_done", "is_reusable",
+        "_skipped_bytes", "has_begun", "has_surplus", "is_done", "is_reusable",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +91,7 @@ class ResponseReader:
         self.has_begun = False  # at least one block was received
         self.is_done = False
         self.is_reusable = False  # the connection may be used again
+        self.has_surplus = False  # more bytes came with the body than its Content-Length states
 
     def feed(self, block: memoryview) -> None:
         """Read the next bytes of the connection; raise TerminalFailure if they are not valid or exceed a limit."""
@@ -110,6 +111,7 @@ class ResponseReader:
         else:
             if len(block) > self._bytes_left:
                 self.is_reusable = False
+                self.has_surplus = self._bytes_left > 0 and bool(bytes(block[self._bytes_left :]).strip())
                 block = block[: self._bytes_left]
             if block:
                 self._on_body(block)

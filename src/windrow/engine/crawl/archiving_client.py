@@ -131,6 +131,7 @@ class CrawlResult(NamedTuple):
     attempt: Attempt
     fields: Mapping[str, str] = {}
     body: bytes = b""
+    has_surplus: bool = False  # as in `ClientResponse`
 
     @property
     def status(self) -> int | None:
@@ -305,7 +306,7 @@ class ArchivingClient:
         validators = ("", "") if no_validators else (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         location, status = read_location(reply.status, fields), OK if reply.status == TRANSFORMED else reply.status
         attempt = Attempt(*attempt[:6], status, response, reason, message, validators, location, wait=reply.wait)
-        return CrawlResult(attempt, fields, body)
+        return CrawlResult(attempt, fields, body, reply.has_surplus)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
         assert self._secrets is not None
