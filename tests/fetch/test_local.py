@@ -10,7 +10,8 @@ import pytest
 from tests.fetch.memory_sink import MemorySink, get_file, list_entries
 from tests.fetch.test_fault_any import assert_fails
 from windrow.errors import TerminalFailure
-from windrow.model import Site
+from windrow.fetch.local import LocalConnection
+from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
 
@@ -44,6 +45,22 @@ def test_a_pipe_does_not_hang(site: Site) -> None:
     assert not list_entries(site, "add")["pipe"].is_file
     assert_fails(lambda: get_file(site, "add/pipe"), TerminalFailure, Reason.NOT_A_FILE)
     assert_fails(lambda: get_file(site, "add"), TerminalFailure, Reason.NOT_A_FILE)
+
+
+def test_a_file_that_is_renamed_while_its_folder_is_listed_fails_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partial = Path(site.base) / "add" / "b.zip.part"
+    partial.touch()
+    make_entry = LocalConnection._entry
+
+    def rename_first(self: LocalConnection, folder: str, entry: os.DirEntry[str]) -> ListingEntry | None:
+        if entry.name == partial.name:
+            partial.rename(partial.with_suffix(""))
+        return make_entry(self, folder, entry)
+
+    monkeypatch.setattr(LocalConnection, "_entry", rename_first)
+    assert {"a.zip"} <= list_entries(site, "add").keys() <= {"a.zip", "b.zip"}
 
 
 def test_names_of_any_bytes(site: Site) -> None:

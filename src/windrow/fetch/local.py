@@ -74,7 +74,8 @@ class LocalConnection(Connection):
             raise map_error(error, public_address(self._site, folder)) from error
         try:
             with os.scandir(descriptor) as directory:
-                entries = [self._entry(folder, entry) for entry in islice(directory, MAX_ENTRIES + 1)]
+                all_entries = (self._entry(folder, entry) for entry in islice(directory, MAX_ENTRIES + 1))
+                entries = [entry for entry in all_entries if entry]
         except OSError as error:
             raise map_error(error, public_address(self._site, folder)) from error
         finally:
@@ -82,8 +83,12 @@ class LocalConnection(Connection):
         refuse_too_many(len(entries), public_address(self._site, folder))
         return entries
 
-    def _entry(self, folder: str, entry: os.DirEntry[str]) -> ListingEntry:
-        status = entry.stat(follow_symlinks=False)
+    def _entry(self, folder: str, entry: os.DirEntry[str]) -> ListingEntry | None:
+        """Return the entry of a file, or None if it was removed meanwhile, as when an upload is renamed at its end."""
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
         is_file = stat.S_ISREG(status.st_mode)
         return ListingEntry(
             folder, entry.name, status.st_size if is_file else None, from_unix_time(status.st_mtime), is_file
