@@ -258,12 +258,19 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
     return body, is_cut
 
 
+_NO_CODINGS = frozenset({"", "identity", "none", "utf-8", "utf8", "iso-8859-1", "binary", "8bit"})
+
+
 def _coding_names(field: str) -> list[str]:
-    """Return the codings in a field's value, in the order in which they were applied, without `identity`."""
+    """Return the codings in a field's value, in the order in which they were applied.
+
+    Names that do not change the bytes are left out: `identity`, and what some servers state by mistake.
+
+    >>> _coding_names("gzip, UTF-8"), _coding_names("none")
+    (['gzip'], [])
+    """
     return [
-        coding
-        for word in field.split(",")
-        if (coding := word.partition(";")[0].strip().lower()) not in {"", "identity"}
+        coding for word in field.split(",") if (coding := word.partition(";")[0].strip().lower()) not in _NO_CODINGS
     ]
 
 
