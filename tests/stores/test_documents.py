@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from tests.servers.couch import serving_couch
 from tests.servers.pouchdb import couchdb, refusing_above
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.couchdb import DESIGN_ID, CouchDocuments, _map_function
-from windrow.stores.documents import DocumentDatabase, DocumentView, SqliteDocuments, ViewRange
+from windrow.stores.documents import ALL_DOCUMENTS, DocumentDatabase, DocumentView, SqliteDocuments, ViewRange
 
 NUMBERS = count()
 VIEWS = (
@@ -80,6 +80,18 @@ def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_n
     store = opener.make()
     assert store.get(first, ["d1"]) == {"d1": documents[0]}
     store.close()
+
+
+def test_a_view_that_is_read_while_documents_move_has_each_of_the_others_once(opener, monkeypatch):
+    monkeypatch.setattr("windrow.stores.couchdb._PAGE_SIZE", 2)
+    store, writer, (first, _) = opener.make(), opener.make(), opener.names
+    store.write(first, [document(number) for number in range(1, 9)])
+    reading = store.view(first, "all", ViewRange(limit=ALL_DOCUMENTS, descending=True))
+    read = ids(islice(reading, 2))
+    writer.write(first, [document(9, at="2027-01-01T00:00:00Z")], read)
+    assert [*read, *ids(reading)] == [f"d{number}" for number in range(8, 0, -1)]
+    store.close()
+    writer.close()
 
 
 def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):

@@ -297,17 +297,19 @@ class CouchDocuments:
         parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
         parameters["descending"] = "true" if bounds.descending else "false"
         excluded = high if bounds.end and len(bounds.first) < len(view.by) else None
-        skip = 0
+        last_id = ""
         while True:
-            path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
+            path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode(parameters)}"
             rows = self._request_rows("GET", path)
             for row in rows:
                 # A descending query includes the key `bounds.end`.
-                if row.get("doc") and (excluded is None or row.get("key") != excluded):
+                if row.get("doc") and row.get("id") != last_id and (excluded is None or row.get("key") != excluded):
                     yield _without_server_fields(row["doc"])
-            if len(rows) < _PAGE_SIZE:
+            if len(rows) < parameters["limit"]:
                 return
-            skip += _PAGE_SIZE
+            # The next page begins with the last row, not after a number of rows, which a run may change.
+            last_id, last_key = str(rows[-1].get("id", "")), rows[-1].get("key")
+            parameters |= {"startkey": json.dumps(last_key), "startkey_docid": last_id, "limit": _PAGE_SIZE + 1}
 
     def count(self, database: str) -> int:
         """Count the documents of a database, except design documents."""

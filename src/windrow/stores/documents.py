@@ -67,6 +67,9 @@ class ViewRange(NamedTuple):
     skip: int = 0
 
 
+ALL_DOCUMENTS = 1 << 62
+"""A `limit` of a range that is never reached."""
+
 FIRST_THOUSAND = ViewRange()
 """The range of the first thousand documents of a view."""
 
@@ -103,7 +106,10 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
+        """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states.
+
+        Documents that are not written or removed meanwhile are all yielded, and once.
+        """
         ...
 
     def count(self, database: str) -> int:

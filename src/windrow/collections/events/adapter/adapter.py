@@ -42,7 +42,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.model import Level, Source
 from windrow.reasons import Reason
-from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
+from windrow.stores.documents import ALL_DOCUMENTS, DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from windrow.adapters.home import Home, HomeView, RequestAnswer
 
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
-_PAGE_SIZE = 500
 _EMPTIED_RULE = "events of a list that has none now; if that is right, set `may_be_empty`"
 _UNLISTED_RULE = "lists that have had no event so far; if that is right, set `may_be_empty`"
 _CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
@@ -419,11 +418,11 @@ class _CountingIterable:
 def _all_documents(
     store: DocumentStore, database: str, selection: ExportSelection = EVERYTHING
 ) -> Iterator[StoredDocument]:
-    """Yield the documents of a database, ordered by time, from the start to the end of the selection."""
-    count, view_range = 0, ViewRange(start=selection.start, end=selection.end, limit=_PAGE_SIZE)
-    while page := list(store.view(database, "all", view_range._replace(skip=count))):
-        yield from page
-        count += len(page)
+    """Yield the documents of a database, ordered by time, from the start to the end of the selection.
+
+    They are read at once: between two readings, a run may move documents to another place.
+    """
+    return store.view(database, "all", ViewRange(start=selection.start, end=selection.end, limit=ALL_DOCUMENTS))
 
 
 ADAPTER = EventAdapter(COLLECTION)

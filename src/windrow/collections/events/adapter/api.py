@@ -28,14 +28,13 @@ from windrow.config import Workspace, find_workspace, load
 from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import digest
 from windrow.errors import WindrowError
-from windrow.stores.documents import SqliteDocuments, StoredDocument, ViewRange
+from windrow.stores.documents import ALL_DOCUMENTS, SqliteDocuments, StoredDocument, ViewRange
 
 MAX_EVENTS = 10_000
 """The maximum number of events in a response; a client requests further events with `offset`."""
 
 _VIEWS = frozenset({"branch", "entity", "parser", "status"})
 _SELECTED_KEYS = ("branch", "entity", "source", "status")
-_PAGE_SIZE = 500  # documents that are read at once
 _MAX_TEXT_LENGTH = 200  # characters of a parameter
 
 Scope = MutableMapping[str, Any]
@@ -49,14 +48,11 @@ ReadRange = Callable[[ViewRange], Iterator[StoredDocument]]
 
 def _select(read: ReadRange, view_range: ViewRange, values: Mapping[str, str]) -> Iterator[StoredDocument]:
     """Yield those documents in a range that have the `values`; `skip` and `limit` count only such documents."""
-
-    def read_matching() -> Iterator[StoredDocument]:
-        count = 0
-        while page := list(read(view_range._replace(skip=count, limit=_PAGE_SIZE))):
-            yield from (event for event in page if all(event.get(name) == value for name, value in values.items()))
-            count += len(page)
-
-    return islice(read_matching(), view_range.skip, view_range.skip + view_range.limit)
+    events = read(
+        view_range._replace(skip=0, limit=ALL_DOCUMENTS)
+    )  # one reading, since a run may move events between two
+    matching = (event for event in events if all(event.get(name) == value for name, value in values.items()))
+    return islice(matching, view_range.skip, view_range.skip + view_range.limit)
 
 
 class ApiResponse(NamedTuple):

@@ -42,7 +42,6 @@ _API_PATH = "/api/events"
 _PAGE_EVENTS = 50
 _DAY_EVENTS = 4  # of a day in a month, which leads to all of them
 _MAX_GROUPS = 150  # branches, or entities; the search finds the events of others
-_READ_FIRST, _READ_AT_ONCE = _PAGE_EVENTS + 1, 500  # at first as many as a page shows, and the next has
 _MAX_READ = 20_000  # events that are read to find those of one source among those with the same parser
 _FEEDS = (("iCalendar", "ical"), ("Atom", "atom"), ("JSON Feed", "jsonfeed"), ("JSON", "json"), ("CSV", "csv"))
 
@@ -117,18 +116,11 @@ def _read_events(
 
     The documents of other programs without a valid time are left out, as in all exports.
     """
-    last, limit = skip + _MAX_READ, _READ_FIRST
-    while skip < last:
-        bounds = ViewRange(selection.first, start, end, limit=limit, skip=skip)
-        page = list(databases.store.view(databases.events, selection.view, bounds))
-        for place, document in enumerate(page, skip):
-            is_selected = not selection.source or document.get("source") == selection.source
-            if is_selected and (event := complete_document(document)) is not None:
-                yield place, event
-        skip += len(page)
-        if len(page) < limit:
-            return
-        limit = _READ_AT_ONCE  # most events are of other sources
+    bounds = ViewRange(selection.first, start, end, limit=_MAX_READ, skip=skip)
+    for place, document in enumerate(databases.store.view(databases.events, selection.view, bounds), skip):
+        is_selected = not selection.source or document.get("source") == selection.source
+        if is_selected and (event := complete_document(document)) is not None:
+            yield place, event
 
 
 def _read_agenda(

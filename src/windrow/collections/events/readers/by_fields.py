@@ -292,13 +292,13 @@ def decode_text(content: bytes, media: str = "") -> str:
 
     `media` is a Content-Type. The first charset that is known and in which all bytes are valid is used; if there is
     none, the first in which most bytes beyond ASCII are valid. Invalid bytes become U+FFFD. Bytes that are valid in
-    UTF-8 are never read as ISO 8859 or Windows-125x, in which any bytes are valid: many servers state one for all files.
+    UTF-8 are never read as ISO 8859 or Windows-125x, in which any bytes are valid: many servers state one for all.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9"), decode_text("café bébé".encode() + b"\xe9")
     ('café', 'café', 'café bébé�')
     >>> decode_text(b"tea", "text/calendar; charset=undefined"), decode_text(b"caf\xc3\r\n \xa9")
     ('tea', 'café')
-    >>> decode_text("café".encode(), "text/calendar; charset=iso-8859-1"), decode_text(b"caf\xe9", "a/b; charset=latin1")
+    >>> decode_text("café".encode(), "text/calendar; charset=iso-8859-1"), decode_text(b"caf\xe9", "charset=latin1")
     ('café', 'café')
     """
     byte_order_marks = (
