@@ -84,14 +84,11 @@ def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_n
 
 def test_a_view_that_is_read_while_documents_move_has_each_of_the_others_once(opener, monkeypatch):
     monkeypatch.setattr("windrow.stores.couchdb._PAGE_SIZE", 2)
-    store, writer, (first, _) = opener.make(), opener.make(), opener.names
-    store.write(first, [document(number) for number in range(1, 9)])
-    reading = store.view(first, "all", ViewRange(limit=ALL_DOCUMENTS, descending=True))
-    read = ids(islice(reading, 2))
-    writer.write(first, [document(9, at="2027-01-01T00:00:00Z")], read)
-    assert [*read, *ids(reading)] == [f"d{number}" for number in range(8, 0, -1)]
-    store.close()
-    writer.close()
+    with closing(opener.make()) as store, closing(opener.make()) as writer:
+        store.write(name := opener.names[0], [document(number) for number in range(1, 9)])
+        reading = store.view(name, "all", ViewRange(limit=ALL_DOCUMENTS, descending=True))
+        writer.write(name, [document(9, at="2027-01-01T00:00:00Z")], read := ids(islice(reading, 2)))
+        assert [*read, *ids(reading)] == [f"d{number}" for number in range(8, 0, -1)]
 
 
 def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):
