@@ -236,6 +236,25 @@ def test_exceptions_of_an_event_that_repeats_are_in_its_own_local_time(start, mo
 
 
 @pytest.mark.parametrize(
+    ("zone", "start", "rule", "more", "days"),
+    [
+        ("Asia/Tokyo", ":20261203T090000", "FREQ=DAILY;UNTIL=20261205T000000Z", {}, ["03", "04", "05"]),
+        ("America/New_York", ":20261203T190000", "FREQ=DAILY;UNTIL=20261205T190000Z", {}, ["03", "04", "05"]),
+        ("America/New_York", ";VALUE=DATE:20261203", "FREQ=DAILY;UNTIL=20261205T000000Z", {}, ["03", "04", "05"]),
+        ("America/New_York", ";VALUE=DATE:20261203", "FREQ=DAILY;COUNT=3", {"exdate": ":20261204T000000Z"}, ["03", "05"]),
+        ("Asia/Tokyo", ";VALUE=DATE:20261203", "FREQ=DAILY;COUNT=3", {"exdate": ":20261203T150000Z"}, ["03", "05"]),
+        ("Europe/Berlin", ";VALUE=DATE:20261203", "FREQ=DAILY;COUNT=3",
+         {"exdate": ";TZID=America/New_York:20261204T000000"}, ["03", "05"]),
+        ("Europe/Berlin", ";VALUE=DATE:20261203", "FREQ=DAILY;COUNT=1",
+         {"rdate": ";TZID=America/New_York:20261204T000000"}, ["03", "04"]),
+    ],
+)  # fmt: skip
+def test_no_repetition_is_lost_or_added_because_its_source_is_far_from_greenwich(zone, start, rule, more, days):
+    read_events, _ = read(calendar(event("a@x", start, rrule=rule, **more)), "icalendar", zone=zone)
+    assert [found.value["local_datetime"][8:10] for found in read_events] == days
+
+
+@pytest.mark.parametrize(
     ("start", "recurrence"),
     [
         (CHICAGO, ":20261125T180000"), (CHICAGO, ";VALUE=DATE:20261125"), (CHICAGO, ":20261126T000000Z"),
