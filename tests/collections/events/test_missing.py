@@ -16,7 +16,8 @@ from windrow.app.summary import count_left_out
 from windrow.clock import now
 from windrow.collections.events.discover import follow
 from windrow.collections.events.exports import _start_and_end
-from windrow.contract import Answer, Request
+from windrow.collections.events.reading import missing_events
+from windrow.contract import Answer, MissingOffer, Request, WholeListing
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
@@ -238,6 +239,17 @@ def test_documents_that_only_name_those_of_their_events_tell_nothing_of_what_is_
     for _ in range(2):  # it did not change, and is not requested again
         again(workspace)
     assert statuses(workspace) == {"A": "scheduled"}
+
+
+def test_a_date_of_a_series_after_a_window_that_became_shorter_is_not_missing(tmp_path):
+    (source,) = configured(tmp_path, "https://a.example/a.ics", recurrence_ahead="20d").sources
+    at = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    days = {"in": "2026-12-10T15:00:00Z", "beyond": "2026-12-20T15:00:00Z", "single": "2026-12-20T15:00:00Z"}
+    value = {"title": "A", "status": "scheduled", "end_datetime": "", "all_day": False}
+    offers = [
+        MissingOffer(key, value | {"datetime": day, "recurring": key != "single"}, 9) for key, day in days.items()
+    ]
+    assert [found.key for found in missing_events(WholeListing(source, at, 5, tuple(offers)))] == ["in", "single"]
 
 
 @pytest.mark.parametrize(("status", "reason"), [

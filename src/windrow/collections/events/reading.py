@@ -21,7 +21,7 @@ from windrow.collections.events.parser import (
 )
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.status_words import find_status, note_text
-from windrow.collections.events.times import EventTime, format_utc, zone_of
+from windrow.collections.events.times import EventTime, format_utc, parse_utc, zone_of
 from windrow.collections.events.uids import EventUids, date_uid
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
@@ -317,9 +317,13 @@ def missing_events(listing: WholeListing) -> Iterator[Observation]:
     parser = parser_of(listing.source)
     if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):
         return
+    # A day less, since the window is one of local times.
+    listed_until = listing.at + timedelta(seconds=parser.recurrence_ahead) - timedelta(days=1)
     for record in listing.missing:
         event = record.value
         if not event or event["status"] in _FINAL_STATUSES or record.listings < parser.missing_after:
             continue
-        if end_of_event(event) > listing.at:
+        # Of a series, no listing has what is after the window, which may have become shorter.
+        is_beyond = event.get("recurring") and parse_utc(event["datetime"]) > listed_until
+        if end_of_event(event) > listing.at and not is_beyond:
             yield Observation(record.key, {**event, "status": MISSING}, text_of_event(event))
