@@ -141,11 +141,20 @@ def test_no_event_is_missing_from_a_listing_with_something_of_which_it_is_not_kn
     run(workspace)
     site.put("/a.ics", calendar(event("a@x", DAY, "A"), "SUMMARY:It has no id\r\nDTSTART:soon"))
     again(workspace)
-    site.put(
-        "/a.ics", calendar(event("a@x", DAY, "A"), "UID:b@x\r\nRRULE:FREQ=DAILY\r\nDTSTART:soon")
-    )  # many have its id
+    unknown = ("council", "incomplete_record", 1, f"{site.url}/a.ics")
+    assert unknown in unlisted(workspace)
+    broken_series = "\r\nRRULE:FREQ=DAILY\r\nDTSTART:soon"  # many have its id
+    site.put("/a.ics", calendar(event("a@x", DAY, "A"), f"UID:b@x{broken_series}"))
     again(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "scheduled"}
+    assert unknown not in unlisted(workspace)
+    site.put("/a.ics", calendar(f"UID:c@x{broken_series}", event("b@x", DAY, "B")))
+    again(workspace)
+    assert statuses(workspace) == {"A": "missing", "B": "scheduled"}, (
+        "a series that cannot be read hides no other event"
+    )
+    site.put("/a.ics", calendar(event("a@x", DAY, "A"), event("b@x", DAY, "B")))
+    again(workspace)
     site.put("/a.ics", calendar(event("a@x", DAY, "A")))
     again(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "missing"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil
@@ -125,6 +126,12 @@ The value is None if there are none, and {} for a list that has had a next page.
 UNLISTED = "never an event"
 """The key in `learned` for a list none of whose responses had an event so far; the value is as for EMPTIED, or None."""
 
+UNCOMPARED = "unknown parts"
+"""The key in `learned` for the parts of the current listing of which it is not known which events they are.
+
+The value is as for EMPTIED, or None. While there are such parts, no event is looked for that the source removed.
+"""
+
 _CAPTURED_PAGES = "habits of captures"
 """The key in `learned` for the statistics of captured pages, by address."""
 
@@ -168,7 +175,6 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     skipped = [part for part in parts if isinstance(part, SkippedPart) and part.reason is not Reason.NOT_WANTED]
     faults = (Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped)
     findings = [*faults, *next_page.findings]
-    skipped_keys = {part.key for part in skipped if part.reason not in _NOT_EVENTS}
     is_complete = lists_all_events(parser, document.rules)
     reads_every_page = is_complete or reader.is_growing
     url = next_page.url
@@ -191,20 +197,42 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         habits, drifts = _compare_with_habits(source, learned, answer, parts, is_unlisted=is_unlisted)
         remembered |= habits
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drifts), *findings]
-    if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
-        offered = tuple(offers.values())
-        return FollowResult(tuple(requests), offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
-    # A part that cannot be read is also listed. If its event is not known, any event may be the one that is listed.
-    offers |= {key: Offering(key) for key in skipped_keys if key}
-    is_first = answer.request.name == _FIRST_PAGE
-    is_incomplete = (
-        "" in skipped_keys or bool(next_page.left_out) or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
+    result = FollowResult(
+        tuple(requests), tuple(offers.values()), remembered, end=end, findings=tuple(findings), left_out=left_out
     )
-    if is_incomplete != bool(learned.get(_INCOMPLETE_KEY)):
-        remembered[_INCOMPLETE_KEY] = is_incomplete
-    return FollowResult(
-        tuple(requests), tuple(offers.values()), remembered, end=end, findings=tuple(findings),
-        begins_listing=is_first, ends_listing=not url and not is_incomplete, left_out=left_out,
+    if not is_complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
+        return result
+    return _end_listing(result, learned, answer.request, _find_listed_keys(skipped, uids), is_last=not url)
+
+
+def _find_listed_keys(skipped: Sequence[SkippedPart], uids: EventUids) -> list[str]:
+    """Return the uids of the events that parts which cannot be read may be, and an empty text for each unknown part."""
+    keys: list[str] = []
+    for part in skipped:
+        if part.reason not in _NOT_EVENTS:
+            keys += uids.find_series(part.series) if part.series else [part.key]
+    return keys
+
+
+def _end_listing(
+    result: FollowResult, learned: Mapping[str, Any], request: Request, skipped_keys: Sequence[str], *, is_last: bool
+) -> FollowResult:
+    """Return the result for a page of a list that has all events, which the last page ends if nothing is unknown.
+
+    A part that cannot be read is also listed. If its event is not known, any event may be the one that is listed.
+    """
+    is_first = request.name == _FIRST_PAGE
+    unknown = {"url": request.url, "events": skipped_keys.count("")} if "" in skipped_keys else None
+    unknown = unknown or (None if is_first else learned.get(UNCOMPARED))
+    is_cut = any(count.reason is Reason.TRUNCATED for count in result.left_out)
+    is_incomplete = bool(unknown) or is_cut or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
+    known = {UNCOMPARED: (unknown, None), _INCOMPLETE_KEY: (is_incomplete, False)}
+    changed = {name: value for name, (value, default) in known.items() if value != learned.get(name, default)}
+    offered = {offer.key for offer in result.offers}
+    offers = (Offering(key) for key in dict.fromkeys(skipped_keys) if key and key not in offered)
+    return replace(
+        result, offers=(*result.offers, *offers), learned={**result.learned, **changed},
+        begins_listing=is_first, ends_listing=is_last and not is_incomplete,
     )  # fmt: skip
 
 

@@ -162,9 +162,10 @@ class SkippedPart(NamedTuple):
     """A part of a document that was not read as an event, and the reason.
 
     `key` is the source's id for the event; it is empty if the id is not known. `read_document` replaces it with the
-    uid.
+    uid. `series` is the id of the series to which the event belongs, or that it is; then `key` is empty.
     """
 
     reason: Reason
     message: str
     key: str = ""
+    series: str = ""

@@ -51,6 +51,10 @@ class EventUids:
         """Return whether several starts were listed with an identity before."""
         return isinstance(self._known.get(identity), list)
 
+    def find_series(self, series: str) -> list[str]:
+        """Return the plain uids of the events that were listed with an id, or with it and the start of a repetition."""
+        return [self.plain_uid(known) for known in self._known if known == series or known.startswith(f"{series} ")]
+
     def find_usable_ids(
         self, ids: Sequence[str], events: Sequence[RawEvent], hash_event: Callable[[RawEvent], str]
     ) -> set[str]:

@@ -24,7 +24,15 @@ from windrow.collections.events.adapter.databases import (
 )
 from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection, describe_foreign
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
-from windrow.collections.events.discover import CHANGING_FIELDS, CUT_SERIES, EMPTIED, UNLISTED, UNPAGED, fill_address
+from windrow.collections.events.discover import (
+    CHANGING_FIELDS,
+    CUT_SERIES,
+    EMPTIED,
+    UNCOMPARED,
+    UNLISTED,
+    UNPAGED,
+    fill_address,
+)
 from windrow.collections.events.documents import MISSING, complete_document, distinct_id, end_of_event, id_of
 from windrow.collections.events.exports import FORMS
 from windrow.collections.events.parser import EventParser
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _EMPTIED_RULE = "events of a list that has none now; if that is right, set `may_be_empty`"
 _UNLISTED_RULE = "lists that have had no event so far; if that is right, set `may_be_empty`"
+_UNCOMPARED_RULE = "parts of a list without an id that can be read: until they can, no removed event is noticed"
 _CUT_RULE = "recurring events with repetitions after the time of the setting `recurrence_ahead`"
 _UNPAGED_RULE = (
     'events of a list in which `next_page` never selected anything; if it has only one page, set `next_page = ""`'
@@ -261,13 +270,14 @@ class EventAdapter(RecordAdapter):
         """Yield for each active source how many events to come are missing, and how many a list had that is empty.
 
         Also yield how many recurring events are cut at `recurrence_ahead`, how many events are in lists in which the
-        setting `next_page` never selected anything, which lists never had an event and, if the settings of a source
-        changed so that events get other uids, how many events it has.
+        setting `next_page` never selected anything, which lists never had an event or have parts of unknown events and,
+        if the settings of a source changed so that events get other uids, how many events it has.
         """
         sources = {source.name: source for source in workspace.of(COLLECTION.name) if source.active}
         for key, reason, rule in (
             (EMPTIED, Reason.NO_LONGER_LISTED, _EMPTIED_RULE),
             (UNLISTED, Reason.NOT_WANTED, _UNLISTED_RULE),
+            (UNCOMPARED, Reason.INCOMPLETE_RECORD, _UNCOMPARED_RULE),
             (CUT_SERIES, Reason.NOT_WANTED, _CUT_RULE),
             (UNPAGED, Reason.NOT_WANTED, _UNPAGED_RULE),
         ):

@@ -98,8 +98,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
             for part in _expand_event(event, overrides):
                 yield part._replace(status="cancelled") if event.is_cancelled and isinstance(part, RawEvent) else part
         except LIBRARY_ERRORS as error:
-            uid = _uid_of_single(event.text)
-            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number + 1}: {error}"[:500], uid)
+            yield _skip_event(Reason.NOT_WELL_FORMED, f"event {number + 1}: {error}"[:500], event.text)
 
 
 _LEAP_SECOND = re.compile(r"(?<=[:,]\d{8}T\d\d[25]9)60(?=Z?(?:,|\s|$))", re.ASCII)
@@ -128,7 +127,7 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
                 properties = event_type.from_ical(f"{corrected_text}\r\n")
         except LIBRARY_ERRORS as error:
             message = f"event {number}: {error}"[:500]
-            parts.append(SkippedPart(Reason.NOT_WELL_FORMED, message, _uid_of_single(event_text)))
+            parts.append(_skip_event(Reason.NOT_WELL_FORMED, message, event_text))
             continue
         of_calendar = document._replace(calendar_zone=calendar.zone, has_unknown_zone=calendar.has_unknown_zone)
         parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled))
@@ -166,17 +165,18 @@ def _sequence(properties: Any) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 18 else 0
 
 
-def _uid_of_single(event_text: str) -> str:
-    r"""Return the UID of an event. It is empty if the event has none, or recurs: then all repetitions share the UID.
+def _skip_event(reason: Reason, message: str, event_text: str) -> SkippedPart:
+    r"""Return the SkippedPart for an event. If it recurs, its UID is that of a series, which all repetitions share.
 
-    >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
-    'budget@example.org'
-    >>> _uid_of_single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
-    ''
+    >>> _skip_event(Reason.NOT_VALID, "", "BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")[2:]
+    ('budget@example.org', '')
+    >>> _skip_event(Reason.NOT_VALID, "", "UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")[2:]
+    ('', 'weekly@example.org')
     """
     unfolded = LINE_FOLD.sub("", event_text)
-    uid = _UID_LINE.search(unfolded)
-    return "" if uid is None or _REPETITION_LINE.search(unfolded) else uid[1].strip()
+    line = _UID_LINE.search(unfolded)
+    uid = line[1].strip() if line else ""
+    return SkippedPart(reason, message, *(("", uid) if _REPETITION_LINE.search(unfolded) else (uid, "")))
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
@@ -284,7 +284,7 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
     raw_event = _raw_event(calendar_event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
-        yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(event_text))
+        yield _skip_event(Reason.INCOMPLETE_RECORD, message, event_text)
         return
     uid, start = raw_event.id, raw_event.start
     original_start = _original_start(calendar_event, overrides.first_starts)
