@@ -41,6 +41,7 @@ _AGENDA, _MONTH = "agenda", "month"
 _API_PATH = "/api/events"
 _PAGE_EVENTS = 50
 _DAY_EVENTS = 4  # of a day in a month, which leads to all of them
+_READ_OF_DAY = 500  # events of a day in UTC that are read for a month; some are of the local day before or after
 _MAX_GROUPS = 150  # branches, or entities; the search finds the events of others
 _MAX_READ = 20_000  # events that are read to find those of one source among those with the same parser
 _FEEDS = (("iCalendar", "ical"), ("Atom", "atom"), ("JSON Feed", "jsonfeed"), ("JSON", "json"), ("CSV", "csv"))
@@ -138,18 +139,20 @@ def _show_month(databases: EventDatabases, selection: _Selection, day: date) -> 
     """Return the first events of each day, by the local days of their sources."""
     first = day.replace(day=1)
     last = first.replace(day=monthrange(day.year, day.month)[1])
-    entries: list[AgendaEntry] = []
+    of_day: dict[date, list[AgendaEntry]] = {}
+    cut_days = set[date]()
     for number in range(-1, last.day + 1):  # in UTC, an event may be on the day before or after
         one_day = first + timedelta(days=number)
         following = (one_day + timedelta(days=1)).isoformat()
-        events = islice(_read_events(databases, selection, one_day.isoformat(), following), 2 * _DAY_EVENTS)
-        entries += [_describe(event) for _, event in events]
-    of_day: dict[date, list[AgendaEntry]] = {}
-    for entry in entries:
-        if first <= entry.day <= last:
-            of_day.setdefault(entry.day, []).append(entry)
+        for count, (_, event) in enumerate(_read_events(databases, selection, one_day.isoformat(), following)):
+            if count == _READ_OF_DAY:
+                cut_days.add(min(max(one_day, first), last))
+                break
+            entry = _describe(event)
+            if first <= entry.day <= last:
+                of_day.setdefault(entry.day, []).append(entry)
     shown = [entry for day in sorted(of_day) for entry in of_day[day][:_DAY_EVENTS]]
-    more = tuple(day for day, found in sorted(of_day.items()) if len(found) > _DAY_EVENTS)
+    more = tuple(sorted({day for day, found in of_day.items() if len(found) > _DAY_EVENTS} | cut_days))
     return Agenda(f"{first:%B %Y}", tuple(shown), first, more)
 
 
