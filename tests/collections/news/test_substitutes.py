@@ -99,6 +99,18 @@ def test_parts_of_a_series_with_one_title_and_one_canonical_address_are_not_merg
     assert summaries(tmp_path)[0]["details"]["joined_address"] == 1
 
 
+@pytest.mark.parametrize("further", ["/2026/story/2", "/2026/story/page/2/", "/2026/story-2", "/2026/story?page=2"])
+def test_further_pages_of_an_article_do_not_replace_its_first(tmp_path, further):
+    def read_aliases(path):
+        head = "<link rel=canonical href=https://a.example/2026/story><meta property=og:type content=article>"
+        page = f"<title>The quay</title>{head}<h1>The quay</h1>{PROSE}".replace("harbour", path)
+        (entry,) = read_whole_page(tmp_path, page, url=f"https://a.example{path}")
+        return {*entry.aliases}
+
+    assert read_aliases("/2026/story") & read_aliases("/2026/story/1")
+    assert not read_aliases("/2026/story") & read_aliases(further)
+
+
 SUBSTITUTES = {
     "soft_404": ("Page not found", "<p>Sorry, the page you requested was not found. Try our search.</p>"),
     "consent_page": ("Before you continue", "<p>We and our 812 partners store cookies on your device.</p>"),
@@ -360,10 +372,10 @@ def read_entries(tmp_path, body, context="{}", **settings):
     )
 
 
-def read_whole_page(tmp_path, page, context="{}", fields=None, **settings):
+def read_whole_page(tmp_path, page, context="{}", fields=None, url="https://a.example/news/a", **settings):
     """Return all that is read from a page of a news site; `fields` are the header fields of the response."""
     (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "page"} | settings}).of("news")
-    request = Request("https://a.example/news/a", "page.article", context=context)
+    request = Request(url, "page.article", context=context)
     at = datetime(2026, 11, 22, tzinfo=UTC)
     return list(discover.read(
         Task(None, io.BytesIO(page.encode()), None, {}, {}, fields or {}, source, at, request=request)  # type: ignore[arg-type]
@@ -413,8 +425,7 @@ def read_article(tmp_path, body, context="{}", **settings):
 def test_articles_of_which_a_page_only_tells_make_it_no_article(tmp_path):
     """A section page to which a removed article redirects became an article, by the JSON-LD of its teasers."""
     teasers = {"@type": "ItemList", "itemListElement": [{"@type": "NewsArticle", "headline": "Bridge"}]}
-    data = f"<script type=application/ld+json>{json.dumps(teasers)}</script>"
-    page = f"<title>News | Gazette</title>{data}<h1>News</h1>{PROSE}"
+    page = f"<title>News | Gazette</title><script type=application/ld+json>{json.dumps(teasers)}</script>{PROSE}"
     (skip,) = read_whole_page(tmp_path, page, json.dumps({"title": "Mayor resigns"}))
     assert skip.reason == "soft_404"
 

@@ -211,8 +211,11 @@ MAX_STUB_SIZE = 20_000
 _MAX_STUB_CHARACTERS = 600  # of its text
 _SOON = re.compile(r"\s*(?:\d|10)(?:\.\d*)?\s*[;,]")
 """Matches the beginning of the content of a `meta` refresh that redirects after at most ten seconds."""
-_VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
+_VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|0*1")
 """Matches a path segment that is added for another form of an article, such as one for printing."""
+_FURTHER_PART = re.compile(r"(?i)[/_-](?:(?:page|part|seite|teil|p)[/_-]?)?(?!0*1$)\d{1,3}")
+"""Matches what is added to the path of an article for its further pages, which have other texts."""
+_EXTENSION = re.compile(r"\.\w{2,5}$")
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
@@ -410,7 +413,8 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
     Some sites state the same canonical address in all articles: that of the front page, of a section, or of the program
-    that makes the pages. With such an address, each article would replace the article before it.
+    that makes the pages; others state that of the first page of an article in its further pages. With such an address,
+    each page would replace the one before it.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False
@@ -418,6 +422,8 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     False
     >>> _may_be_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
     True
+    >>> _may_be_own("https://a.example/news/the-quay.html", "https://a.example/news/the-quay-2.html")
+    False
     """
     canonical_path, path = (
         _INDEX_FILE.sub("", unquote(urlsplit(address).path).strip("/")) for address in (canonical_url, url)
@@ -427,6 +433,9 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
         return canonical_query == query or not _NAMING_PARAMETER.search(query)
     if not canonical_path:
         return bool(canonical_query)
+    stem, canonical_stem = _EXTENSION.sub("", path), _EXTENSION.sub("", canonical_path)
+    if stem.startswith(canonical_stem) and _FURTHER_PART.fullmatch(stem[len(canonical_stem) :]):
+        return False
     if path.startswith(f"{canonical_path}/"):
         return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
     is_section = not _SLUG_MARK.search(canonical_path.rpartition("/")[2]) and not canonical_query
