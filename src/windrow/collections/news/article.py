@@ -235,6 +235,8 @@ def find_refresh(body: bytes, url: str, content_type: str = "") -> str:
     if len(body) > MAX_STUB_SIZE or b"refresh" not in body.lower():
         return ""
     tree = parse(decode_page(body, content_type).html)
+    for node in tree.css("noscript"):  # it sends browsers without scripts elsewhere, from pages that have a text, too
+        node.decompose()
     metas = (node.attributes for node in tree.css("meta[http-equiv]"))
     reference, content = next(
         ((href, attributes["content"] or "") for attributes in metas if (href := read_refresh(attributes))), ("", "")
