@@ -18,6 +18,7 @@ from lxml import etree
 from windrow.caps import JSON_FEED_BYTES, SITEMAP_BYTES, SITEMAP_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import xml
+from windrow.formats.http import read_media_type
 from windrow.formats.json_page import load_json
 from windrow.formats.moment import read_utc_time
 from windrow.formats.url import has_web_scheme, normalise
@@ -59,7 +60,8 @@ class UrlHints:
     """The addresses that a sitemap or feed names.
 
     `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address; `left_out`
-    is the number of entries after the first `MAX_ENTRIES`.
+    is the number of entries after the first `MAX_ENTRIES`. `unread_times` is the number of entries whose time of change
+    cannot be read.
     """
 
     kind: HintKind
@@ -67,6 +69,7 @@ class UrlHints:
     reason: Reason | None = None
     refused: int = 0
     left_out: int = 0
+    unread_times: int = 0
 
 
 def read_sitemap_entry(element: etree._Element) -> _Row:
@@ -90,6 +93,7 @@ def all_text(element: etree._Element) -> str:
     return "".join(map(str, element.itertext())) if len(element) else element.text or ""
 
 
+_PAGE_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _MAX_JSON_BYTES = JSON_FEED_BYTES.number  # JSON is in memory as a whole
@@ -135,10 +139,14 @@ def _first_member(members: dict[str, object], *names: str) -> str:
 
 
 def _alternate_link(element: etree._Element) -> str:
+    """Return the address of an entry in its first link to a page or, if it has none, to another format."""
+    address = ""
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
-            return link.get("href", "")
-    return ""
+            if read_media_type({"content-type": link.get("type", "")}) in _PAGE_TYPES:
+                return link.get("href", "")
+            address = address or link.get("href", "")
+    return address
 
 
 def _address_for_links(element: etree._Element) -> str:
@@ -262,12 +270,14 @@ def _read_text(content: bytes, base: str) -> UrlHints:
 
 
 def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
-    """Return the rows as hints with normalised addresses, each once; the base of a row may be relative to `base`.
+    """Return the rows as hints with normalised addresses, each once with its newest time of change.
+
+    The base of a row may be relative to `base`.
 
     The limit `MAX_ENTRIES` includes repeated and refused addresses.
     """
     entries: dict[str, UrlHint] = {}
-    refused = left_out = 0
+    refused = left_out = unread_times = 0
     try:
         for count, (address, modified, entry_base) in enumerate(rows):
             if count >= MAX_ENTRIES:
@@ -277,14 +287,18 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
             url = normalise(address, full_entry_base or base).url if address else ""
             if not url:
                 refused += 1
-            else:
-                entries.setdefault(url, UrlHint(url, read_utc_time(modified)))
+                continue
+            time, former = read_utc_time(modified), entries.get(url)
+            unread_times += bool(modified.strip()) and time is None
+            if former is None or (time and (former.modified is None or time > former.modified)):
+                entries[url] = UrlHint(url, time)
+        reason = Reason.TOO_MANY_ELEMENTS if left_out else None
     except UnicodeDecodeError:
-        return UrlHints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused, left_out)
+        reason = Reason.WRONG_ENCODING
     except StepError as error:
-        kept_hints = () if error.reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
-        return UrlHints(kind, kept_hints, error.reason, refused, left_out)
-    return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS if left_out else None, refused, left_out)
+        reason = error.reason
+    kept_hints = () if reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
+    return UrlHints(kind, kept_hints, reason, refused, left_out, unread_times)
 
 
 def _inflate(content: bytes) -> tuple[bytes, bytes]:

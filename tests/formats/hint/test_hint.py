@@ -30,9 +30,24 @@ def urls(hints):
 def test_a_sitemap():
     hints = read_hints(SITEMAP, BASE)
     assert (hints.kind, hints.reason, hints.refused) == (HintKind.SITEMAP, None, 2)
-    assert hints.entries[0] == ("https://example.org/a?b&c", datetime(2024, 2, 29, tzinfo=UTC))
+    newest_time = datetime(2025, 1, 1, tzinfo=UTC)
+    assert hints.entries[0] == ("https://example.org/a?b&c", newest_time)
     assert hints.entries[1] == ("https://example.org/relative", None)
     assert len(hints.entries) == 2
+
+
+def test_times_of_change_that_are_not_understood_are_counted():
+    times = ("01/02/2026", "2026-01-02T10:00:00 CEST", " ", "2026")
+    text = "".join(f"<url><loc>/{number}</loc><lastmod>{time}</lastmod></url>" for number, time in enumerate(times))
+    hints = read_hints(f"<urlset>{text}</urlset>".encode(), BASE)
+    assert (len(hints.entries), hints.unread_times, hints.reason) == (4, 2, None)
+
+
+def test_of_the_alternates_of_an_entry_the_page_is_taken():
+    links = ["<link href='/1.json' type='application/json'/>", "<link href='/1' type='text/html; charset=utf-8'/>"]
+    for texts, url in ((links, "/1"), (links[:1], "/1.json"), ([links[0], "<link href='/2'/>", links[1]], "/2")):
+        entry = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry>{''.join(texts)}</entry></feed>"
+        assert urls(read_hints(entry.encode(), BASE)) == [f"https://example.org{url}"]
 
 
 @pytest.mark.parametrize(

@@ -274,11 +274,14 @@ def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tupl
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
-    """Yield, for each rule, how many entries of a list were left out; 1 if the number is not known."""
+    """Yield, for each rule, how many entries of a list, or their times, were left out; 1 if the number is not known."""
     if hints.left_out:
         yield from count_excess([Excess(SITEMAP_ENTRIES, hints.left_out)], url)
     elif hints.reason is not None:
         yield LeftOutCount(hints.reason, f"a list is read only in part: {hints.reason.meaning}", 1, url)
+    if hints.unread_times:
+        rule = "a time of change in a list is not understood, so it tells no change"
+        yield LeftOutCount(Reason.BAD_DATE, rule, hints.unread_times, url)
     if hints.refused:
         yield LeftOutCount(Reason.BAD_ADDRESS, "an entry of a list has no valid web address", hints.refused, url)
 
