@@ -11,6 +11,7 @@ from windrow.collections.news import discover, feed
 from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE
 from windrow.contract import Answer, Observation, Request, Skip, Task
 from windrow.errors import ConfigError
+from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -136,3 +137,13 @@ def test_a_selected_meta_element_gives_its_content(tmp_path):
 def test_a_path_that_is_none_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="article: '2026' is not a path"):
         source(tmp_path, article=["2026"])
+
+
+@pytest.mark.parametrize(("mime", "status", "is_wanted"), [
+    ("text/html", 200, True), ("TEXT/HTML", 304, True), ("text/html; charset=utf-8", 200, True), ("", 200, True),
+    ("unk", 200, True), ("warc/revisit", None, True), ("warc/revisit", 200, True), ("application/pdf", 404, True),
+    ("application/pdf", 200, False), ("text/html", 500, False), ("text/html", None, False), ("warc/revisit", 301, False),
+])  # fmt: skip
+def test_captures_of_pages_are_wanted_however_an_index_writes_their_media_type(tmp_path, mime, status, is_wanted):
+    line = CdxLine("", "20260101000000", "https://a.example/a", mime, status, "D", 1, 1, "a.warc")
+    assert (discover.select(source(tmp_path), {})(line) is None) == is_wanted

@@ -221,7 +221,8 @@ _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|sto
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
 """Matches characters that the last path segment of most article addresses has, and of few section addresses."""
-_HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
+HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
+"""The media types of pages, and that of a response without one."""
 
 
 def find_refresh(body: bytes, url: str, content_type: str = "") -> str:
@@ -356,7 +357,7 @@ def _find_losses(page: Article, missing: Iterable[str]) -> Iterator[Skip]:
 def _check_response(url: str, body: bytes, fields: Mapping[str, str], options: Mapping[str, Any]) -> Skip | None:
     if rule := find_refusal(url, options):
         return Skip(Reason.NOT_WANTED, url, rule)
-    if read_media_type(fields) not in _HTML_TYPES:
+    if read_media_type(fields) not in HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")
     if not body.strip():
         return Skip(Reason.NO_TEXT, url, "the response is empty")

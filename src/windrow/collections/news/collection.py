@@ -173,7 +173,7 @@ COLLECTION = Collection(
     phases=("ask", "read", "publish"),
     discovery=(
         Requests(later(f"{_DISCOVER}:begin"), later(f"{_DISCOVER}:follow"), later(f"{_DISCOVER}:origins")),
-        Captures(later(f"{_DISCOVER}:select"), "2", statuses=(404, 410)),
+        Captures(later(f"{_DISCOVER}:select"), "3", statuses=(404, 410)),
     ),
     steps=(
         Settle("read", "2", later(f"{_DISCOVER}:read"), make_entry=later(f"{_DISCOVER}:article_entry")),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from windrow.caps import FRONT_PAGE_FEEDS, ROBOTS_BYTES, ROBOTS_SITEMAPS
 from windrow.collections.news import feed, townnews, wordpress
+from windrow.collections.news.article import HTML_TYPES
 from windrow.content.page import read_page
 from windrow.contract import (
     CAPTURED,
@@ -27,6 +28,7 @@ from windrow.contract import (
     observed,
 )
 from windrow.formats import robots, url_hints
+from windrow.formats.http import read_media_type
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
 from windrow.model import CdxLine, Finding, Level, RecordedAttempt, Source
@@ -276,13 +278,18 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200, 304, 404
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the rule for captures: it selects HTML with status 200 or 304, and all captures with status 404 or 410."""
+    """Return the rule for captures: it selects HTML with status 200 or 304, and all captures with status 404 or 410.
+
+    The media type of a revisit, and of a capture without one, is checked when the capture is read.
+    """
     return _check_capture
 
 
 def _check_capture(line: CdxLine) -> Skip | None:
     if line.status in GONE_STATUSES:
         return None
-    if line.status not in {200, 304}:
+    media_type = read_media_type({"content-type": line.mime})
+    is_revisit = media_type == "warc/revisit"
+    if line.status not in {200, 304} and not (is_revisit and line.status is None):
         return _WRONG_STATUS
-    return None if line.mime in {"text/html", "application/xhtml+xml"} else _NOT_HTML
+    return None if is_revisit or media_type in HTML_TYPES else _NOT_HTML
