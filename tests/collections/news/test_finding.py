@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -12,9 +13,12 @@ from tests.collections.news.press import Press
 from tests.collections.news.workspace import ADAPTER, articles, configured, run, summaries
 from tests.sessions import session_settings
 from windrow.collections.news import discover, feed
+from windrow.collections.news.collection import COLLECTION
 from windrow.contract import Answer, Request
+from windrow.engine.frontier import frontier_of
 from windrow.engine.session import Session
 from windrow.errors import ConfigError
+from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.reasons import Reason
 
@@ -120,6 +124,9 @@ def test_a_json_feed_without_entries_is_well_read(tmp_path, press):
     run(workspace)
     (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
     assert (site["status"], site["article_count"]) == ("success", 0)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        (count,) = frontier_of(ledger, COLLECTION).left_out("g", ())
+    assert (count.rule, count.example) == ("a list that names no article", f"{press.url}/feed.json")
 
 
 FRONT = (

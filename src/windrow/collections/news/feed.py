@@ -190,6 +190,9 @@ def _follow_list(
     times = _times_newest_first(hints)
     if not times and (drift := find_drift(earlier_count, "article")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
+    if not times and answer.request.every is not None and not any(_list_losses(hints, url)):
+        empty = LeftOutCount(Reason.NOT_WANTED, "a list that names no article", 1, url)
+        return FollowResult(end="no article named", left_out=(empty,))
     refusals = {address: find_refusal(address, source.options) for address in times}
     articles = {address: time for address, time in times.items() if not refusals[address]}
     details, repeated, next_url = read_details(body, url, hints.kind)
