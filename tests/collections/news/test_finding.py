@@ -155,6 +155,26 @@ def test_a_front_page_tells_the_kind_of_its_site_unless_another_page_is_sent_in_
     assert any(request.url.endswith("/sitemap.xml") for request in followed.requests) == bool(followed.skip)
 
 
+def test_a_front_page_chooses_no_other_hosts(tmp_path):
+    """What it named was left out in the first run, and requested in the second as if an operator had named it."""
+    learned = {"kind": "feed", "addresses": ["https://b.example/rss"]}
+    body = "<link rel=alternate type=application/rss+xml href=https://b.example/rss><a href=/2026/11/quay>Quay"
+    for settings, expected in (
+        ({}, ["https://a.example/2026/11/quay", "https://b.example/rss"]),  # the engine counts the second one
+        ({"origins": ["https://b.example"]}, ["https://b.example/rss", "https://a.example/robots.txt"]),
+    ):
+        source = configured(tmp_path, {"g": {"url": "https://a.example/"} | settings}).source("g")
+        for known in ({}, learned):
+            begun = [request.url for request in discover.begin(source, known)]
+            assert begun == (["https://b.example/rss"] if settings and known else ["https://a.example/"])
+        request = Request("https://a.example/", discover.HOME, every=1)
+        followed = discover.follow(source, {}, Answer(request, 200, {}, io.BytesIO(body.encode()), datetime.now(UTC)))
+        assert [request.url for request in followed.requests] == expected
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "wordpress"}}).of("news")
+    (request,) = discover.begin(source, {"api": "https://b.example/wp-json/wp/v2/posts"})
+    assert request.url.startswith("https://a.example/wp-json/wp/v2/posts?")
+
+
 @pytest.mark.parametrize(
     ("status", "reason"),
     [(401, "permission_denied"), (404, "not_found"), (410, "gone"), (429, "rate_limited"), (503, "server_error")],

@@ -88,7 +88,14 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
         kind = learned.get("kind", "")
     if not kind:
         return (Request(source.site.address(""), HOME, every=max(1, int(source.options["every"]))),)
-    return SITE_KINDS[kind].begin(source, learned)
+    # A page has named these addresses: they must not make windrow request other hosts.
+    api, addresses = learned.get("api", ""), [url for url in learned.get("addresses", ()) if _is_own(source, url)]
+    own_api = api if "://" not in api or _is_own(source, api) else ""
+    return SITE_KINDS[kind].begin(source, {**learned, "addresses": addresses, "api": own_api})
+
+
+def _is_own(source: Source, url: str) -> bool:
+    return parts(url).origin in {parts(normalise(source.site.address("")).url).origin, *origins(source)}
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -126,11 +133,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         refused = FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
         return _request_guesses(source, learned, answer, refused)
-    detected: dict[str, Any] = {}
-    if learned.get("kind", "page") == "page":
-        detected = {"addresses": (), **_detect_kind(answer.view.read(), answer.fields, url)}
-        answer.view.seek(0)
-        detected = {} if detected["kind"] == learned.get("kind") else detected
+    detected, others = _detect_own_kind(source, learned, answer)
     excess = FRONT_PAGE_FEEDS.find_excess(len(detected.get("addresses", ())))
     detected |= {"addresses": detected["addresses"][: FRONT_PAGE_FEEDS.number]} if excess else {}
     learned_now = {**learned, **detected}
@@ -150,7 +153,28 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
         other_findings = [earlier for earlier in listing.findings if earlier.kind != "NoArticles"]
         refused = replace(listing, skip=Reason.NOT_A_FEED, findings=(*other_findings, finding))
         return _request_guesses(source, learned, answer, refused)
-    return replace(listing, learned={**listing.learned, **detected})
+    return replace(listing, requests=(*listing.requests, *others), learned={**listing.learned, **detected})
+
+
+def _detect_own_kind(
+    source: Source, learned: Mapping[str, Any], answer: Answer
+) -> tuple[dict[str, Any], tuple[Request, ...]]:
+    """Return what a front page shows, as `_detect_kind` does, or {} if it shows what is known already.
+
+    A site whose feeds are all at other origins is read by its front page; the second value has the requests for these
+    feeds, which are left out and counted.
+    """
+    addresses = learned.get("addresses", ())
+    is_list_unknown = learned.get("kind") == "feed" and not any(_is_own(source, address) for address in addresses)
+    if learned.get("closed") or (learned.get("kind", "page") != "page" and not is_list_unknown):
+        return {}, ()
+    detected: dict[str, Any] = {"addresses": (), **_detect_kind(answer.view.read(), answer.fields, answer.request.url)}
+    answer.view.seek(0)
+    others: tuple[Request, ...] = ()
+    if detected["kind"] == "feed" and not any(_is_own(source, address) for address in detected["addresses"]):
+        others = tuple(Request(address, f"feed.{feed.LIST}", priority=2) for address in detected["addresses"])
+        detected = {"kind": "page", "addresses": [answer.request.url]}
+    return ({} if detected["kind"] == learned.get("kind") else detected), others
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
