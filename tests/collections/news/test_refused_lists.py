@@ -9,7 +9,13 @@ import pytest
 from tests.collections.news.workspace import configured
 from windrow.collections.news.discover import follow
 from windrow.collections.news.wordpress import PostList
-from windrow.collections.news.wordpress_gone import NUMBERS, follow_numbers
+from windrow.collections.news.wordpress_gone import (
+    BY_NUMBER,
+    NUMBERS,
+    follow_numbers,
+    missing_numbers,
+    remaining_posts,
+)
 from windrow.contract import Answer, Request
 from windrow.digest import hash64
 from windrow.reasons import Reason
@@ -89,3 +95,12 @@ def test_an_api_that_is_down_for_a_time_is_not_taken_for_closed(tmp_path):
         body = io.BytesIO(b"<html><h1>Please try again later</h1>")
         result = follow(source, {}, Answer(request, status, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
         assert (result.skip, "closed" in result.learned) == (reason, status == 403)
+
+
+def test_posts_that_a_cut_answer_without_a_total_lacks_are_requested_alone_before_they_are_gone():
+    request = Request("https://a.example/wp-json/wp/v2/posts?include=1,2,3", BY_NUMBER, context="1,2,3")
+    assert missing_numbers(request, {}, [{"id": 1}]) is None
+    (remaining,) = remaining_posts(request, [{"id": 1}], "1")
+    assert remaining.context == "2,3"
+    assert missing_numbers(remaining, {}, []) == [2, 3]
+    assert missing_numbers(request, {"x-wp-total": "1"}, [{"id": 1}]) == [2, 3]

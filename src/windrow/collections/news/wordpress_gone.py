@@ -149,13 +149,13 @@ def requested_numbers(request: Request) -> list[int]:
 def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> list[int] | None:
     """Return the requested numbers that are not among the `posts` of a response, whose header has these `fields`.
 
-    Return None if the response was cut: its header states more posts than it has. Some sites allow fewer posts in a
-    response than are requested.
+    Return None if the response was cut: its header states more posts than it has or, if it states no number, it has only
+    a part of the requested posts. Some sites allow fewer posts in a response than are requested.
     """
-    if count_field(fields, "x-wp-total") > len(posts):
-        return None
-    existing = numbers_of(posts)
-    return [number for number in requested_numbers(request) if number not in existing]
+    existing, total = numbers_of(posts), count_field(fields, "x-wp-total")
+    missing = [number for number in requested_numbers(request) if number not in existing]
+    is_cut = total > len(posts) or (total < 0 and 0 < len(missing) < len(requested_numbers(request)))
+    return None if is_cut else missing
 
 
 def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
