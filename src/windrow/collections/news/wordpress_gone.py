@@ -149,8 +149,8 @@ def requested_numbers(request: Request) -> list[int]:
 def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> list[int] | None:
     """Return the requested numbers that are not among the `posts` of a response, whose header has these `fields`.
 
-    Return None if the response was cut: its header states more posts than it has or, if it states no number, it has only
-    a part of the requested posts. Some sites allow fewer posts in a response than are requested.
+    Return None if the response was cut: its header states more posts than it has or, if it states no number, it has
+    only a part of the requested posts. Some sites allow fewer posts in a response than are requested.
     """
     existing, total = numbers_of(posts), count_field(fields, "x-wp-total")
     missing = [number for number in requested_numbers(request) if number not in existing]
