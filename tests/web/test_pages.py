@@ -266,7 +266,7 @@ def test_the_state_of_the_sources_is_counted_once_a_minute_unless_there_are_fact
     for _ in range(2):
         assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 5
         at += timedelta(minutes=1)
-    for number in range(steady._MAX_KEPT):
+    for number in range(steady._CACHED_VALUES):
         steady.keep_steady(farm, f"{number}", lambda: None)
     assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 6, "the oldest was dropped"
 

@@ -318,10 +318,7 @@ class RecordStore(SkippedCounts):
     def count_changes(
         self, numbers: tuple[int, int], removal: Removal | None = None, *, by_attempt: bool = False
     ) -> dict[str, Counter[str]]:
-        """Count by source and kind (new, changed, gone) the changes that sessions (first, last) wrote.
-
-        With `by_attempt`, count those that attempts observed. A record that states a `removal` counts as gone.
-        """
+        """Count by source and kind the changes that sessions (first, last) wrote, or that attempts observed."""
         with self._guarded():
             return (count_changed if by_attempt else count_written)(self._connection, numbers, removal)
 

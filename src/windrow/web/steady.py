@@ -14,7 +14,7 @@ from windrow.ledger.facts import last_number
 _Value = TypeVar("_Value")
 RUN_SECONDS = 5
 """The seconds for which a value is kept while a session is under way."""
-_MAX_KEPT = 64
+_CACHED_VALUES = 64
 """The maximum number of values that are kept of a workspace; the oldest is dropped for another one."""
 _KEPT: WeakKeyDictionary[Windrow, dict[str, tuple[tuple[int, str], Any, Any]]] = WeakKeyDictionary()
 
@@ -53,6 +53,6 @@ def keep_steady(workspace: Windrow, name: str, read: Callable[[], _Value], *, by
     value = read()
     kept.pop(name, None)
     kept[name] = moment, workspace.config, value
-    for oldest in [*kept][:-_MAX_KEPT]:
+    for oldest in [*kept][:-_CACHED_VALUES]:
         kept.pop(oldest, None)
     return value

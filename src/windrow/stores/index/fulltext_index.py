@@ -402,7 +402,7 @@ def open_for_search(
     return index
 
 
-_MAX_KEPT = 16
+_CACHED_INDEXES = 16
 """The maximum number of indexes that stay open between searches. Opening one takes longer than most searches in it."""
 _kept: dict[Path, tuple[tuple[object, ...], FullTextIndex]] = {}
 
@@ -420,7 +420,7 @@ def _open_unchanged(folder: Path, fields: Sequence[IndexField], version: str) ->
     _kept.pop(folder, None)
     index = FullTextIndex(folder, fields, version)
     _kept[folder] = state, index
-    for oldest in [*_kept][:-_MAX_KEPT]:
+    for oldest in [*_kept][:-_CACHED_INDEXES]:
         _kept.pop(oldest, None)
     return index
 
