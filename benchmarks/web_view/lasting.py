@@ -35,7 +35,7 @@ _ASKED_IN_RUNS = (
 )  # fmt: skip
 
 
-def memory(count: int = COUNT, requests: int = _REQUESTS) -> Iterator[Comparison]:
+def memory(count: int = COUNT, requests: int = _REQUESTS, warming: int = _WARMING) -> Iterator[Comparison]:
     """Compare the memory of a server after 12,000 requests with that after 2,000."""
     with open_workspace(count) as farm:
         port, chance, pages = free_port(), random.Random(5), list_pages(farm, count)
@@ -44,11 +44,11 @@ def memory(count: int = COUNT, requests: int = _REQUESTS) -> Iterator[Comparison
             closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection,
         ):
             sizes = []
-            for number in (_WARMING, requests):
+            for number in (warming, requests):
                 for place in range(number):
                     _ask(connection, pages[place % len(pages)].target(chance.random()))
                 sizes.append(size(server.pid) / 1e6)
-    work, peer = f"web view, memory after {requests:,} requests", f"after {_WARMING:,} requests"
+    work, peer = f"web view, memory after {requests:,} requests", f"after {warming:,} requests"
     yield Comparison(work, "MB", sizes[1], peer, sizes[0], _FLAT, "less", f"all pages in turns, {count:,} records")
 
 

@@ -37,6 +37,7 @@ from benchmarks.pages import (
 )
 from benchmarks.papers import extraction, fetching, finding, matching
 from benchmarks.transfer import Load
+from benchmarks.web_view import lasting
 from benchmarks.web_view import measured as web_view
 
 import benchmarks
@@ -85,6 +86,8 @@ SMOKE = {
     "papers matching": Smoke(lambda: matching.matching(works=500, papers=50), 1, ("of 50 papers matched",)),
     "web view pages": Smoke(lambda: web_view.pages(count=60, asked=2), 21, ("60 records", "longest page")),
     "web view beside": Smoke(lambda: web_view.beside(count=60, asked=2), 3, ("60 events",)),
+    "web view memory": Smoke(lambda: lasting.memory(count=60, requests=20, warming=20), 1, ("60 records",)),
+    "web view runs": Smoke(lambda: lasting.runs(pairs=1, zips=1), 2, ("1 zips", "streams of events")),
 }  # fmt: skip
 PROGRAMS = {"benchmarks.pages.near": (near.main, 2), "benchmarks.pages.quality": (quality.main, 1)}
 """Benchmarks without a comparison: they are run by themselves over a folder of pages, and tell a line for each reader."""
