@@ -225,8 +225,9 @@ class SummaryBatch:
             return
         for row in rows:
             if not execute(_UPSERT_OBSERVATION, row).rowcount:
-                uuid = make_later_uuid(row[_CRAWL_UUID], row[_ATTEMPT])
-                execute(_UPSERT_OBSERVATION, (*row[:_CRAWL_UUID], uuid, *row[_CRAWL_UUID + 1 :]))
+                values = [*row]
+                values[_CRAWL_UUID] = make_later_uuid(row[_CRAWL_UUID], row[_ATTEMPT])
+                execute(_UPSERT_OBSERVATION, values)
 
     def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]

@@ -342,7 +342,7 @@ def _add_type_and_language(
     return replace(page, description=description, mime=media_type, findings=findings)
 
 
-_MIN_JUDGED_CHARACTERS, _MAX_JUDGED_CHARACTERS = 20, 2_000
+_MIN_EXAMINED_CHARACTERS, _MAX_EXAMINED_CHARACTERS = 20, 2_000
 _MAX_SHARE_BEYOND_ASCII = 1 / 3  # of a text in a language that windows-1252 can write
 
 
@@ -350,9 +350,9 @@ def _mark_garbled(page: PageDocument) -> PageDocument:
     """Add a finding if a text was read as windows-1252, and is in no language that can be written in it."""
     if page.encoding != "windows-1252" or page.pile.text.isascii():
         return page
-    characters = "".join(page.pile.text[:_MAX_JUDGED_CHARACTERS].split())
+    characters = "".join(page.pile.text[:_MAX_EXAMINED_CHARACTERS].split())
     count = sum(character > "\x7f" for character in characters)
-    if len(characters) < _MIN_JUDGED_CHARACTERS or count <= len(characters) * _MAX_SHARE_BEYOND_ASCII:
+    if len(characters) < _MIN_EXAMINED_CHARACTERS or count <= len(characters) * _MAX_SHARE_BEYOND_ASCII:
         return page
     message = "read as windows-1252, as it declares no other encoding, but more than a third of it is not ASCII"
     return replace(page, findings=(*page.findings, Finding(Reason.WRONG_ENCODING.value, message, Level.WARN)))
