@@ -148,3 +148,19 @@ def test_a_site_whose_seed_is_empty_has_failed_until_it_has_a_page(site, tmp_pat
     assert [*codes, *query_ledger(tmp_path, "SELECT failed, comment FROM task_end ORDER BY seq DESC LIMIT 1")] == [
         3, 3, (1, f"site: 2 requested, 0 found; the seed {site.seed} returned no page: the response is empty")
     ]  # fmt: skip
+
+
+def test_a_page_whose_kept_bytes_are_damaged_is_received_anew_for_its_links(site, tmp_path):
+    crawl_sites(tmp_path, source([site.seed], do_not_crawl=("/minutes/",)))
+    ((warc, offset),) = query_ledger(
+        tmp_path,
+        "SELECT v.warc, v.place_offset FROM attempt v JOIN address a ON a.capture = v.seq WHERE a.url = ?",
+        site.seed,
+    )
+    with (tmp_path / "archive" / str(warc)).open("r+b") as file:
+        file.seek(int(str(offset)) + 40)
+        file.write(bytes(40))
+    assert ("/", 304) in crawl_again(tmp_path, site)
+    assert query_ledger(tmp_path, "SELECT failures FROM address WHERE url = ?", site.seed) == [(1,)]
+    assert {("/", 200), ("/minutes/1", 200)} <= {*crawl_again(tmp_path, site)}
+    assert ("/", 304) in crawl_again(tmp_path, site)

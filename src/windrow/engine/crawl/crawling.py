@@ -470,9 +470,14 @@ def _has_failed(attempt: Attempt) -> bool:
 def _make_job(
     due: DueAddress, request: HttpRequest | None, held: HeldAnswer | None, lost_files: frozenset[str]
 ) -> FetchJob:
-    """Return the job to request an address. Bytes of its last response that were in a lost file are kept anew."""
+    """Return the job to request an address.
+
+    The bytes of its last response are received and kept anew if they were in a lost file, or if the last attempt
+    failed while its links had to be read from them, as it does if they are damaged.
+    """
     job = FetchJob(due.digest, due.url, due.kind, order=due.place, request=request, held=held)
-    if not due.last or due.at is None or due.warc in lost_files:
+    is_damaged = due.warc in lost_files or (due.unread_links and due.failures > 0)
+    if not due.last or due.at is None or is_damaged:
         return job
     return job._replace(
         last=KnownCapture(due.last, spell(due.at), due.url),
