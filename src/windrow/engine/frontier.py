@@ -279,12 +279,11 @@ class FileFrontier:
     def _count_documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
         counts = self._ledger.items.count_due(self._collection.name)
         steps = [step for step in self._collection.steps if isinstance(step, ItemStep)]
-        reads = [
+        return tuple(
             Reads(step.phase, counts[step.phase])
             for step in steps
             if (phases is None or step.phase in phases) and counts.get(step.phase)
-        ]
-        return tuple(reads)
+        )
 
 
 class AddressFrontier:
@@ -395,7 +394,7 @@ class AddressFrontier:
         return ""
 
     def _choose(self, addresses: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
-        """Join addresses with their unread attempts. Addresses chosen only for unread attempts come last."""
+        """Join addresses with unread attempts; those chosen only for these come last, capped pages to be requested."""
         unread_by_address: dict[tuple[int, str], list[UnreadAddress]] = {}
         for attempt in unread:
             unread_by_address.setdefault((attempt.address, attempt.source), []).append(attempt)
@@ -406,9 +405,8 @@ class AddressFrontier:
             children = _unread_states(unread_by_address.pop((address.digest, address.source), ()))
             chosen.append(Chosen(address.digest, address.url, state, children, source=address.source))
         for (digest, source), attempts in unread_by_address.items():
-            # The links beyond a cap are read when the page is requested again: a crawl by links has no step for them.
-            is_requested = not self._crawl.by_request and any(attempt.reason == Reason.CAPPED for attempt in attempts)
-            phase = self.fetch_phase if is_requested else self._collection.steps[0].phase
+            is_capped = any(attempt.reason == Reason.CAPPED for attempt in attempts)
+            phase = self.fetch_phase if is_capped and not self._crawl.by_request else self._collection.steps[0].phase
             state = (self._collection.phase(phase), Status.FAILED)
             chosen.append(Chosen(digest, attempts[0].url, state, _unread_states(attempts), source=source))
         return chosen
