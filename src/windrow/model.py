@@ -121,11 +121,9 @@ class Site:
     @property
     def origin(self) -> str:
         """The scheme, host name and, if set, port with which the site's URLs begin, or "" without a scheme."""
-        if not self.scheme:
-            return ""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = f":{self.port}" if self.port else ""
-        return f"{self.scheme}://{host}{port}"
+        return f"{self.scheme}://{host}{port}" if self.scheme else ""
 
 
 def join_path(base: str, path: str) -> str:
