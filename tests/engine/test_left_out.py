@@ -9,6 +9,7 @@ from windrow.clock import now
 from windrow.collections.news.collection import COLLECTION as NEWS
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.pages.site_rules import SITEMAP
+from windrow.digest import digest
 from windrow.engine.crawl.left_out import MAX_RULES, LeftOutCounter
 from windrow.engine.crawl.source_tally import NAMED_SITEMAP_RULE, SITEMAP_RULE, SourceTally
 from windrow.engine.fetchers.message import AttemptEnded
@@ -53,7 +54,7 @@ def test_a_sitemap_without_a_document_is_counted_once_in_a_run():
     moved = FoundUrl(9, "https://a.example", "https://a.example/moved.xml", 0, SITEMAP)
     attempts = [
         (1, 404, kept, ""), (1, 404, kept, ""), (2, 203, kept, ""), (3, 200, kept._replace(size=0), ""), (4, 200, kept, ""),
-        (5, 304, None, ""), (6, 301, kept, moved.url), (9, 500, kept, ""), (7, 404, kept, ""),
+        (5, 304, None, ""), (8, 304, kept._replace(digest=digest(b""), size=0), ""), (6, 301, kept, moved.url), (9, 500, kept, ""), (7, 404, kept, ""),
     ]  # fmt: skip
     tally = SourceTally(Source("a", "pages", Site("https", "a.example")), 1, sitemaps=set(range(1, 7)))
     for target, status, body, location in attempts:
@@ -72,6 +73,7 @@ def test_a_sitemap_without_a_document_is_counted_once_in_a_run():
         )
     assert {(reason, rule, count) for (reason, rule), (count, _) in tally.left_out._counts.items()} == {
         (Reason.NOT_FOUND, SITEMAP_RULE, 1), (Reason.NOT_A_FEED, SITEMAP_RULE, 2), (Reason.SERVER_ERROR, SITEMAP_RULE, 1),
+        (Reason.NOT_A_FEED, NAMED_SITEMAP_RULE, 1),  # which has not changed since it was empty
         (Reason.NOT_FOUND, NAMED_SITEMAP_RULE, 1),  # that of an index, for example
     }  # fmt: skip
 

@@ -90,7 +90,9 @@ class SourceTally:
             self.sitemaps.update(url.digest for url in event.found)
         if attempt.location:
             return
-        has_document = attempt.status == NOT_MODIFIED or (attempt.status == OK and attempt.kept and attempt.kept.size)
+        kept = attempt.kept
+        is_same = attempt.status == NOT_MODIFIED and (kept is None or kept.digest != EMPTY_DIGEST)
+        has_document = is_same or (attempt.status == OK and kept and kept.size)
         if (attempt.reason or not has_document) and attempt.target not in self.unread_sitemaps:
             self.unread_sitemaps |= {attempt.target}
             reason = attempt.reason or reason_of_status(attempt.status or 0, Reason.NOT_A_FEED)
