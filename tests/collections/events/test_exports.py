@@ -131,6 +131,16 @@ def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
     assert "<script" not in "".join(FORMS["html"].write([document(1, title="<script>", event_url="javascript:x")]))
 
 
+def test_each_form_says_what_may_be_read_otherwise():
+    note, end_note = "unknown_zone", "the source writes: 8ish"
+    noted = document(1, time_note=note, end_note=end_note, text_note="1 line", title_note="cut", status_note="on hold")
+    for name in ("ical", "html", "atom", "jsonfeed", "csv", "ocd", "json"):
+        text = "".join(FORMS[name].write([noted])).replace("\r\n ", "")
+        assert [word in text for word in (note, end_note, "1 line", "cut", "on hold")] == [True] * 5, name
+    assert json.loads("".join(FORMS["city-scrapers"].write([noted])))["time_notes"] == "unknown_zone; on hold"
+    assert "COMMENT" not in text_of("ical")
+
+
 def test_only_web_addresses_are_addresses_in_every_form():
     """What a source names a page may be a script; a document that another program wrote may have one already."""
     events = [document(1, event_url="javascript:alert(1)", source_url="JavaScript:x", location="")]

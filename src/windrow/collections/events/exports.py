@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
@@ -75,13 +75,27 @@ def page_of(event: Mapping[str, Any]) -> str:
     return web_address(event.get("event_url")) or web_address(event["source_url"])
 
 
+NOTES = ("time_note", "end_note", "status_note", "title_note", "text_note")
+"""The keys of the notes about what was not read, or may be read otherwise than its source means."""
+
+
+def describe_notes(event: Mapping[str, Any], names: Sequence[str] = NOTES) -> str:
+    """Return the notes of an event on one line; empty if it has none.
+
+    >>> describe_notes({"title": "Fair", "time_note": "unknown_zone", "end_note": "the source writes: late"})
+    'time: unknown_zone; end: the source writes: late'
+    """
+    return "; ".join(f"{name.removesuffix('_note')}: {event[name]}" for name in names if event.get(name))
+
+
 def describe_event(event: Mapping[str, Any]) -> str:
-    """Return an event as lines of text: its start, location, status (unless it is scheduled) and description."""
+    """Return an event as lines of text: start, location, status unless it is scheduled, notes and description."""
     time = event.get("local_datetime") or event["datetime"]
     zone = "" if event["all_day"] else f" ({event['source_timezone']})"
     lines = [f"{str(time).replace('T', ' ')}{zone}"]
     lines += [str(event["location"])] if event.get("location") else []
     lines += [f"Status: {event['status']}"] if event["status"] != "scheduled" else []
+    lines += [f"Notes: {notes}"] if (notes := describe_notes(event)) else []
     lines += [str(event["description"])] if event["description"] else []
     return "\n".join(lines)
 
@@ -118,6 +132,8 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
     for key, name in (("description", "DESCRIPTION"), ("location", "LOCATION")):
         if text := event.get(key):
             yield f"{name}:{escape_value(str(text))}"
+    if notes := describe_notes(event):
+        yield f"COMMENT:{escape_value(notes)}"
     if url := page_of(event):
         yield f"URL:{_CONTROL_CHARACTERS.sub('', url).replace(chr(10), '')}"
     yield f"CATEGORIES:{escape_value(event['branch'])},{escape_value(event['entity'])}"
@@ -188,9 +204,10 @@ def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the parts of a CSV file: a header row, and a row for each event."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(CSV_COLUMNS)
+    columns = (*CSV_COLUMNS, *NOTES)
+    writer.writerow(columns)
     for event in events:
-        writer.writerow([_cell_value(event.get(name)) for name in CSV_COLUMNS])
+        writer.writerow([_cell_value(event.get(name)) for name in columns])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
@@ -307,7 +324,7 @@ def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
         "start": start,
         "end": end or None,
         "all_day": event["all_day"],
-        "time_notes": event.get("status_note", ""),
+        "time_notes": "; ".join(event[name] for name in ("time_note", "status_note") if event.get(name)),
         "location": {"name": event.get("location") or "", "address": ""},
         "links": [{"href": url, "title": title} for title, url in links if url],
         "source": page_of(event),
@@ -364,7 +381,13 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         title = xml_text(event["title"])
         link = f'<a href="{xml_text(url)}">{title}</a>' if url else title
         time = xml_text(describe_event(event).splitlines()[0])
-        cells = (time, xml_text(event["entity"]), link, xml_text(event["status"]))
+        notes = describe_notes(event)
+        cells = (
+            time,
+            xml_text(event["entity"]),
+            link,
+            xml_text(f"{event['status']} ({notes})" if notes else event["status"]),
+        )
         yield f"<tr><td>{'<td>'.join(cells)}\n"
     yield "</table>\n"
 

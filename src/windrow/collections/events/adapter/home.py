@@ -30,6 +30,7 @@ from windrow.adapters.home import (
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.documents import complete_document
+from windrow.collections.events.exports import NOTES, describe_notes
 from windrow.collections.events.reading import parser_of
 from windrow.collections.events.times import parse_utc
 from windrow.errors import UsageError
@@ -189,7 +190,7 @@ def _describe(event: Mapping[str, Any]) -> AgendaEntry:
         zone = str(event.get("source_timezone") or "").rpartition("/")[2].replace("_", " ")
         day, time = date.fromisoformat(local[:10]), f"{local[11:16]} {zone}".strip()
     status = "" if event["status"] in {"scheduled", "confirmed"} else str(event["status"])
-    note = ", ".join(filter(None, (event["branch"], event["entity"])))
+    note = ", ".join(filter(None, (event["branch"], event["entity"], describe_notes(event, NOTES[:2]))))
     return AgendaEntry(
         day,
         time,
@@ -223,6 +224,7 @@ def show_event(event: Mapping[str, Any]) -> Home:
         *((Fact("until", HomeLink(f"{event['end_datetime']}".replace("T", " "))),) if event["end_datetime"] else ()),
         Fact("where", HomeLink(entry.place)),
         Fact("status", HomeLink(str(event["status"]))),
+        *((Fact("notes", HomeLink(notes)),) if (notes := describe_notes(event)) else ()),
         Fact("branch", HomeLink(str(event["branch"]), view=HomeView(group=f"branch:{event['branch']}"))),
         Fact("entity", HomeLink(str(event["entity"]), view=HomeView(group=f"entity:{event['entity']}"))),
         Fact("source", HomeLink(str(event.get("source") or ""), story=str(event.get("source") or ""))),
