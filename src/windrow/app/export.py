@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
@@ -20,7 +19,7 @@ from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
-from windrow.query.tree import read_time_span
+from windrow.query.tree import is_time_prefix
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
@@ -121,9 +120,6 @@ def _with_csv(export: Export) -> Export:
     )
 
 
-_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)  # a time or its beginning
-
-
 class ExportCounts(NamedTuple):
     """How many units an export wrote, left out because they are not valid, and left out because of the selection.
 
@@ -158,7 +154,7 @@ def write_export(
         invalid = export.count_left_out(workspace, form) if export.count_left_out else 0
         return ExportCounts(export.unit, count, invalid, invalid_help=export.invalid_help)
     for option, text in (("--start", selection.start), ("--end", selection.end)):
-        if text and not (_TIME.fullmatch(text) and read_time_span(text[:10])):
+        if text and not is_time_prefix(text):
             raise UsageError(
                 f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
             )

@@ -34,6 +34,9 @@ class TimeSpan(NamedTuple):
     end: int
 
 
+_TIME_PREFIX = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\dZ?)?)?)?)?)?", re.ASCII)
+
+
 def read_time_span(text: str) -> TimeSpan | None:
     """Return the span of a year, month, week, day, minute or second in UTC, or None if the text is not one of these.
 
@@ -49,6 +52,15 @@ def read_time_span(text: str) -> TimeSpan | None:
         return _span_of_other_date(other) if (other := _OTHER_DATE.fullmatch(text)) else None
     except (ValueError, OverflowError):
         return None
+
+
+def is_time_prefix(text: str) -> bool:
+    """Return whether a text is a time in UTC, or its beginning: such texts can be compared as texts.
+
+    >>> [is_time_prefix(text) for text in ("2026-12", "2026-12-01T09:30:00Z", "20261201", "2026-13", "tomorrow")]
+    [True, True, False, False, False]
+    """
+    return bool(_TIME_PREFIX.fullmatch(text) and read_time_span(text[:10]))
 
 
 def _span_of_parts(parts: list[int | None]) -> TimeSpan:

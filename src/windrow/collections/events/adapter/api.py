@@ -28,6 +28,7 @@ from windrow.config import Workspace, find_workspace, load
 from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import digest
 from windrow.errors import WindrowError
+from windrow.query.tree import is_time_prefix
 from windrow.stores.documents import ALL_DOCUMENTS, SqliteDocuments, StoredDocument, ViewRange
 
 MAX_EVENTS = 10_000
@@ -35,6 +36,8 @@ MAX_EVENTS = 10_000
 
 _VIEWS = frozenset({"branch", "entity", "parser", "status"})
 _SELECTED_KEYS = ("branch", "entity", "source", "status")
+_PARAMETERS = frozenset({"start", "end", "format", "limit", "offset", "q", *_SELECTED_KEYS})
+_NOT_EMPTY = frozenset({"format", *_SELECTED_KEYS})
 _MAX_TEXT_LENGTH = 200  # characters of a parameter
 
 Scope = MutableMapping[str, Any]
@@ -103,17 +106,17 @@ class EventApi:
             return _error_response(
                 404, "not found; try /api/events/all or, for branch, entity, parser or status, /api/events/branch/NAME"
             )
-        parameters = dict(parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=20))
+        parameters, problem = _read_parameters(query)
+        if problem:
+            return _error_response(400, problem)
         form = FORMS.get(parameters.get("format", "json"))
         if form is None:
             return _error_response(404, f"format must be one of {', '.join(FORMS)}")
-        numbers = {"limit": parameters.get("limit", str(MAX_EVENTS)), "offset": parameters.get("offset", "0")}
-        if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers.values()):
-            return _error_response(400, "limit and offset must be whole numbers below 1,000,000,000")
         view_range = ViewRange(
             (names[3],) if len(names) == 4 else (),
-            parameters.get("start", "")[:_MAX_TEXT_LENGTH], parameters.get("end", "")[:_MAX_TEXT_LENGTH],
-            descending=True, limit=min(int(numbers["limit"]), MAX_EVENTS), skip=int(numbers["offset"]),
+            parameters.get("start", ""), parameters.get("end", ""),
+            descending=True, limit=min(int(parameters.get("limit", MAX_EVENTS)), MAX_EVENTS),
+            skip=int(parameters.get("offset", 0)),
         )  # fmt: skip
         return self._select_events(form, view, view_range, parameters)
 
@@ -151,6 +154,28 @@ class EventApi:
         if self._databases is not None:
             self._databases.store.close()
             self._databases = None
+
+
+def _read_parameters(query: bytes) -> tuple[dict[str, str], str]:
+    """Return the parameters of a query, and why the answer would not be what was asked for, or an empty text."""
+    try:
+        pairs = parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=20, keep_blank_values=True)
+    except ValueError:
+        return {}, "there are more than 20 parameters"
+    names = [name for name, _ in pairs if not name.startswith("_")]  # such as those with which browsers avoid caches
+    values = dict(pairs)
+    if unknown := sorted({*names} - _PARAMETERS):
+        return values, f"{unknown[0][:_MAX_TEXT_LENGTH]!r} is none of the parameters {', '.join(sorted(_PARAMETERS))}"
+    if repeated := next(
+        (name for name in names if names.count(name) > 1 or (name in _NOT_EMPTY and not values[name])), ""
+    ):
+        return values, f"{repeated} must be given once, and not be empty"
+    numbers = [values[name] for name in ("limit", "offset") if name in values]
+    if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers) or int(values.get("limit", 1)) == 0:
+        return values, "limit and offset must be whole numbers below 1,000,000,000, and limit not 0"
+    if any(values.get(name) and not is_time_prefix(values[name]) for name in ("start", "end")):
+        return values, "start and end must be times in UTC, such as 2026-11-21, 2026-11 or 2026-11-21T09:30:00Z"
+    return values, ""
 
 
 async def _respond_to_lifespan(receive: Receive, send: Send) -> None:
