@@ -12,6 +12,7 @@ FIELDS = {
     ("src/windrow/caps.py", "news.document_size"),
     ("src/windrow/caps.py", "pages.limits.links"),
     ("src/windrow/cli/why.py", "events"),
+    ("src/windrow/formats/json_page.py", "pages"),
     ("src/windrow/formats/tei.py", "pages"),
 }
 """Fields of values, which have the name of a collection by chance, and settings that the table of caps refers to."""

@@ -321,7 +321,7 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
         assert asked(app, "/api/events/all", f"format={form}")[:2] == (200, FORMS[form].media)
     assert asked(app, "/api/events/all", "format=xls")[0] == 404
     for query in ("limit=x", "limit=0", "start=20261201", "start=12/01/2026", "end=tomorrow", "status=a&status=b", "status=",
-                  "start=2026-12-01T00:00:00-05:00", "entitiy=Senate", "&".join(f"_{number}=1" for number in range(25))):  # fmt: skip
+                  "start=2026-12-01T00:00:00-05:00", "organisation=Senate", "&".join(f"_{number}=1" for number in range(25))):  # fmt: skip
         assert asked(app, "/api/events/all", query)[0] == 400
     assert ids("/api/events/all", "start=&q=&_=7&end=2026-12-02") == ["2026-12-01T15"]
     assert asked(app, "/api/events/nothing/1")[0] == asked(app, "/")[0] == 404

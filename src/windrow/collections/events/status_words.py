@@ -34,7 +34,7 @@ _NOUNS = (
 _BODIES = (
     "board", "commission", "committee", "council", "authority", "agency", "assembly", "caucus", "trustees", "selectmen",
     "commissioners", "court", "task force", "ausschuss", "rat", "consejo", "comisi\u00f3n", "pleno", "junta", "conseil",
-    "comit\u00e9", "consiglio", "giunta", "commissione", "raad", "commissie", "conselho", "c\u00e2mara",
+    "comité", "consiglio", "giunta", "commissione", "raad", "commissie", "conselho", "c\u00e2mara",
 )  # fmt: skip
 _WORD = rf"(?<!not )(?<!not be )(?<!nicht )(?<!\bun-)({'|'.join(_WORDS.values())})\b"
 _DASH = r"[-\u2013\u2014:|/*!,.]+"
