@@ -269,6 +269,13 @@ def test_a_repetition_is_replaced_however_its_recurrence_id_is_written(start, re
     assert days == [("2026-11-24", "Hearing"), ("2026-11-26", "Hearing"), ("2026-11-30", "Moved")]
 
 
+def test_a_repetition_without_a_uid_replaces_none_of_another_series():
+    series = event("x", ":20261124T180000", "A", rrule="FREQ=DAILY;COUNT=2").replace("UID:x\r\n", "")
+    moved = event("x", ":20261126T180000", "B", recurrence_id=":20261125T180000").replace("UID:x\r\n", "")
+    read_events, _ = read(calendar(series, moved), "icalendar")
+    assert [found.value["local_datetime"][8:10] for found in read_events] == ["24", "25", "26"]
+
+
 def test_the_last_revision_of_an_event_counts_and_the_others_are_told():
     first, second = (event("a@x", f":2026112{day}T180000Z", sequence=day) for day in "45")
     cancelled = calendar(event("b@x", ":20261126T180000Z"), head="METHOD:CANCEL")

@@ -222,10 +222,9 @@ def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for event in events:
         with suppress(*LIBRARY_ERRORS):
-            original_start = _original_start(event, first_starts)
-            if original_start is None:
+            original_start, uid = _original_start(event, first_starts), _property_text(event.properties, "UID")
+            if original_start is None or not uid:  # without a UID, it is not known of which event it is a repetition
                 continue
-            uid = _property_text(event.properties, "UID")
             replaced_starts.add((uid, format_utc(original_start.utc)))
             override = _raw_event(event)
             recurrence = event.properties.get("RECURRENCE-ID")
