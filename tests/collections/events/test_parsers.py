@@ -285,6 +285,7 @@ def test_the_federal_register_is_read_page_by_page_and_an_answer_without_results
     inspected = '{"count": 2, "results": [{"document_number": "1", "title": "A", "type": "Notice", "filed_at": "2026-10-02T08:45:00.000-04:00", "publication_date": null}, {"document_number": "2", "title": "B", "filed_at": null, "publication_date": null}]}'
     read_events, unread = by("public-inspection", inspected)
     assert values(read_events, "datetime", "unique_key") == [("2026-10-02T12:45:00Z", "1")]
+    assert "status_note" not in read_events[0].value, "the time of filing is no status"
     assert unread == [WithdrawnEvent("public-inspection/2")]
 
 
