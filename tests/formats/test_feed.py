@@ -155,3 +155,13 @@ def test_a_feed_that_names_a_dtd_is_read_without_it_and_one_that_declares_entiti
         assert read_hints(declared + items, "http://a.example/").reason is Reason.DTD_FORBIDDEN
         with pytest.raises(StepError, match="document type declaration"):
             read_feed(declared + items)
+
+
+@pytest.mark.parametrize("entry", [
+    "<rss xmlns:m='http://search.yahoo.com/mrss/'><channel><item>{}<title>Quay</title></item></channel></rss>",
+    "<feed xmlns='http://www.w3.org/2005/Atom' xmlns:m='http://search.yahoo.com/mrss/'><entry>{}<title>Quay</title></entry></feed>",
+])  # fmt: skip
+def test_a_title_of_a_picture_is_not_that_of_its_entry(entry):
+    feed = read_feed(entry.format("<m:title>A dog</m:title>").encode())
+    assert feed is not None
+    assert feed.entries[0].title == "Quay"

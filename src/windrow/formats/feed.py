@@ -228,7 +228,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 def _text_construct(element: etree._Element, *names: str) -> str:
     """Return as HTML the first child with the first of `names` that occurs (RFC 4287, 3.1 and 4.1.3), or ""."""
     for name in names:
-        for child in element.iterchildren(f"{{*}}{name}"):
+        for child in url_hints.named_children(element, name):
             text_type = (child.get("type") or child.get("mode") or "text").lower()
             if text_type in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
                 etree.cleanup_namespaces(child)
@@ -273,7 +273,7 @@ def _read_json_feed(raw: bytes) -> Feed | None:
         FeedEntry(
             _plain_text(_first_member(item, "title")),
             _first_member(item, "content_html") or escape(_first_member(item, "content_text", "summary")),
-            _first_member(item, "url", "id"),
+            replace_lone_surrogates(url_hints.json_item_address(item)),
             "",
             _first_member(item, "date_published"),
             _first_member(item, "date_modified"),

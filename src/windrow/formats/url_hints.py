@@ -80,12 +80,17 @@ def read_sitemap_entry(element: etree._Element) -> _Row:
 def first_child_text(element: etree._Element, *names: str) -> str:
     """Return the first text among the children with these local names, in the order of the names, or ""."""
     for name in names:
-        for child in element.iterchildren(f"{{*}}{name}"):
+        for child in named_children(element, name):
             # What follows a tag within an address is not part of it.
             text = child.text or "" if name in ADDRESS_ELEMENTS else all_text(child)
             if child_text := text.strip():
                 return child_text
     return ""
+
+
+def named_children(element: etree._Element, name: str) -> list[etree._Element]:
+    """Return children with a local name, those with the element's own prefix first: `title` before `media:title`."""
+    return sorted(element.iterchildren(f"{{*}}{name}"), key=lambda child: child.prefix != element.prefix)
 
 
 def all_text(element: etree._Element) -> str:
@@ -101,12 +106,16 @@ JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/vers
 
 
 def read_rss_item(element: etree._Element) -> _Row:
-    """Return the address, time and base of an RSS item; without a link, its address is a `guid` that is a permalink."""
+    """Return the address, time and base of an RSS item; without a link, its address is a `guid` that is a permalink.
+
+    A `guid` that does not say so is one if it is a web address: many have numbers.
+    """
     address = first_child_text(element, "link") or _alternate_link(element) or element.get(_ABOUT, "")
     if not address:
         for guid in element.iterchildren("guid"):
-            if guid.get("isPermaLink", "true").strip().lower() == "true":
-                address = (guid.text or "").strip()
+            text, is_address = (guid.text or "").strip(), guid.get("isPermaLink", "").strip().lower()
+            if is_address == "true" or (not is_address and has_web_scheme(text)):
+                address = text
     return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _address_for_links(element)
 
 
@@ -131,7 +140,15 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
         raise StepError("the JSON Feed has no list of items", Reason.NOT_VALID)
     for item in item_list:
         members = item if isinstance(item, dict) else {}  # an item that is not an object counts as refused
-        yield _first_member(members, "url", "id"), _first_member(members, "date_modified", "date_published"), ""
+        yield json_item_address(members), _first_member(members, "date_modified", "date_published"), ""
+
+
+def json_item_address(members: dict[str, object]) -> str:
+    """Return the address of an item of a JSON Feed: its `url`, its `id` if that is a web address, or `external_url`."""
+    item_id = _first_member(members, "id")
+    return _first_member(members, "url") or (
+        item_id if has_web_scheme(item_id) else _first_member(members, "external_url")
+    )
 
 
 def _first_member(members: dict[str, object], *names: str) -> str:
@@ -156,7 +173,8 @@ def _address_for_links(element: etree._Element) -> str:
     return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")
 
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
+"""The bytes with which gzip begins."""
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _MAX_GZIP_MEMBERS = 1_000  # a gzip file with this many members is refused
 _BLANKS = b" \t\r\n"
@@ -188,7 +206,7 @@ def read_hints(content: bytes, base: str) -> UrlHints:
     'https://example.org/b'
     """
     try:
-        plain, remainder = _inflate(content[: MAX_BYTES + 1]) if content.startswith(_GZIP) else (content, b"")
+        plain, remainder = inflate_gzip(content[: MAX_BYTES + 1]) if content.startswith(GZIP) else (content, b"")
     except StepError as error:
         return UrlHints(HintKind.NONE, reason=error.reason)
     if len(plain) > MAX_BYTES:
@@ -301,7 +319,7 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
     return UrlHints(kind, kept_hints, reason, refused, left_out, unread_times)
 
 
-def _inflate(content: bytes) -> tuple[bytes, bytes]:
+def inflate_gzip(content: bytes) -> tuple[bytes, bytes]:
     """Inflate members of gzip (RFC 1952); return the inflated bytes, and the bytes after the last member.
 
     Raise StepError for broken, cut or too many bytes, or too many members.
@@ -309,7 +327,7 @@ def _inflate(content: bytes) -> tuple[bytes, bytes]:
     inflated = bytearray()
     remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):
-        if not remaining.startswith(_GZIP):
+        if not remaining.startswith(GZIP):
             break
         stream = isal_zlib.decompressobj(wbits=31)
         try:

@@ -266,3 +266,19 @@ def test_any_bytes_can_be_read(content, start):
     hints = read_hints(start + content, BASE)
     assert all(hint.url.startswith("http") for hint in hints.entries)
     assert hints.reason is not None or hints.kind is not HintKind.NONE
+
+
+@pytest.mark.parametrize(("item", "url"), [
+    ("<guid>12345</guid>", None), ("<guid isPermaLink='true'>/a</guid>", "https://example.org/a"),
+    ("<guid>https://example.org/b</guid>", "https://example.org/b"),
+    ("<guid isPermaLink='false'>https://example.org/b</guid>", None),
+])  # fmt: skip
+def test_a_guid_is_an_address_if_it_is_one(item, url):
+    hints = read_hints(f"<rss><channel><item>{item}</item></channel></rss>".encode(), BASE)
+    assert (urls(hints), hints.refused) == ([url] if url else [], url is None)
+
+
+def test_the_address_of_an_item_of_a_json_feed():
+    items = [{"id": "https://example.org/1"}, {"id": "2", "external_url": "https://b.example/2"}, {"id": "3"}]
+    hints = read_hints(json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode(), BASE)
+    assert (urls(hints), hints.refused) == (["https://example.org/1", "https://b.example/2"], 1)
