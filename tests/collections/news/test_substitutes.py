@@ -1,5 +1,6 @@
 """What sites send instead of an article: soft 404s, consent pages, redirects to the front page, wrong canonical addresses."""
 
+import gzip
 import io
 import json
 import string
@@ -489,6 +490,8 @@ def test_a_title_is_not_cut_and_a_feed_adds_its_authors_and_categories(tmp_path)
         "<category>Politics</category><category>quay</category></item></channel></rss>"
     ).encode()
     by_address, *_ = listed_details.read_details(feed_body, "https://a.example/feed", HintKind.FEED)
+    packed = listed_details.read_details(gzip.compress(feed_body), "https://a.example/feed", HintKind.FEED)
+    assert packed[0] == by_address
     details = by_address["https://a.example/news/a"]
     assert details["title"] == long_title.strip()
     entry = read_article(tmp_path, PROSE, json.dumps(details))

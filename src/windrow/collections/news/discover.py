@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from windrow.caps import FRONT_PAGE_FEEDS, ROBOTS_BYTES, ROBOTS_SITEMAPS
 from windrow.collections.news import feed, townnews, wordpress
@@ -237,6 +238,9 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
 
     >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
+    >>> links = b"<base href=/blog/><link rel=alternate type=application/rss+xml href="
+    >>> _detect_kind(links + b"rss>" + links + b"comments/rss>", {}, "https://comments.example/")
+    {'kind': 'feed', 'addresses': ['https://comments.example/blog/rss']}
     """
     link = _API_LINK.search(body)
     href = _HREF.search(link[0]) if link else None
@@ -248,9 +252,10 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
         return {"kind": "townnews"}
     if url_hints.read_hints(body, url).kind is not HintKind.NONE:
         return {"kind": "feed", "addresses": [url]}
-    feeds = read_page(body, url, fields.get("content-type", "")).head.feeds
-    addresses = [normalise(feed_link.href, url).url for feed_link in feeds]
-    addresses = [address for address in addresses if address and "comments" not in address]
+    head = read_page(body, url, fields.get("content-type", "")).head
+    base = normalise(head.base, url).url if head.base else url
+    addresses = [normalise(feed_link.href, base).url for feed_link in head.feeds]
+    addresses = [address for address in addresses if address and "comments" not in urlsplit(address).path]
     if addresses:
         return {"kind": "feed", "addresses": addresses}
     return {"kind": "page", "addresses": [url]}

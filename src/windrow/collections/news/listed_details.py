@@ -10,7 +10,7 @@ from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats.url import normalise
-from windrow.formats.url_hints import HintKind
+from windrow.formats.url_hints import GZIP, HintKind, inflate_gzip
 
 _PAGED = re.compile(r"[?&]paged=([0-9]{1,6})(?=&|$)")
 
@@ -46,6 +46,7 @@ def read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict[
     listed: Sequence[entries.FeedEntry] = ()
     next_url = ""
     try:
+        body = inflate_gzip(body)[0] if body.startswith(GZIP) else body
         if kind is HintKind.FEED:
             parsed = entries.read_feed(body)
             listed = parsed.entries if parsed else ()
