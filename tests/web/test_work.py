@@ -1,8 +1,9 @@
-"""How much work requests make: statements of SQL, and openings of search indexes."""
+"""How much work requests make, and where: statements of SQL, openings of search indexes, and comparisons of words."""
 
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 import windrow
 from tests.web.farm import get
-from windrow.model import FoundUrl
+from windrow.model import DiffLine, FoundUrl, TextChange
 from windrow.stores.index.fulltext_index import FullTextIndex
-from windrow.web import app
+from windrow.web import app, application
+from windrow.web.words import mark_changes, mark_words
 
 
 @pytest.fixture
@@ -81,3 +83,29 @@ def test_an_index_stays_open_until_its_files_change(view, monkeypatch) -> None:
     monkeypatch.setattr(FullTextIndex, "__init__", open_noted)
     assert "The ferry" in get(view, "/search?q=harbour").text
     assert opened == []
+
+
+def test_pages_are_rendered_in_a_worker_so_that_others_do_not_wait(view, monkeypatch) -> None:
+    threads: list[str] = []
+    render = application.render
+
+    def render_noted(*arguments: Any, **values: Any) -> str:
+        threads.append(threading.current_thread().name)
+        return render(*arguments, **values)
+
+    monkeypatch.setattr(application, "render", render_noted)
+    for path in ("/sessions", "/sessions/1", "/help/glossary"):
+        get(view, path)
+    assert [name.partition("_")[0] for name in threads] == ["windrow-web"] * 3
+
+
+def test_words_are_marked_until_it_takes_too_long() -> None:
+    old = " ".join(f"word{number}" for number in range(450))
+    new = old.replace("word7 ", "other ")
+    assert [text for line in mark_words([DiffLine("-", old), DiffLine("+", new)]) for text, differs in line.pieces
+            if differs] == ["word7", "other"]  # fmt: skip
+    repeated = [DiffLine("-", "a " * 490), DiffLine("+", "a b " * 245)]  # ten seconds each
+    assert [line.pieces for line in mark_words(repeated * 9)] == [((line.text, False),) for line in repeated * 9]
+    marked = mark_changes(TextChange(f"{number}", old, new) for number in range(50))
+    assert {len(line.pieces) for field, lines in marked for line in lines if field in {"0", "9"}} == {3}
+    assert {len(line.pieces) for field, lines in marked for line in lines if field == "49"} == {1}

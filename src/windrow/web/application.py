@@ -132,8 +132,9 @@ class _View:
             if tag and _has(request, tag):
                 return _respond(request, b"", "text/plain", tag=tag)
             query = PageQuery(request.query_params, now())
-            value = await self._workers.run(lambda: page.make(self._workspace, query))
-            return self._show(request, page.path, page.template, value, as_json=as_json, tag=tag)
+            return await self._show(
+                request, page.path, page.template, lambda: page.make(self._workspace, query), as_json=as_json, tag=tag
+            )
 
         return answer
 
@@ -158,13 +159,22 @@ class _View:
             number, tag = _number(request), await self._tag(request, Fresh.FACTS)
             if tag and _has(request, tag):
                 return _respond(request, b"", "text/plain", tag=tag)
-            value = await self._workers.run(lambda: page.make(self._workspace, number))
-            return self._show(request, page.path, page.template, value, as_json=as_json, tag=tag)
+            return await self._show(
+                request, page.path, page.template, lambda: page.make(self._workspace, number), as_json=as_json, tag=tag
+            )
 
         return answer
 
-    def _show(
-        self, request: Request, path: str, template: str, value: Any, *, as_json: bool, tag: str = ""
+    async def _show(
+        self, request: Request, path: str, template: str, make: Callable[[], Any], *, as_json: bool, tag: str = ""
+    ) -> Response:
+        """Return a page of the value that `make` returns. Both are made in a worker: either can take long."""
+        return await self._workers.run(
+            lambda: self._make_response(request, path, template, make(), as_json=as_json, tag=tag)
+        )
+
+    def _make_response(
+        self, request: Request, path: str, template: str, value: Any, *, as_json: bool, tag: str
     ) -> Response:
         if as_json or _wants_json(request):
             return _respond(request, _json_bytes(_json_value(value)), "application/json", tag=tag)
@@ -186,8 +196,7 @@ class _View:
     async def manual(self, request: Request) -> Response:
         """Return a page of the manual."""
         name = request.path_params["name"].removesuffix(".json")
-        value = await self._workers.run(lambda: open_manual(name))
-        return self._show(request, "/help", "manual.html", value, as_json=False)
+        return await self._show(request, "/help", "manual.html", lambda: open_manual(name), as_json=False)
 
     async def capture_text(self, request: Request) -> Response:
         """Return the start of a capture as plain text, in a page that can do nothing."""

@@ -22,7 +22,7 @@ from windrow.formats.text import counted, replace_controls, spell_duration, spel
 from windrow.web import homes
 from windrow.web.openapi import spell_schema
 from windrow.web.pictures import outcome_class, run_bars, session_bars, timeline
-from windrow.web.words import mark_change, mark_words, pair_lines
+from windrow.web.words import mark_changes, mark_words, pair_lines
 
 HOME_FUNCTIONS = (
     "days_of", "is_link", "is_time", "paragraphs", "parameters_of", "series_bars", "swatch", "view_of", "weeks_of",
@@ -41,7 +41,7 @@ def environment() -> Environment:
     templates.globals |= {
         "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
-        "mark_change": mark_change, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
+        "mark_changes": mark_changes, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
         "spell_schema": spell_schema, "describe_end": describe_end,
         "most_characters": SHOWN_TEXT_CHARACTERS.number,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -11,7 +12,8 @@ from typing import NamedTuple
 from windrow.model import DiffLine, TextChange
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_MAX_COMPARED_WORDS = 2_000  # of a pair of lines; longer lines are shown without marks
+_MAX_PAIR_WORK = 6_000  # words of a pair of lines, and pairs of equal words in them: at most about 0.5 s
+_MAX_WORK = 30_000  # of all pairs of lines of a page; the lines beyond either maximum are shown without marks
 _LEAST_SHARE = 0.3  # of equal words: lines with less in common are different lines
 
 
@@ -35,13 +37,17 @@ def mark_words(lines: Iterable[DiffLine]) -> list[MarkedLine]:
     >>> [line.pieces for line in mark_words([DiffLine("-", "every hour, daily"), DiffLine("+", "every day, daily")])]
     [(('every ', False), ('hour', True), (', daily', False)), (('every ', False), ('day', True), (', daily', False))]
     """
-    return [line for old, new in _mark_blocks(lines) for line in ([*old, *new] if old is not new else old)]
+    return _mark_lines(lines, _Marker())
 
 
-def mark_change(change: TextChange) -> list[MarkedLine]:
-    """Return the old and the new value of a field as lines; an empty one is left out."""
-    values = (DiffLine("-", change.before), DiffLine("+", change.after))
-    return mark_words(value for value in values if value.text)
+def mark_changes(changes: Iterable[TextChange]) -> list[tuple[str, list[MarkedLine]]]:
+    """Return the name of each field with its old and its new value as lines; an empty value is left out."""
+    marker = _Marker()
+    return [
+        (change.field, _mark_lines([line for line in values if line.text], marker))
+        for change in changes
+        if (values := (DiffLine("-", change.before), DiffLine("+", change.after)))
+    ]
 
 
 def pair_lines(lines: Iterable[DiffLine]) -> list[LinePair]:
@@ -54,10 +60,14 @@ def pair_lines(lines: Iterable[DiffLine]) -> list[LinePair]:
     (('one', False),) (('one', False),)
     None (('two', False),)
     """
-    return [LinePair(*sides) for old, new in _mark_blocks(lines) for sides in zip_longest(old, new)]
+    return [LinePair(*sides) for old, new in _mark_blocks(lines, _Marker()) for sides in zip_longest(old, new)]
 
 
-def _mark_blocks(lines: Iterable[DiffLine]) -> Iterator[tuple[list[MarkedLine], list[MarkedLine]]]:
+def _mark_lines(lines: Iterable[DiffLine], marker: _Marker) -> list[MarkedLine]:
+    return [line for old, new in _mark_blocks(lines, marker) for line in ([*old, *new] if old is not new else old)]
+
+
+def _mark_blocks(lines: Iterable[DiffLine], marker: _Marker) -> Iterator[tuple[list[MarkedLine], list[MarkedLine]]]:
     """Yield removed lines with the lines added in their place; any other line by itself, as one list for both sides."""
     removed: list[str] = []
     added: list[str] = []
@@ -67,31 +77,43 @@ def _mark_blocks(lines: Iterable[DiffLine]) -> Iterator[tuple[list[MarkedLine], 
         elif sign == "+":
             added.append(text)
         else:
-            yield _mark_block(removed, added)
+            yield _mark_block(removed, added, marker)
             removed, added = ([text], []) if sign == "-" else ([], [])
             if sign and sign != "-":
                 unchanged = [MarkedLine(sign, ((text, False),))]
                 yield unchanged, unchanged
 
 
-def _mark_block(removed: Sequence[str], added: Sequence[str]) -> tuple[list[MarkedLine], list[MarkedLine]]:
-    pairs = [_mark_pair(old, new) for old, new in zip(removed, added, strict=False)]
+def _mark_block(
+    removed: Sequence[str], added: Sequence[str], marker: _Marker
+) -> tuple[list[MarkedLine], list[MarkedLine]]:
+    pairs = [marker.mark_pair(old, new) for old, new in zip(removed, added, strict=False)]
     old_lines = [*(old for old, _ in pairs), *(((text, False),) for text in removed[len(pairs) :])]
     new_lines = [*(new for _, new in pairs), *(((text, False),) for text in added[len(pairs) :])]
     return [MarkedLine("-", old) for old in old_lines], [MarkedLine("+", new) for new in new_lines]
 
 
-def _mark_pair(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
-    old_words, new_words = _WORDS.findall(old), _WORDS.findall(new)
-    plain = ((old, False),), ((new, False),)
-    if len(old_words) + len(new_words) > _MAX_COMPARED_WORDS:
-        return plain
-    matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
-    if matcher.ratio() < _LEAST_SHARE:
-        return plain
-    sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        for side, words in zip(sides, (old_words[old_start:old_end], new_words[new_start:new_end]), strict=True):
-            if words:
-                side.append(("".join(words), tag != "equal"))
-    return tuple(sides[0]), tuple(sides[1])
+class _Marker:
+    """Marks the words of pairs of lines until they take too long: two lines of one word, repeated, take minutes."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_WORK
+
+    def mark_pair(self, old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
+        old_words, new_words = _WORDS.findall(old), _WORDS.findall(new)
+        plain = ((old, False),), ((new, False),)
+        counts = Counter(word for word in new_words if not word.isspace())
+        work = len(old_words) + len(new_words) + sum(counts[word] for word in old_words)
+        if work > min(_MAX_PAIR_WORK, self._left):
+            return plain
+        self._left -= work
+        # Spaces only belong to the words beside them: compared as words, they would take nearly all of the time.
+        matcher = SequenceMatcher(str.isspace, old_words, new_words, autojunk=False)
+        if matcher.ratio() < _LEAST_SHARE:
+            return plain
+        sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
+        for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+            for side, words in zip(sides, (old_words[old_start:old_end], new_words[new_start:new_end]), strict=True):
+                if words:
+                    side.append(("".join(words), tag != "equal"))
+        return tuple(sides[0]), tuple(sides[1])
