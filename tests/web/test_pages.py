@@ -36,6 +36,7 @@ LONG_AGO = "since=2026-01-01"
 PATHS = (
     "/", f"/?{LONG_AGO}", f"/changes?{LONG_AGO}", f"/diff?name={FERRY}", f"/diff?name={FERRY}&form=sides", f"/why?name={FERRY}", "/why?name=harwell",
     "/why?name=H.2026-01-12.1.impc.zip", "/why?name=town", "/sessions", "/sessions/1", "/search", "/search?q=ferry&explain=1",
+    "/sessions/1?path=1&name=a&root=b&self=c",
     "/search?q=hostile", "/help", "/help?q=sandbox", "/help/reference/search", "/openapi", "/collections", "/why?name=nothing", "/nothing", "/changes?since=never", f"/changes?{LONG_AGO}&q=nothing",
 )  # fmt: skip
 

@@ -117,13 +117,22 @@ def count_facets(
 ) -> dict[str, dict[str, int]]:
     """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
 
-    As in `search`, documents with only some of the words are left out if a document has all words. Raise UsageError for
-    a collection whose documents cannot be counted.
+    As in `search`, documents with only some of the words are left out if a document has all words, and a collection
+    whose documents cannot be counted now is left out. Raise UsageError for a collection that does not count documents,
+    and WindrowError if every count failed.
     """
     adapters = capable(CountsFacets, collections or harvested_collections(workspace))
     if unknown := sorted(set(collections) - set(adapters)):
         raise UsageError(f"the documents of {unknown[0]!r} cannot be counted", hint="windrow search --help")
-    counts = {name: adapter.count_facets(workspace, ledger, text) for name, adapter in adapters.items()}
+    counts: dict[str, FacetCounts] = {}
+    first_error: WindrowError | None = None
+    for name, adapter in adapters.items():
+        try:
+            counts[name] = adapter.count_facets(workspace, ledger, text)
+        except WindrowError as error:
+            first_error = first_error or error
+    if first_error and not counts:
+        raise first_error
     nonempty = {name: count for name, count in counts.items() if count.documents}
     counts = {name: count for name, count in nonempty.items() if not count.relaxed} or nonempty
     facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}

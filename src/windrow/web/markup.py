@@ -82,7 +82,7 @@ def moment(time: datetime | None) -> Markup | str:
     return Markup('<time datetime="{}">{}</time>').format(exact, f"{time:%Y-%m-%d %H:%M}")
 
 
-def link(path: str, **parameters: object) -> str:
+def link(path: str, /, **parameters: object) -> str:
     """Return an address of the web view; empty parameters are left out.
 
     >>> link("/why", name="a b&c", limit="")
