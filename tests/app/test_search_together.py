@@ -12,6 +12,7 @@ from windrow.app import search as together
 from windrow.cli.command import Console
 from windrow.cli.search import search_command
 from windrow.errors import UsageError, WindrowError
+from windrow.query.clause import FacetCounts
 from windrow.reasons import Reason
 
 
@@ -145,6 +146,19 @@ def test_a_collection_that_cannot_be_searched_yet_hides_no_other(ask):
     assert ask({"one": empty, "two": collection(GREEN)}).notes == (), "it has no records that could be missed"
     with pytest.raises(WindrowError, match="nothing yet"):
         ask({"one": broken, "two": broken})
+
+
+def test_a_collection_that_cannot_be_counted_hides_no_counts_of_others(monkeypatch):
+    def fail(*_: Any) -> FacetCounts:
+        raise WindrowError("the store is broken")
+
+    adapters = {"one": SimpleNamespace(count_facets=fail),
+                "two": SimpleNamespace(count_facets=lambda *_: FacetCounts(3, {"year": {"2026": 3}}))}  # fmt: skip
+    monkeypatch.setattr(together, "capable", lambda _verb, names: {name: adapters[name] for name in names})
+    counts = together.count_facets(None, None, "tea", collections=["one", "two"])
+    assert (counts["collection"], counts["year"]) == ({"two": 3}, {"2026": 3})
+    with pytest.raises(WindrowError, match="broken"):
+        together.count_facets(None, None, "tea", collections=["one"])
 
 
 def test_only_collections_that_have_sources_are_searched_and_missed(ask):

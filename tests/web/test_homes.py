@@ -248,6 +248,8 @@ def test_stores_of_an_earlier_windrow_are_read_or_say_that_a_run_upgrades_them(t
     assert get(view, "/why?name=council/1").status == 200
     gazette = make_gazette(tmp_path / "gazette")  # nothing of it was published, so the index of its files is missing
     assert get(app(gazette), "/why?name=https%3A%2F%2Ftown.example%2Fnothing").status == 404
+    gazette.new_source("town", f"{SITE}/", collection="pages")  # which never ran
+    assert "ferries" in get(app(windrow.open(gazette.config.root)), "/search?q=ferries").text
     assert get(view, "/diff?name=nothing").status == 404
     documents = root / location_of(council.config)
     alter(documents, "PRAGMA user_version = 1")

@@ -14,6 +14,7 @@ from windrow.config import Workspace
 from windrow.contract.registry import capable, columns, installed, names
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
+from windrow.query.clause import FacetCounts
 from windrow.query.columns import parse_query
 from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
 from windrow.query.spelling import Suggestion, replace_words
