@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
@@ -68,7 +69,7 @@ def http_scope(target: str, method: str = "GET", **fields: str) -> dict[str, Any
     headers = {"host": "localhost", **{name.replace("_", "-"): value for name, value in fields.items()}}
     return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": path, "raw_path": path.encode(), "root_path": "", "query_string": query.encode(),
+        "path": unquote(path), "raw_path": path.encode(), "root_path": "", "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
     }  # fmt: skip

@@ -112,6 +112,8 @@ def test_events_can_be_subscribed_to_at_the_addresses_of_their_standard(council)
     assert len(get(council, "/api/events/all").json["results"]) == 7
     assert len(get(council, "/api/events/all?q=hearing&format=jsonfeed").json["items"]) == 5
     assert get(council, "/api/events/nothing").status == 404
+    assert get(council, f"/api/events/all?{'&'.join(f'a{number}=1' for number in range(30))}").status == 400
+    assert len(get(council, "/api/events/entity/White%20House").json["results"]) == 1
     assert get(council, "/api/other").status == 404
 
 

@@ -278,7 +278,7 @@ class AnswersRequests(Protocol):
     """The beginning of the paths that it answers, such as `/api/events`."""
 
     def answer_request(self, workspace: Workspace, path: str, query: bytes) -> RequestAnswer:
-        """Return the answer to a GET of a path and a percent-encoded query. Any of both is answered."""
+        """Return the answer to a GET of a path and a query, both percent-encoded. Any of both is answered."""
 
 
 def unknown_name(collection: str, name: str) -> WindrowError:

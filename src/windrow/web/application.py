@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from datetime import UTC
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -271,7 +272,9 @@ class _View:
 
     async def other(self, request: Request) -> Response:
         """Return what a collection answers at an address that its standard names."""
-        path, query = request.url.path.removeprefix(request.scope.get("root_path", "")), request.scope["query_string"]
+        # As it was sent: decoded, a name with a slash would be two.
+        sent = (request.scope.get("raw_path") or quote(request.scope["path"]).encode()).decode("latin-1")
+        path, query = sent.removeprefix(quote(request.scope.get("root_path", ""))), request.scope["query_string"]
 
         def answer() -> RequestAnswer | None:
             adapter = homes.find_answering(self._workspace, path)

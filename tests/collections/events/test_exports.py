@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import subprocess
+from urllib.parse import unquote
 
 import icalendar
 import pytest
@@ -226,7 +227,8 @@ def called(app, path, query="", method="GET", **request_fields):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+    paths = {"path": unquote(path), "raw_path": path.encode()}
+    scope = {"type": "http", "method": method, **paths, "query_string": query.encode()}
     scope["headers"] = [(name.replace("_", "-").encode(), text.encode()) for name, text in request_fields.items()]
     asyncio.run(app(scope, None, send))
     fields = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
@@ -284,7 +286,11 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     with open_databases(workspace) as held:
         held.store.write(
             held.events,
-            [*EVENTS, document(4, datetime="2026-12-31T12:00:00Z", entity="Supreme Court", branch="Judicial")],
+            [
+                *EVENTS,
+                document(4, datetime="2026-12-31T12:00:00Z", entity="Supreme Court", branch="Judicial"),
+                document(5, datetime="2027-01-01T12:00:00Z", branch="Town/Port %41?"),
+            ],
         )
     app = EventApi(workspace)
 
@@ -295,12 +301,13 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
         assert response["count"] == len(response["results"])
         return [name[:13] for name in response["results"]]
 
-    assert ids("/api/events/all") == ["2026-12-31T12", "2026-12-31T00", "2026-12-30T00", "2026-12-01T15"]
+    assert ids("/api/events/branch/Town%2FPort%20%2541%3F") == ["2027-01-01T12"]
+    assert ids("/api/events/all", "end=2027") == ["2026-12-31T12", "2026-12-31T00", "2026-12-30T00", "2026-12-01T15"]
     assert ids("/api/events/all", "start=2026-12-30&end=2026-12-31T12:00:00Z") == ["2026-12-31T00", "2026-12-30T00"]
     assert ids("/api/events/branch/Judicial") == ["2026-12-31T12"]
     assert ids("/api/events/entity/Supreme%20Court", "start=2026-11") == ["2026-12-31T12"]
     assert ids("/api/events/status/cancelled") == ["2026-12-01T15"]
-    assert ids("/api/events/all", "limit=1&offset=1") == ["2026-12-31T00"]
+    assert ids("/api/events/all", "limit=1&offset=2") == ["2026-12-31T00"]
     assert ids("/api/events/all", "q=recess") == ["2026-12-30T00"]
     assert ids("/api/events/branch/Judicial", "q=event+4&end=2027") == ["2026-12-31T12"]
     assert ids("/api/events/all", "q=%22") == []
@@ -320,7 +327,7 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     for form in FORMS:
         assert asked(app, "/api/events/all", f"format={form}")[:2] == (200, FORMS[form].media)
     assert asked(app, "/api/events/all", "format=xls")[0] == 404
-    for query in ("limit=x", "limit=0", "start=20261201", "start=12/01/2026", "end=tomorrow", "status=a&status=b", "status=",
+    for query in ("limit=x", "limit=%D9%A3", "limit=0", "start=20261201", "start=12/01/2026", "end=tomorrow", "status=a&status=b", "status=",
                   "start=2026-12-01T00:00:00-05:00", "organisation=Senate", "&".join(f"_{number}=1" for number in range(25))):  # fmt: skip
         assert asked(app, "/api/events/all", query)[0] == 400
     assert ids("/api/events/all", "start=&q=&_=7&end=2026-12-02") == ["2026-12-01T15"]

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from windrow.collections.events.adapter.databases import EventDatabases, connect_databases
 from windrow.collections.events.exports import FORMS, EventForm
@@ -81,7 +81,8 @@ class EventApi:
             return
         if scope["type"] != "http":
             return
-        status, media, content, fields = self.respond(scope["method"], scope["path"], scope.get("query_string", b""))
+        path = (scope.get("raw_path") or quote(scope["path"]).encode()).decode("latin-1")
+        status, media, content, fields = self.respond(scope["method"], path, scope.get("query_string", b""))
         if status == OK:
             tag = f'"{digest(content).partition(":")[2][:32]}"'
             fields = {**fields, "etag": tag}
@@ -97,7 +98,7 @@ class EventApi:
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
     def respond(self, method: str, path: str, query: bytes) -> ApiResponse:
-        """Return the response to a request; `query` is percent-encoded."""
+        """Return the response to a request; `path` and `query` are percent-encoded."""
         if method not in {"GET", "HEAD"}:
             return _error_response(405, "only GET and HEAD are allowed")
         names = [unquote(name) for name in path.strip("/").split("/")]
