@@ -81,6 +81,7 @@ _MAX_INVALID_SHARE = 0.005  # of all bytes; with more invalid ones, declared UTF
 
 
 _TAG = re.compile(rb"<[^<>]*+>")
+_ASCII = bytes(range(128))
 _SAMPLE_BYTES, _MIN_SAMPLE_BYTES = 4_000, 20  # of a text whose encoding is guessed
 _MAX_LATIN_SHARE = 1 / 3  # of bytes beyond ASCII in a text in Latin letters
 _RUSSIAN = re.compile("[оеаинтсрвлкмдпуя]")
@@ -188,7 +189,7 @@ def _guess_encoding(raw: bytes) -> str:
     Only texts with few Latin letters are judged. Browsers use the language of their user there.
     """
     text = b"".join(_TAG.sub(b"", _RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES])).split())[:_SAMPLE_BYTES]
-    if len(text) < _MIN_SAMPLE_BYTES or sum(byte > 127 for byte in text) <= len(text) * _MAX_LATIN_SHARE:
+    if len(text) < _MIN_SAMPLE_BYTES or len(text.translate(None, _ASCII)) <= len(text) * _MAX_LATIN_SHARE:
         return "windows-1252"
     share, alphabet = max((_share_of(letters, text, codec), name) for name, codec, letters in _LETTERS)
     by_letters = alphabet if share >= _MIN_USUAL_SHARE else None
@@ -206,5 +207,5 @@ def _share_of(characters: re.Pattern[str], text: bytes, codec: str) -> float:
         decoded = getincrementaldecoder(codec)().decode(text)  # the text may end within a character
     except UnicodeDecodeError:
         return 0.0
-    others = sum(character > "\x7f" for character in decoded)
+    others = len(decoded) - len(decoded.encode("ascii", "ignore"))
     return len(characters.findall(decoded)) / others if others else 0.0

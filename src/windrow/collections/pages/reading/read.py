@@ -351,7 +351,7 @@ def _mark_garbled(page: PageDocument) -> PageDocument:
     if page.encoding != "windows-1252" or page.pile.text.isascii():
         return page
     characters = "".join(page.pile.text[:_MAX_EXAMINED_CHARACTERS].split())
-    count = sum(character > "\x7f" for character in characters)
+    count = len(characters) - len(characters.encode("ascii", "ignore"))
     if len(characters) < _MIN_EXAMINED_CHARACTERS or count <= len(characters) * _MAX_SHARE_BEYOND_ASCII:
         return page
     message = "read as windows-1252, as it declares no other encoding, but more than a third of it is not ASCII"
