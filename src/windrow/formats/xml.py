@@ -86,7 +86,8 @@ _NAMED_DTD = re.compile(rb"""<!DOCTYPE\s(?:[^\[\]<>"']|"[^"<>]*+"|'[^'<>]*+')*+>
 def admit(content: bytes, limits: Limits, *, may_name_dtd: bool = False) -> XmlText:
     """Convert a document to UTF-8, and check it before it is parsed.
 
-    If `may_name_dtd`, a document type declaration that only names a DTD, as in RSS 0.91, is removed and not refused.
+    If `may_name_dtd`, a document type declaration that only names a DTD, as in RSS 0.91, is removed and not refused. A
+    document in an 8-bit encoding that is declared as UTF-16, as programs of .NET write it, is then read as UTF-8.
 
     Raise StepError if the document is too large or its encoding is wrong or not supported, or if it has a DTD, too many
     elements, or a text that is too long. The name of the root is empty if something that XML does not allow precedes
@@ -97,7 +98,7 @@ def admit(content: bytes, limits: Limits, *, may_name_dtd: bool = False) -> XmlT
     """
     if len(content) > limits.member_size:
         raise StepError(f"the document has {len(content)} bytes; the limit is {limits.member_size}", Reason.TOO_LARGE)
-    text = _convert_to_utf_8(content)
+    text = _convert_to_utf_8(content, trust_bytes=may_name_dtd)
     prolog = PROLOG.match(text)
     start = prolog.end() if prolog else 0
     if may_name_dtd and (declaration := _NAMED_DTD.match(text, start)):
@@ -270,7 +271,7 @@ def _check_texts(text: bytes) -> None:
         start = last_tag + 1
 
 
-def _convert_to_utf_8(content: bytes) -> bytes:
+def _convert_to_utf_8(content: bytes, *, trust_bytes: bool) -> bytes:
     """Convert a document to UTF-8 without a byte order mark; raise StepError for a wrong or unsupported encoding."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
@@ -283,6 +284,8 @@ def _convert_to_utf_8(content: bytes) -> bytes:
             f"the document is declared as {announced}, but written in {detected}", Reason.WRONG_ENCODING, line=1
         )
     if not detected and codec.startswith(("utf-16", "utf-32")):
+        if trust_bytes:
+            return body
         raise StepError(
             f"the document is declared as {announced}, but written in an 8-bit encoding", Reason.WRONG_ENCODING, line=1
         )
