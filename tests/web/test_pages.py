@@ -109,6 +109,22 @@ def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monke
     keys = [change["key"] for page in (first, second) for change in page["changes"]]
     assert keys == ["key 004", "key 003", "key 002", "key 001", "key 000"]
     assert (first["total"], second["next"]) == (5, "")
+    feeds = [get(view, "/changes.feed?kind=new").json]
+    feeds.append(get(view, feeds[0]["next_url"].removeprefix("http://localhost")).json)
+    assert [item["title"][-3:] for feed in feeds for item in feed["items"]] == [
+        "009",
+        "004",
+        "003",
+        "002",
+        "001",
+        "000",
+    ]
+    assert "next_url" not in feeds[1]
+    feeds = [ET.fromstring(get(view, f"/changes.atom?{query}").body) for query in ("", "kind=new", "kind=new&q=k")]
+    assert len({feed.findtext("{http://www.w3.org/2005/Atom}id") for feed in feeds}) == 3
+    links = {each.get("rel"): each.get("href") for each in feeds[1].findall("{http://www.w3.org/2005/Atom}link")}
+    assert links["self"] == "http://localhost/changes.atom?kind=new"
+    assert links["next"].startswith("http://localhost/changes.atom?kind=new&since=")
 
 
 def test_filters_choose_and_feeds_have_exactly_what_is_shown(view) -> None:
@@ -354,12 +370,14 @@ def test_every_page_of_the_manual_can_be_read_searched_and_left_by_its_links(vie
     assert get(view, "/help/../../pyproject").status == 404
 
 
-def test_the_web_view_can_be_mounted_in_another_application(view) -> None:
+def test_the_web_view_can_be_mounted_in_another_application(view, farm) -> None:
     town = Starlette(routes=[Mount("/harvest", view)])
     page = html.fromstring(get(town, f"/harvest/changes?{LONG_AGO}").text)
     targets = {to.partition("#")[0] for to in page.xpath("//a/@href | //link/@href | //form/@action") if to[:1] != "#"}
     assert {get(town, target).status for target in targets if "/harvest/why" not in target} == {200}
     assert get(view, "/opensearch.xml").text.count("http://localhost/search?q=") == 1
+    assert get(town, "/harvest/opensearch.xml").text.count("http://localhost/harvest/search?q=") == 1
+    assert get(app(farm, behind_tls=True), "/opensearch.xml").text.count("https://localhost/search?q=") == 1
 
 
 def test_sessions_and_captures_are_in_the_python_api(farm, view) -> None:

@@ -181,18 +181,27 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     raise first_error or WindrowError(message, hint=hint, reason=Reason.NOT_FOUND)
 
 
-def format_atom(changes: Sequence[SourceChange], name: str, now: datetime) -> str:
+def format_atom(
+    changes: Sequence[SourceChange],
+    name: str,
+    now: datetime,
+    *,
+    query: str = "",
+    links: Mapping[str, str] | None = None,
+) -> str:
     """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's name.
 
-    The feed's own time is the time of the latest change, or `now` if nothing changed.
+    The feed's own time is the time of the latest change, or `now` if nothing changed. Its id is that of the workspace
+    and `query`, which selects the changes. `links` are addresses by relation, such as `next` (RFC 5005).
     """
     updated = max((change.at for change in changes), default=now)
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<title>{xml_text(name)}: what changed</title>",
-        f"<id>{_make_urn(name)}</id>",
+        f"<id>{_make_urn(f'{name}?{query}' if query else name)}</id>",
         f"<updated>{_format_time(updated)}</updated>",
+        *(f'<link rel="{relation}" href="{xml_text(address)}"/>' for relation, address in (links or {}).items()),
         "<author><name>windrow</name></author>",
     ]
     for change in changes:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from datetime import UTC
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -44,15 +44,17 @@ _LEAST_PACKED = 1_000  # bytes; a smaller response is not packed
 
 
 def app(
-    workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "", is_stopping: Callable[[], bool] = lambda: False
-) -> ASGIApp:
+    workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "", behind_tls: bool = False,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> ASGIApp:  # fmt: skip
     """Return the web view of a workspace as an ASGI application, which can be mounted in another.
 
     It answers requests whose Host is `localhost`, a loopback address or one of `hosts`. With a `token`, requests must
-    have it, as a bearer token or as the password of HTTP's basic authentication. `is_stopping` says whether the server
-    is to end: then streams of events end.
+    have it, as a bearer token or as the password of HTTP's basic authentication. With `behind_tls`, a proxy with
+    TLS is in front, so the view's own addresses begin with https. `is_stopping` says whether the server is to end: then
+    streams of events end.
     """
-    view = _View(workspace, is_stopping)
+    view = _View(workspace, is_stopping, behind_tls=behind_tls)
     routes = [Route(f"{page.path}{suffix}", view.endpoint(page, as_json=bool(suffix)))
               for page in (*PAGES, PageRoute("/openapi", "openapi.html", describe_api))
               for suffix in ("", "index.json" if page.path == "/" else ".json")]  # fmt: skip
@@ -119,8 +121,9 @@ def _json_bytes(value: Any) -> bytes:
 class _View:
     """Answers requests about one workspace."""
 
-    def __init__(self, workspace: Windrow, is_stopping: Callable[[], bool]) -> None:
+    def __init__(self, workspace: Windrow, is_stopping: Callable[[], bool], *, behind_tls: bool) -> None:
         self._workspace = workspace
+        self._behind_tls = behind_tls
         self._workers = Workers()
         self._begun = now().isoformat()  # the configuration, the style and windrow itself are those of this time
         self._live = LiveSessions(workspace, self._workers, is_stopping)
@@ -211,21 +214,35 @@ class _View:
         policy = {"content_security_policy": CAPTURE_POLICY, "content_disposition": disposition}
         return _respond(request, kept.content, "application/octet-stream", **policy)
 
-    async def _changes(self, request: Request) -> pages.ChangesPage:
-        query = PageQuery(request.query_params, now())
-        return await self._workers.run(lambda: pages.changes(self._workspace, query))
+    async def _feed(self, request: Request) -> tuple[pages.ChangesPage, dict[str, str]]:
+        """Return a page of changes, and the addresses of this feed, of its next page and of the HTML page."""
+        query, asked = PageQuery(request.query_params, now()), dict(request.query_params)
+        value = await self._workers.run(lambda: pages.changes(self._workspace, query))
+        path, since = request.url.path, value.since.isoformat() if value.since else ""
+        path = path.removeprefix(request.scope.get("root_path", ""))
+        links = {"self": link(path, **asked), "alternate": link("/changes", **asked)}
+        if value.next:  # of the same time, so that the next page begins where this one ends
+            links["next"] = link(path, **dict(asked, since=since, cursor=value.next))
+        base = self._base(request)
+        return value, {relation: f"{base}{address}" for relation, address in links.items()}
+
+    def _base(self, request: Request) -> str:
+        """Return the address at which users reach the web view, without a slash at its end."""
+        scheme = "https" if self._behind_tls else request.url.scheme
+        return f"{scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"
 
     async def atom(self, request: Request) -> Response:
         """Return the changes of a page as an Atom feed."""
-        value = await self._changes(request)
+        value, links = await self._feed(request)
         # Without changes, the feed's time is the beginning of the day, so that it does not differ at each request.
         day = now().replace(hour=0, minute=0, second=0, microsecond=0)
-        text = format_atom(value.changes, self._workspace.config.name, day)
+        selection = urlencode(sorted((name, text) for name, text in request.query_params.items() if name != "cursor"))
+        text = format_atom(value.changes, self._workspace.config.name, day, query=selection, links=links)
         return _respond(request, replace_lone_surrogates(text).encode(), "application/atom+xml")
 
     async def json_feed(self, request: Request) -> Response:
         """Return the changes of a page as a JSON Feed, version 1.1."""
-        value = await self._changes(request)
+        value, links = await self._feed(request)
         items = [
             {
                 "id": f"{change.kind} {change.at.astimezone(UTC).isoformat()} {change.source} {change.key}",
@@ -238,7 +255,10 @@ class _View:
             for change in value.changes
         ]
         title = f"{self._workspace.config.name}: what changed"
-        feed = {"version": "https://jsonfeed.org/version/1.1", "title": title, "items": items}
+        feed = {
+            "version": "https://jsonfeed.org/version/1.1", "title": title, "home_page_url": links["alternate"],
+            "feed_url": links["self"], **({"next_url": links["next"]} if "next" in links else {}), "items": items,
+        }  # fmt: skip
         return _respond(request, _json_bytes(feed), "application/feed+json")
 
     async def health(self, request: Request) -> Response:
@@ -256,7 +276,7 @@ class _View:
     async def opensearch(self, request: Request) -> Response:
         """Return the description by which a browser can search from its address bar."""
         name = xml_text(self._workspace.config.name[:16])
-        base = xml_text(str(request.base_url).rstrip("/"))
+        base = xml_text(self._base(request))
         text = (
             '<?xml version="1.0" encoding="utf-8"?>\n<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'
             f"<ShortName>{name}</ShortName><Description>Search {name}</Description><InputEncoding>UTF-8</InputEncoding>"

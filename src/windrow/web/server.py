@@ -25,7 +25,7 @@ def serve(workspace: Windrow, address: Address, listener: socket.socket, stops: 
         return server.should_exit
 
     hosts = {address.name, *filter(None, [address.proxy])}
-    view = app(workspace, hosts=hosts, token=address.token, is_stopping=is_stopping)
+    view = app(workspace, hosts=hosts, token=address.token, behind_tls=bool(address.proxy), is_stopping=is_stopping)
     config = uvicorn.Config(
         view, http="h11", ws="none", lifespan="off", log_level="warning", access_log=False, server_header=False,
         proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_SECONDS,
