@@ -35,7 +35,7 @@ NO_CAPS = {
         "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",
         "*kinds_named*", "*RESULTS_PER_HOST", "*TEXTS_READ", "*MAX_BLOCKS", "*MAX_MATCHES", "*COMPLETIONS", "*index_lines:_MAX_LINES",
         "*likeness:*", "query/spelling:*", "query/word_forms:*", "*rules:MAX_RULES", "*record_changes:*", "*KINDS_NAMED", "*RECENT_SITEMAPS", "*DESCRIPTION_LENGTH",
-        "*home:_MAX_ROWS", "*home:_MAX_GROUPS", "*home:_MAX_MOMENTS", "*home:_SHOWN_AUTHORS",
+        "web/words:_MAX_*", "*home:_MAX_ROWS", "*home:_MAX_GROUPS", "*home:_MAX_MOMENTS", "*home:_SHOWN_AUTHORS",
     ),
     "messages, names and fields shortened for a column or a line": (
         "*MESSAGE*", "*COMMENT*", "*ERROR_CHARACTERS", "*LINE_CHARACTERS", "*UID_CHARACTERS", "*RULE_LENGTH", "*_KEY_CHARACTERS",
@@ -57,7 +57,7 @@ NO_CAPS = {
     ),
     "rules and estimates that look at the shape of a page, and cut no text": (
         "content/*", "*pages/policy:*", "*BIG_LEVEL", "*TAG_BYTES", "*formats/moment:*", "*formats/pdf:_MAX_PIECES",
-        "*soft_404s:*", "*MAX_STUB_*", "*listing:_MAX_*", "*HOURS_OVER_MIDNIGHT", "*catalogue:MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
+        "*references:_MAX_NESTED_PAGES", "*soft_404s:*", "*MAX_STUB_*", "*listing:_MAX_*", "*HOURS_OVER_MIDNIGHT", "*catalogue:MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
     ),
 }  # fmt: skip
 """Kinds of numbers that are no caps, each with the patterns of its `folder/module:NAME`."""

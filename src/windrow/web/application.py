@@ -223,10 +223,10 @@ class _View:
         links = {"self": link(path, **asked), "alternate": link("/changes", **asked)}
         if value.next:  # of the same time, so that the next page begins where this one ends
             links["next"] = link(path, **dict(asked, since=since, cursor=value.next))
-        base = self._base(request)
+        base = self._root_address(request)
         return value, {relation: f"{base}{address}" for relation, address in links.items()}
 
-    def _base(self, request: Request) -> str:
+    def _root_address(self, request: Request) -> str:
         """Return the address at which users reach the web view, without a slash at its end."""
         scheme = "https" if self._behind_tls else request.url.scheme
         return f"{scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"
@@ -276,7 +276,7 @@ class _View:
     async def opensearch(self, request: Request) -> Response:
         """Return the description by which a browser can search from its address bar."""
         name = xml_text(self._workspace.config.name[:16])
-        base = xml_text(self._base(request))
+        base = xml_text(self._root_address(request))
         text = (
             '<?xml version="1.0" encoding="utf-8"?>\n<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'
             f"<ShortName>{name}</ShortName><Description>Search {name}</Description><InputEncoding>UTF-8</InputEncoding>"

@@ -172,7 +172,10 @@ def _read_parameters(query: bytes) -> tuple[dict[str, str], str]:
     ):
         return values, f"{repeated} must be given once, and not be empty"
     numbers = [values[name] for name in ("limit", "offset") if name in values]
-    if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers) or int(values.get("limit", 1)) == 0:
+    if (
+        not all(digits.isascii() and digits.isdecimal() and len(digits) < 10 for digits in numbers)
+        or int(values.get("limit", 1)) == 0
+    ):
         return values, "limit and offset must be whole numbers below 1,000,000,000, and limit not 0"
     if any(values.get(name) and not is_time_prefix(values[name]) for name in ("start", "end")):
         return values, "start and end must be times in UTC, such as 2026-11-21, 2026-11 or 2026-11-21T09:30:00Z"
