@@ -14,7 +14,6 @@ from tests.web.farm import HOSTILE, SITE, get
 from tests.web.homes import JPEG, make_council, make_gazette, make_library
 from windrow.adapters.home import HomeView, Matrix, MatrixCount, Point, Series
 from windrow.adapters.record_home import find_picture
-from windrow.collections.events.adapter import home as events_home
 from windrow.collections.events.adapter.databases import location_of
 from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
 from windrow.collections.pages.database.store import SummaryStore
@@ -66,7 +65,7 @@ def test_a_record_of_a_collection_that_says_nothing_has_its_fields_and_history(g
     assert page.xpath("string(//div[@class='prose'])").strip() == "x" * 900
 
 
-def test_events_are_an_agenda_by_the_days_of_their_places(council, monkeypatch) -> None:
+def test_events_are_an_agenda_by_the_days_of_their_places(council) -> None:
     page = html.fromstring(get(council, "/collections?day=2026-11-01").text)
     assert page.xpath("//h3//text()") == [
         "Tuesday, 3 November 2026",
@@ -75,10 +74,6 @@ def test_events_are_an_agenda_by_the_days_of_their_places(council, monkeypatch) 
     ]
     assert page.find_class("when")[0].text == "21:30 New York"
     assert page.xpath("//option/text()")[:5] == ["everything", "Executive", "Legislative", "Senate", "White House"]
-    monkeypatch.setattr(events_home, "_READ_FIRST", 1)
-    monkeypatch.setattr(events_home, "_READ_AT_ONCE", 2)
-    in_parts = html.fromstring(get(council, "/collections?day=2026-11-01").text)
-    assert [each.text for each in in_parts.find_class("when")] == [each.text for each in page.find_class("when")]
     of_group = html.fromstring(get(council, "/collections?day=2026-11-01&group=branch:Executive").text)
     assert [entry.text_content() for entry in of_group.xpath("//ol[@class='agenda']//a")] == ["Open day"]
     assert "Night session" in get(council, "/collections?q=night").text
