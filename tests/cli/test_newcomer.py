@@ -203,13 +203,14 @@ def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, sma
     assert rules["query parameters that no rule allows: sort"] == ("one", "query_denied", 1)
     assert rules["files whose names end in .png are not read"] == ("one", "unsupported", 1)
     assert rules["the page asks not to be indexed"] == ("one", "noindex", 1)
-    assert len(rules) == 4
+    assert rules["a page or a link asks not to be followed (nofollow)"][1] == "nofollow"
+    assert len(rules) == 5
     shown = windrow("why", "1").out
     assert f"{small.origin(0)}/shut/x.html" in shown
     windrow("run", "one")
     standing = windrow("status")
     assert "files whose names end in .png are not read" in standing.out
-    assert len(windrow("status", "--json").messages[0]["left_out"]) == 4
+    assert len(windrow("status", "--json").messages[0]["left_out"]) == 5
 
 
 def test_a_search_before_anything_was_harvested_names_no_single_collection(tmp_path, windrow) -> None:

@@ -169,7 +169,7 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
 def test_what_was_kept_beside_a_page_becomes_a_page_when_one_links_to_it(runs, workspace, windrow) -> None:
     answers: Answers = {
         ("", "/robots.txt"): answer(b"", kind="text/plain"),
-        (GOOD, "/"): answer(b"<h1>Harbour</h1><object data=/leaflet></object><a href=/next>on</a>"),
+        (GOOD, "/"): answer(b"<h1>Harbour</h1><script src=/leaflet></script><a href=/next>on</a>"),
         (GOOD, "/next"): answer(b"<p>Next.</p>" + (b"<a href=/leaflet>the leaflet</a>" if runs == 1 else b"")),
         (GOOD, "/leaflet"): answer(b"<title>Leaflet</title><p>Ships and tides."),
     }

@@ -30,7 +30,7 @@ class LoggingConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         self.calls.append(f"get {path}")
         sink.open(sink.listed_size)
-        sink.write(bytes(sink.listed_size or 0))
+        sink.write(bytes(1 if sink.listed_size is None else sink.listed_size))
         if path == "halt":
             self._pool.halt()
         return TransferEnd()

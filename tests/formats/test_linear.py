@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 
 from tests.collections.events.reader import read as read_events
 from tests.cpu import cpu_seconds
 from windrow.collections.news import discover
-from windrow.collections.news import feed as section
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import strip_html
+from windrow.collections.news.section_page import find_article_links
 from windrow.collections.pages.code import parse_mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import find_link_targets
@@ -21,6 +20,7 @@ from windrow.content import tree
 from windrow.content.article import read_article
 from windrow.content.charset import decode
 from windrow.content.markdown import html_to_markdown
+from windrow.content.page import read_page
 from windrow.errors import WindrowError
 from windrow.fetch import ftp_session
 from windrow.fetch.politeness import pace
@@ -68,8 +68,7 @@ def text_of(kind):
 
 
 def feed_links(*paths):
-    answer = SimpleNamespace(fields={}, request=SimpleNamespace(url=HERE))
-    return section._article_links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, {})
+    return find_article_links(read_page(b"".join(b"<a href=%b>x</a>" % path for path in paths)), HERE, {})
 
 
 def parse_words(text):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import NamedTuple
+
+from windrow.clock import now
 
 HARBOUR, MUSEUM, SHOP, MANOR = "harbour", "museum", "shop", "manor"
 PAGE_SITES = (HARBOUR, MUSEUM, SHOP, MANOR)
@@ -208,6 +211,7 @@ _CORRECTION_TIME = "2026-11-17T09:00:00Z"
 _CORRECTION = "Correction: the keeper served for thirty-one years, not thirty."
 
 # Identifier, title, local time of the beginning, and status.
+_FIRST_DAY = date(2026, 11, 20)  # the times of meetings are moved by the days since then, so that they are ahead
 _MEETINGS = (
     ("budget", "Budget of the harbour", "20261124T180000", "CONFIRMED"),
     ("pier", "Repair of the pier", "20261126T170000", "CONFIRMED"),
@@ -270,7 +274,9 @@ def _news_article(slug: str, day: int) -> SiteResponse:
 def _council_calendar(day: int) -> SiteResponse:
     """Return the council's meetings as iCalendar. On day 2, one is moved, one is cancelled and one is added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
-    for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
+    later = now().date() - _FIRST_DAY
+    for uid, title, first_start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
+        start = f"{date.fromisoformat(first_start[:8]) + later:%Y%m%d}{first_start[8:]}"
         lines += [
             "BEGIN:VEVENT", f"UID:{uid}@council.example", f"DTSTAMP:2026111{5 + day}T060000Z",
             f"DTSTART;TZID=Europe/London:{start}", f"SUMMARY:{title}", f"STATUS:{status}",

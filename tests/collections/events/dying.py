@@ -56,7 +56,7 @@ def child(folder: Path, command: str, deadly: int, out: int) -> None:
         pass_moment(deadly)
         return answer
 
-    sqlite.connect = lambda *arguments, **more: connect(*arguments, factory=Connection, **more)
+    sqlite.connect = lambda *arguments, **more: connect(*arguments, **({"factory": Connection} | more))
     documents._send = asked
     projection.PAGE_SIZE = 3  # several writes of each kind
     workspace = load(folder, environ={}, collections={"events": COLLECTION})

@@ -56,8 +56,8 @@ def test_times_are_of_the_zone_of_the_schedule_and_the_start_of_the_event_counts
     }  # fmt: skip
     read_events, unread = read_event(eventSchedule=schedule, startDate="2026-10-20T22:00:00+01:00", **{"@id": "#s"})
     assert [(event.uid, event.value["datetime"], event.value["end_datetime"]) for event in read_events] == [
-        ("p/#s", "2026-10-20T21:00:00Z", ""),
-        ("p/#s 2026-10-27T22:00:00Z", "2026-10-27T22:00:00Z", "2026-10-28T01:00:00Z"),
+        ("p/http://a.example/x#s", "2026-10-20T21:00:00Z", ""),
+        ("p/http://a.example/x#s 2026-10-27T22:00:00Z", "2026-10-27T22:00:00Z", "2026-10-28T01:00:00Z"),
     ]
     assert unread == []
     lasting = schedule | {"endTime": None, "duration": "PT1H30M", "scheduleTimezone": None}

@@ -12,8 +12,9 @@ from uuid import UUID
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
 from windrow.clock import from_unix_time
-from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, spell_address
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
+from windrow.collections.pages.adapter.spelling import spell_address
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.integrity import read_checkpoint
 from windrow.collections.pages.database.page_versions import (

@@ -16,8 +16,9 @@ from windrow.adapters.takedown import named_origins, sources_at
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
-from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, spell_address
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
+from windrow.collections.pages.adapter.spelling import spell_address
 from windrow.collections.pages.database.forget import forget_crawls, forget_versions, vacuum
 from windrow.collections.pages.database.fulltext_table import never_stop, recount
 from windrow.collections.pages.database.integrity import (

@@ -5,12 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
-from windrow.collections.pages.discover import make_site_policy, normalise_web_address
-from windrow.collections.pages.scope import clean_address
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import WindrowError
-from windrow.formats.url import normalise_typed
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
@@ -23,18 +20,6 @@ def _find_summary(workspace: Workspace) -> Path | None:
         return None
     with closing(SqliteReader(path)) as reader, reader.reading() as connection:
         return path if connection.execute(_COUNT_TABLES).fetchone()[0] == 2 else None
-
-
-def spell_address(workspace: Workspace, text: str) -> str:
-    """Return a web address as the crawls of this workspace spell it, or "" if it is not a valid web address.
-
-    Unlike `normalise_web_address`, this keeps the parameters that a source's `url_query_parameters` name.
-    """
-    url = normalise_typed(text)
-    if not url or "?" not in url:
-        return normalise_web_address(text)
-    sources = [source for source in workspace.sources if source.collection == "pages"]
-    return clean_address(url, {name for source in sources for name in make_site_policy(source).named_parameters})
 
 
 def require_summary(workspace: Workspace) -> Path:

@@ -13,7 +13,8 @@ from windrow.archive.import_file import IMPORTED_FOLDER
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.changes import Edition, read_editions
 from windrow.collections.pages.adapter.harvest import find_robots_in_force, judge_address
-from windrow.collections.pages.adapter.lookup import open_existing_summary, spell_address
+from windrow.collections.pages.adapter.lookup import open_existing_summary
+from windrow.collections.pages.adapter.spelling import spell_address
 from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, VersionReader
 from windrow.config import Workspace
