@@ -380,7 +380,9 @@ def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
             yield FeedLink(media_type, address, title)
 
 
-_REFRESH = re.compile(r"""\s*+[\d.]*+(?:\s*+[;,]|\s|\A)\s*+(?:url\s*+=\s*+)?+(["']?+)(.*)""", re.IGNORECASE | re.DOTALL)
+_REFRESH = re.compile(
+    r"""\s*+[\d.]*+(?:\s*+[;,]|\s|\A)\s*+(?>(?:url\s*+=\s*+)?)(["']?+)(.*)""", re.IGNORECASE | re.DOTALL
+)
 """Matches the content of a refresh: the quote before the address, and the address with the quote after it."""
 
 

@@ -26,7 +26,7 @@ _OTHER_OBJECTS = frozenset((
 _DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
-_STRING = r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z))'
+_STRING = r'("[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\Z))'
 _CODE_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 _WORD = re.compile(r"\w+")

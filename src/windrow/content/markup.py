@@ -72,7 +72,7 @@ _INLINE_MEANINGS: dict[bytes, Meaning] = {
     b"": (_NOTHING, BODY),
 }
 _INSTRUCTION = re.compile(rb"<\?[^>]*+>")
-_TAG = re.compile(rb"<(/?[^\s/>]++(?: =?[^\s/>=]*+=\"[^\"]*+\")*+)>")
+_TAG = re.compile(rb"<(/?[^\s/>]++(?>(?: =?[^\s/>=]*+=\"[^\"]*+\")*))>")
 _MAX_CACHED_TAG_BYTES, _MAX_CACHED_TAGS = 500, 20_000
 
 _known_meanings = _INLINE_MEANINGS.copy()  # the cache of meanings by tag

@@ -49,8 +49,8 @@ _UNNESTED_TAGS = frozenset(name.encode() for name in (
 _CHOICES = frozenset({b"option", b"optgroup"})
 _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
-_ATTRIBUTE = rb"""[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"']*+))?+"""
-_TAG_START = re.compile(rb"<[^\s/>]++(?:%b){0,%d}+" % (_ATTRIBUTE, TAG_ATTRIBUTES.number))
+_ATTRIBUTE = rb"""[\s/]*+[^\s/>=][^\s/>=]*+(?>(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"']*+))?)"""
+_TAG_START = re.compile(rb"<[^\s/>]++(?>(?:%b){0,%d})" % (_ATTRIBUTE, TAG_ATTRIBUTES.number))
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""

@@ -26,7 +26,7 @@ from windrow.digest import warc_digest as spell_digest
 from windrow.model import CdxLine
 from windrow.reasons import Reason
 
-_SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
+_SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?>(?:/[\w~-][\w.~-]*+)*))/?", re.ASCII)
 """Matches most addresses: a host name, optionally a port, and a path that needs no resolving."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)

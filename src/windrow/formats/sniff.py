@@ -39,7 +39,7 @@ _UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*")
 _DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download",
                              "application/download", "application/force-download"))  # fmt: skip
 _ROOT_ELEMENT = re.compile(
-    rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*+<([A-Za-z_][\w.:-]*)", re.DOTALL
+    rb"(?>(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*)<([A-Za-z_][\w.:-]*)", re.DOTALL
 )
 _FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)(?:(?<=,)|[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+)")
+_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)(?:(?<=,)|[^,(]*+(?>(?:\([^)]*+(?:\)|\Z)[^,(]*+)*))")
 """Matches an address and, unless the address ends with a comma, its descriptors; no character is read twice."""
 
 

@@ -256,9 +256,9 @@ _MAX_CACHED_LINKS = 8_192  # links of one `Resolver`
 _MAX_CACHED_CHARACTERS = 200  # longer links are not cached
 
 _KEPT_ESCAPE = "%(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-D]|[89A-F][0-9A-F])"  # escapes that are kept
-_SAFE_PATH = rf"[A-Za-z0-9_~!$&()*+,;=@./'-]*+(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./'-]*+)*+"
-_SAFE_QUERY = rf"(?:\?[A-Za-z0-9_~!$&()*+,;=@./:?-]++(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./:?-]*+)*+)?+"
-_SAFE_FRAGMENT = r"(?:#([A-Za-z0-9_~!$&()*+,;=@./:?'-]*+))?+"
+_SAFE_PATH = rf"[A-Za-z0-9_~!$&()*+,;=@./'-]*+(?>(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./'-]*+)*)"
+_SAFE_QUERY = rf"(?>(?:\?[A-Za-z0-9_~!$&()*+,;=@./:?-]++(?>(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./:?-]*+)*))?)"
+_SAFE_FRAGMENT = r"(?>(?:#([A-Za-z0-9_~!$&()*+,;=@./:?'-]*+))?)"
 _COLON_PATH = _SAFE_PATH.replace("@./", "@.:/")  # with colons, as in every path but a relative one
 _PATH_LINK = re.compile(rf"(/(?!/){_COLON_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")
 _RELATIVE_LINK = re.compile(rf"([A-Za-z0-9_~]{_SAFE_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")

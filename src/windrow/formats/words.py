@@ -16,9 +16,9 @@ _SIGNS = (
     "\u200c\u200d"  # joiners
 )
 """Signs that belong to a word, although they are not letters."""
-_PART = rf"[^\W{_SINGLE}{_UNSPACED}](?:[^\W{_SINGLE}{_UNSPACED}]|[{_SIGNS}])*+"
+_PART = rf"[^\W{_SINGLE}{_UNSPACED}](?>(?:[^\W{_SINGLE}{_UNSPACED}]|[{_SIGNS}])*)"
 _JOIN = r"['\u2019.-]"
-_WORD = re.compile(rf"[{_SINGLE}]|[{_UNSPACED}]{{1,5}}|{_PART}(?:{_JOIN}{_PART})*+")
+_WORD = re.compile(rf"[{_SINGLE}]|[{_UNSPACED}]{{1,5}}|{_PART}(?>(?:{_JOIN}{_PART})*)")
 _ASCII_WORD = re.compile(rf"\w+(?:{_JOIN}\w+)*")
 
 

@@ -53,7 +53,7 @@ FIRST_CHARACTERS = (
 )  # the first `<` by encoding, in documents without a byte order mark (XML 1.0, appendix F)
 SINGLE_BYTE_START = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # neither a mark nor one of FIRST_CHARACTERS
 ENCODING_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
-PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+PROLOG = re.compile(rb"(?>(?:\s+|<\?.*?\?>|<!--.*?-->)*)", re.DOTALL)
 ROOT_START = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
 _UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, by `surrogateescape`
 _EMPTY_ROOT_END = re.compile(rb"[^<>]*/>")
@@ -79,7 +79,7 @@ class XmlText(NamedTuple):
     root: str
 
 
-_NAMED_DTD = re.compile(rb"""<!DOCTYPE\s(?:[^\[\]<>"']|"[^"<>]*+"|'[^'<>]*+')*+>""")
+_NAMED_DTD = re.compile(rb"""<!DOCTYPE\s(?>(?:[^\[\]<>"']|"[^"<>]*+"|'[^'<>]*+')*)>""")
 """Matches a document type declaration that only names a DTD, and declares nothing itself."""
 
 
@@ -184,7 +184,7 @@ def escape_undecodable(content: bytes, *names: str) -> bytes:
     except UnicodeDecodeError:
         if names:
             tag = rb"<(?:[\w.-]+:)?(?:%b)[\s>]" % "|".join(names).encode()
-            element = rb"%b(?:[^<]|<!\[CDATA\[)*+" % tag
+            element = rb"%b(?>(?:[^<]|<!\[CDATA\[)*)" % tag
             return re.sub(element, lambda match: escape_undecodable(match[0]), content)
         return _UNDECODED.sub(escape_surrogate, content.decode("utf-8", "surrogateescape")).encode()
     return content

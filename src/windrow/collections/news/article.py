@@ -35,7 +35,7 @@ _FIRST_YEAR = 1990
 _MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 """Matches a word of a title, by which an article is recognised."""
-_DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)\)"
+_DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?>(?:\([^()\s]*+\)[^()\s]*+)*))\)"
 _NO_WORDS = re.compile(rf"!\[[^\[\]]*+{_DESTINATION}|{_DESTINATION}")
 """Matches what is not counted as words in Markdown: an image, and the address of a link."""
 

@@ -27,7 +27,7 @@ _OPTIONAL_TEXT_FIELDS = ("image_url", "excerpt")
 _MAX_SECONDS = 10**12  # since 1970; a larger number is in milliseconds
 _NOT_PROSE = re.compile(
     r"^[ \t>]*(`{3,})(?s:.*?)(?:^[ \t>]*\1|\Z)|(?<!`)(`+)(?!`)(?s:.{1,2000}?)(?<!`)\2(?!`)"
-    r"|\]\([^()\s]*(?: \"(?:\\.|[^\"\\\n])*+\")?|<(?:https?|mailto|tel):[^<>\s]*>|\\.",
+    r"|\]\([^()\s]*(?: \"(?>(?:\\.|[^\"\\\n])*)\")?|<(?:https?|mailto|tel):[^<>\s]*>|\\.",
     re.MULTILINE,
 )
 """Matches what may look like HTML in Markdown: code, addresses and titles of links, and escaped characters."""

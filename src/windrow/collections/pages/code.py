@@ -87,7 +87,7 @@ class Destination(IntEnum):
 
 _MEDIA_TYPE = re.compile(r"\s*+([!#$&^_.+\w-]{1,127}+)/([!#$&^_.+\w-]{1,127}+)\s*+(?:;(.*))?", re.ASCII | re.DOTALL)
 _PARAMETER = re.compile(
-    r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
+    r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?>(?:[^"\\]|\\.)*)"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
 READABLE_TYPES = frozenset(

@@ -30,7 +30,7 @@ PERMANENT = frozenset({301, 308})
 REDIRECTS = PERMANENT | {302, 303, 307}
 
 _TARGET = re.compile(r"\s*+<([^<>]*+)>")
-_PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?:=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+')
+_PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?>(?:=\s*+("(?>(?:[^"\\]|\\.)*)"|[^\s;,"]*+))?)')
 _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")
 
 
