@@ -107,6 +107,29 @@ def test_links_that_robots_txt_forbade_are_requested_once_it_allows_them(site, t
     assert ("/minutes/2", 200) in crawl_again(tmp_path, site), "its links are read when it is due"
 
 
+def test_pages_that_a_setting_refused_are_requested_once_it_is_changed_back(site, tmp_path):
+    """They were put off as for a failure, so an edit or a removal meanwhile was not seen for weeks."""
+    crawl_sites(tmp_path, source([site.seed]))
+    crawl_again(tmp_path, site, do_not_crawl=("/minutes/",))
+    assert not {"/minutes/1", "/minutes/2"} & {path for path, _ in site.requested}
+    site.requested.clear()
+    crawl_sites(tmp_path, source([site.seed], do_not_crawl=("/minutes/",)))
+    assert site.requested == [], "nothing is due, and the setting is the same"
+    crawl_sites(tmp_path, source([site.seed]))
+    assert sorted(path for path, _ in site.requested) == ["/minutes/1", "/minutes/2"]
+
+
+def test_pages_that_robots_txt_refused_are_requested_once_it_allows_them_again(site, tmp_path):
+    crawl_sites(tmp_path, source([site.seed]))
+    site.robots = b"User-agent: *\nDisallow: /minutes/"
+    crawl_again(tmp_path, site)
+    site.robots = b""
+    site.requested.clear()
+    change_ledger(tmp_path, "UPDATE address SET due = 1 WHERE url LIKE '%/news/1'")
+    crawl_sites(tmp_path, source([site.seed]))
+    assert sorted(path for path, _ in site.requested) == ["/minutes/1", "/minutes/2", "/news/1"]
+
+
 def test_a_larger_cap_finds_the_links_beyond_the_former_one(site, tmp_path):
     crawl_sites(tmp_path, source([site.seed], max_links=1))
     assert ("/minutes/1", 200) not in site.requested

@@ -13,6 +13,7 @@ from windrow.clock import spell
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
+from windrow.reasons import Reason
 
 NEVER_REQUESTED = 0
 """The due time of an address that was never requested, or must be requested as if it never had been.
@@ -125,6 +126,11 @@ class AddressWriter:
         """
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
+
+    def make_refused_due(self, host: int, reasons: Iterable[Reason]) -> int:
+        """Make the addresses of a host next that were not requested for one of the `reasons`. Return their number."""
+        self._batch.flush()
+        return self._batch.database.execute("refused_due_again", host, json.dumps(sorted(reasons)))
 
     def set_due(self, collection: str, digests: Iterable[int], due: int | None, source: str = "") -> None:
         """Set when the addresses with `digests` are due, at a source of a collection, or at all if `source` is empty.

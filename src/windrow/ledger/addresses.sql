@@ -247,6 +247,12 @@ ORDER BY a.host, a.url;
 -- Make a host's addresses that are due later due now; those that were never requested still come first.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
+-- name: refused_due_again
+-- Make the addresses of a host due now whose last attempt was no request, for one of some reasons (JSON).
+UPDATE address SET due = 1 WHERE host = ?1 AND due > 1 AND failures > 0
+AND (SELECT v.reason FROM attempt v WHERE v.address = address.digest AND v.host = address.host
+    ORDER BY v.seq DESC LIMIT 1) IN (SELECT value FROM json_each(?2));
+
 -- name: address_due_at
 -- Set when an address of a source is due. An empty source means all sources of the collection.
 UPDATE address SET due = ?1 WHERE digest = ?2

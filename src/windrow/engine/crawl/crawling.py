@@ -17,7 +17,7 @@ from windrow.digest import hash64
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.archiving_client import RedirectChains
 from windrow.engine.crawl.part_exchange import PartExchange
-from windrow.engine.crawl.source_tally import SourceTally, close_tallies
+from windrow.engine.crawl.source_tally import SourceTally, close_tallies, has_failed
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
 from windrow.engine.listed.rest import describe_pause
@@ -26,7 +26,7 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.requests.redirects import is_former_target
 from windrow.engine.run import Close, HarvestRun, close_all
-from windrow.engine.source_counts import LINK_RULES
+from windrow.engine.source_counts import LINK_RULES, NOT_REQUESTED, SETTINGS
 from windrow.errors import StepError, Stopped
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import ABOVE_EVERY_ORDER
@@ -90,6 +90,7 @@ class CrawlDispatcher:
         self._host_numbers: dict[tuple[str, str], int] = {}  # by source and origin
         self._settings = {name: _hash_settings(source) for name, source in self._sources.items()}
         learned = {name: run.ledger.requests.learned(run.collection.name, name) for name in self._sources}
+        self._former_settings = {name: learned[name].get(SETTINGS) for name in self._sources}
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
             if host.source in self._sources:
                 self._host_numbers[host.source, host.origin] = host.seq
@@ -190,6 +191,7 @@ class CrawlDispatcher:
                     self._add_urls(writer, self._sources[source_name], 0, [page])
             for source in self._sources.values():
                 tally = self._tallies[source.name]
+                self._note_settings(writer, source.name)
                 try:
                     seeds = self._seeds(source)
                 except StepError as error:
@@ -206,6 +208,16 @@ class CrawlDispatcher:
                 self._add_urls(writer, source, 0, seeds)
                 if self._follower is not None and SERVICE not in source.options:
                     self._follower.update_source_address(writer, source, seeds)
+
+    def _note_settings(self, writer: LedgerWriter, source_name: str) -> None:
+        """If the settings of a source are others than in the last run, make what the former ones refused due."""
+        settings, former_settings = self._settings[source_name], self._former_settings[source_name]
+        if self._follower is not None or settings == former_settings:
+            return
+        writer.requests.learn(self._run.collection.name, source_name, {SETTINGS: settings}, 0)
+        for host in self._hosts.values():
+            if former_settings is not None and host.source.name == source_name:
+                writer.addresses.make_refused_due(host.number, NOT_REQUESTED)
 
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
         if self._follower is None:
@@ -338,7 +350,7 @@ class CrawlDispatcher:
         """Store and count an attempt, with the next due time of its address and the addresses that it found."""
         event = self._redirects.limit_chain(event) if self._follower is None else event
         run, attempt, beside = self._run, event.attempt, self._crawl.beside
-        schedule, is_failed = None, _has_failed(attempt)
+        schedule, is_failed = None, has_failed(attempt)
         if attempt.kind == beside:  # it may have become a page meanwhile, and be due again
             host.is_exhausted = False
         if attempt.target in host.handed_out:
@@ -354,6 +366,9 @@ class CrawlDispatcher:
             schedule = (due_at, interval, failures)
         number = writer.attempts.record_attempt(run.session, host.number, attempt, schedule=schedule, beside=beside)
         if event.link_rules not in {0, host.link_rules}:
+            if host.link_rules and writer.addresses.make_refused_due(host.number, NOT_REQUESTED):
+                host.is_exhausted = False
+                self._short_hosts.add(host.number)
             host.link_rules, host.rules_since = event.link_rules, number
             rules = {f"{LINK_RULES}{host.number}": (event.link_rules, number, run.session)}
             writer.requests.learn(run.collection.name, host.source.name, rules, number)
@@ -458,13 +473,6 @@ class CrawlDispatcher:
         _, _, kind = host.handed_out[culprit]
         attempt = Attempt(culprit, "", kind, allowed=True, started=now(), seconds=0.0, reason=reason)
         self._record_attempt(writer, host, AttemptEnded(0, attempt))
-
-
-def _has_failed(attempt: Attempt) -> bool:
-    """Return whether the address of an attempt is requested again soon, as it is until the whole body came."""
-    if attempt.message and attempt.is_partial:
-        return True
-    return attempt.reason is not None or attempt.status is None or attempt.status >= 400
 
 
 def _make_job(

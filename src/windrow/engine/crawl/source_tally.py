@@ -167,6 +167,13 @@ class SourceTally:
         return comment + (f"; {error}" if error else "")
 
 
+def has_failed(attempt: Attempt) -> bool:
+    """Return whether the address of an attempt is requested again soon, as it is until the whole body came."""
+    if attempt.message and attempt.is_partial:
+        return True
+    return attempt.reason is not None or attempt.status is None or attempt.status >= 400
+
+
 def close_tallies(
     run: HarvestRun, crawl: Crawl, tallies: Mapping[str, SourceTally], endless: Iterable[tuple[str, str, int]],
     error: BaseException | None,
