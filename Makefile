@@ -1,10 +1,12 @@
 # Everything here works on a machine that has only Python 3.11 or newer, with venv and pip.
 # `make` alone lists the targets; the text behind `##` is the list.
 
-PYTHON ?= python3
+# The system's Python, if it can be used: distributions build theirs with optimisation, and tests take a fifth less time.
+PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+            && echo /usr/bin/python3 || echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
-DEBIAN := systemd vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
+DEBIAN := python3-venv systemd vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
           libxml2-utils lftp wget sqlite3 poppler-utils openjdk-17-jre-headless maven \
           wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd \
           chromium
