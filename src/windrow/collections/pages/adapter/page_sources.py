@@ -47,8 +47,10 @@ class PageSources:
         """Return the source of a page, or "" if its origin has no source.
 
         If the origin has several sources, the result is the one that fetched the page last, or any of them if the
-        ledger does not contain the page's address.
+        ledger does not contain the page's address. Sources that are no longer declared are ignored if a declared one
+        has the address: after a source was renamed, a page that is gone was last fetched under the former name.
         """
         sources = self._by_origin.get(parts(url).origin, [])
-        address = self._ledger.addresses.get(COLLECTION, hash64(url)) if len(sources) > 1 else None
-        return address.source if address else sources[0] if sources else ""
+        if len(sources) > 1:
+            sources = [row.source for row in self._ledger.addresses.of_sources(COLLECTION, hash64(url))] or sources
+        return next((name for name in sources if name in self._declared), sources[0] if sources else "")
