@@ -130,6 +130,16 @@ def test_pages_that_robots_txt_refused_are_requested_once_it_allows_them_again(s
     assert sorted(path for path, _ in site.requested) == ["/minutes/1", "/minutes/2", "/news/1"]
 
 
+def test_pages_that_are_due_in_each_run_are_requested_once_in_it(site, tmp_path):
+    """Nor is a page again that cannot be decoded, which fails each time and is due at once."""
+    site.pages["/"] = b"<a href=/broken>b</a>" + b"".join(b"<a href=/%d>p</a>" % number for number in range(20))
+    site.pages |= {f"/{number}": b"<a href=/deep/%d>d</a>" % number for number in range(20)}
+    site.corrupt.add("/broken")
+    crawl_sites(tmp_path, source([site.seed], every=0.0))
+    assert len(site.requested) == len(set(site.requested)) == 42
+    assert len({path for path, _ in crawl_again(tmp_path, site, every=0.0)}) == len(site.requested) == 42
+
+
 def test_a_larger_cap_finds_the_links_beyond_the_former_one(site, tmp_path):
     crawl_sites(tmp_path, source([site.seed], max_links=1))
     assert ("/minutes/1", 200) not in site.requested

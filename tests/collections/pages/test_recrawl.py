@@ -95,6 +95,12 @@ def test_a_failure_is_looked_at_sooner_than_every_and_never_later():
     assert discover.schedule_attempt(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
 
 
+def test_every_may_be_each_run():
+    """It was ignored: pages were due after 28 days."""
+    assert discover.compute_interval(weekly(0.0), [ContentCheck(True)] * 9) == 1
+    assert discover.schedule_attempt(weekly(0.0), attempt(200), 1, 0) == (AT.timestamp() + 1, 1)
+
+
 def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
     assert discover.schedule_attempt(weekly(), attempt(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
     body = f"<urlset><url><loc>{URL}</loc><lastmod>2026-11-20</lastmod></url></urlset>".encode()

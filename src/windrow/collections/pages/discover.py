@@ -60,7 +60,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     source_options = source.options
     crawl_options = CrawlOptions(
         make_site_policy(source), agent, source_options["delay"], sitemaps=source_options["read_sitemaps"],
-        hints=not source_options.get("every"), assets=source_options.get("assets", False),
+        hints=source_options.get("every") is None, assets=source_options.get("assets", False),
         max_sitemaps=source_options.get("max_sitemaps_per_run", SITEMAPS_OF_ORIGIN.number),
         max_assets=source_options.get("max_assets_per_run", ASSETS_OF_ORIGIN.number),
     )  # fmt: skip
@@ -72,22 +72,23 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
     """Return the time when an address is due again (UNIX seconds) and its next interval, both in whole seconds.
 
     `interval` is its present interval; `failures` is the number of failures in a row, including this attempt. If the
-    setting `every` is set, it is the next interval, and the address is due after it, or earlier after a failure.
-    Sitemaps are due every day in any case.
+    setting `every` is set, it is the next interval, and the address is due after it, or earlier after a failure. If it
+    is 0, the address is due in the next run. Sitemaps are due every day in any case.
     """
     every = source.options.get("every")
     due, next_interval = site_rules.schedule_attempt(
-        attempt, float(every or interval), failures, source.options["recrawl_interval"]
+        attempt, interval if every is None else every, failures, source.options["recrawl_interval"]
     )
-    if every and attempt.kind != SITEMAP:
-        due, next_interval = min(due, attempt.started.timestamp() + every), every
-    return int(due), max(1, int(next_interval))
+    if every is not None and attempt.kind != SITEMAP:
+        next_interval = max(every, 1)
+        due = min(due, attempt.started.timestamp() + next_interval)
+    return int(due), int(next_interval)
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
     """Return an address's interval in whole seconds: `every`, or else the result of `redirect.compute_interval`."""
-    fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
+    every, start_interval = source.options.get("every"), source.options["recrawl_interval"]
+    return max(1, int(redirect.compute_interval(checks, start_interval) if every is None else every))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:

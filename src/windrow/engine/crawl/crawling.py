@@ -282,8 +282,8 @@ class CrawlDispatcher:
         tally.handed_out += len(addresses)
 
     def _is_again(self, address: DueAddress) -> bool:
-        """Return whether an address became due again in this run, although it did not fail."""
-        return address.due > self._began and not address.failures
+        """Return whether an address is due again in this run. One of an hour or more may be, after a failure."""
+        return address.due > self._began and (not address.failures or address.interval < 3600)
 
     def _leave_former_targets(
         self, host: _Host, addresses: list[DueAddress], requests: Mapping[int, HttpRequest]
