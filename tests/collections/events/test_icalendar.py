@@ -91,6 +91,17 @@ def test_a_change_of_this_and_all_future_repetitions_changes_those_that_follow()
         ("2026-11-22T18:00:00Z", "2026-11-22T18:30:00Z", "Weekly, after lunch", "2026-11-22T13:00:00"),
     ]
     assert len({read_event.uid for read_event in read_events}) == 6
+    assert all(read_event.value["recurring"] for read_event in read_events)
+
+
+def test_a_changed_repetition_after_the_window_is_one_of_a_series():
+    """It was told as gone once the calendar no longer had the change, though the series still has that day."""
+    text = calendar(
+        event("w", ":20260915T180000Z", rrule="FREQ=WEEKLY"),
+        event("w", ":20280118T200000Z", "At the town hall", recurrence_id=":20280118T180000Z"),
+    )
+    read_events, _ = read(text, "icalendar")
+    assert starts(read_events, "recurring")[-1] == ("2028-01-18T20:00:00Z", True)
 
 
 def test_a_calendar_that_cancels_says_so_of_each_event():

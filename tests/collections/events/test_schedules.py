@@ -47,6 +47,7 @@ def test_a_schedule_is_read_as_its_days(name):
     assert " ".join(event.value["datetime"][5:10] for event in read_events) == days
     assert [part.reason for part in unread] == ([Reason.NOT_WANTED] if name == "yearly" else [])
     assert len({event.uid for event in read_events}) == len(read_events)
+    assert all(event.value["recurring"] for event in read_events), "none is missing once a shorter window leaves it out"
 
 
 def test_times_are_of_the_zone_of_the_schedule_and_the_start_of_the_event_counts_once():

@@ -468,7 +468,7 @@ def _extra_keys(event: Any) -> dict[str, Any]:
         extra["attachments"] = documents
     if conferences := [str(conference).strip() for conference in _web_properties(event, "CONFERENCE")]:
         extra["conference_urls"] = conferences
-    if event.get("RRULE") is not None:
+    if any(event.get(name) is not None for name in ("RRULE", "RDATE", "RECURRENCE-ID")):
         extra["recurring"] = True
     return extra
 

@@ -296,7 +296,10 @@ def _read_schedule(document: SourceDocument, event: dict[str, Any]) -> Iterator[
         yield SkippedPart(reason, message, _value_text(event.get("@id")) or _value_text(event.get("identifier")))
         return
     for start, end in occurrences.spans:
-        yield _read_schema_org_event(document, {**event, "startDate": start, "endDate": end or None})
+        occurrence = _read_schema_org_event(document, {**event, "startDate": start, "endDate": end or None})
+        if isinstance(occurrence, RawEvent):
+            occurrence = occurrence._replace(extra={**occurrence.extra, "recurring": True})
+        yield occurrence
     if occurrences.is_cut:
         yield SkippedPart(Reason.NOT_WANTED, f"{title!r} {CUT_SERIES}")
 
