@@ -107,6 +107,24 @@ def test_a_calendar_that_becomes_empty_is_told_until_it_has_events_again_or_its_
     assert Windrow(tmp_path).status().left_out == ()
 
 
+def test_a_replay_counts_what_the_last_document_of_an_address_lacks_and_nothing_of_those_before_it(tmp_path):
+    """It counted each answer: what a mended page had lacked stood in `status` for ever."""
+    wrong, mended = (
+        calendar(event("a@x", ":20990115T150000Z"), event("b@x", f":{at}")) for at in ("20990230", "20990228")
+    )
+    counts = []
+    with serving() as site:
+        configured(tmp_path, f"{site.url}/a.ics", every="1s")
+        windrow = Windrow(tmp_path)
+        for content in (wrong, wrong, mended):
+            site.put("/a.ics", content)
+            windrow.run()
+            windrow.replay("events")
+            counts.append([(count.reason, count.addresses) for count in windrow.status().left_out])
+            pass_time(1.05)
+    assert counts == [[("incomplete_record", 1)], [("incomplete_record", 1)], []]
+
+
 def test_a_list_is_remembered_as_emptied_unless_it_says_so_itself_or_may_be_empty(tmp_path):
     rules = {"reader": "json", "fields": {"title": "t", "start": "s"}, "placeholders": ["None"]}
     some, none = [{"t": "A", "s": "2026-10-01"}, {"t": "B", "s": "2026-10-02"}], [{"t": "None"}]
