@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from lxml import html
 
 import windrow
 from tests.web.farm import get, http_scope
+from windrow.app import session_progress
 from windrow.app.listening import Address, listen
 from windrow.app.session_progress import read_progress
 from windrow.cli.serve import serve_command
+from windrow.clock import now
 from windrow.ledger import Ledger
 from windrow.ledger.lease import Lease, name_this_process
 from windrow.web import app, live
@@ -72,6 +75,13 @@ def test_pages_show_a_session_under_way_without_a_script(under_way: UnderWay) ->
         writer.sessions.close(writer.sessions.open("another", "run"), 0)
     assert get(view, "/sessions/1").fields["etag"] != reply.fields["etag"]
     assert "script-src" not in reply.fields["content-security-policy"]
+
+
+def test_the_course_of_a_session_under_way_reaches_to_the_present(under_way: UnderWay, monkeypatch) -> None:
+    monkeypatch.setattr(session_progress, "now", lambda: now() + timedelta(minutes=9, seconds=30))
+    page = html.fromstring(get(app(under_way.farm), "/sessions/1").text)
+    assert page.xpath("//ol[@class='timeline']/li/span[@class='meta']/text()") == ["9 min 30 s"]
+    assert float(page.xpath("//ol[@class='timeline']//*[local-name()='rect']/@width")[0]) > 900
 
 
 def test_a_stream_tells_what_is_new_and_ends_with_the_session(under_way: UnderWay, monkeypatch) -> None:
