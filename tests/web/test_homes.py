@@ -89,6 +89,15 @@ def test_a_month_shows_the_first_events_of_each_day(council) -> None:
     assert len(days) == 30
     assert [len(days[number].xpath(".//li")) for number in ("3", "4", "5", "6")] == [1, 0, 1, 4]
     assert "and more" in days["6"].text_content()
+    page = html.fromstring(
+        get(council, "/collections?view=month&day=2026-11-09&q=session&group=branch:Legislative").text
+    )
+    assert [entry.text_content()[:5] for entry in page.xpath("//table[@class='month']//li//a")] == ["Night"]
+    views = {link.text: link.get("href") for link in page.xpath("//nav[@aria-label='Views']/a")}
+    for name in ("agenda", "month", "month before"):
+        assert "q=session" in views[name], name
+    assert "Night session" in get(council, views["agenda"].replace("11-09", "11-04")).text
+    assert "No events here" in get(council, views["agenda"]).text
 
 
 def test_an_event_shows_how_it_changed(council) -> None:

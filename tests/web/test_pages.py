@@ -185,6 +185,13 @@ def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_f
         assert get(view, f"/why?name={quote(example, safe='')}").status == 200
 
 
+def test_narrowing_a_search_keeps_what_was_chosen(view) -> None:
+    page = html.fromstring(get(view, "/search?q=crosses+hrabour&explain=1&as_of=2026-11-27&collection=pages").text)
+    links = [*page.xpath("//aside//a/@href"), *page.xpath("//a[contains(@href, 'crosses+harbour')]/@href")]
+    assert len(links) > 2
+    assert [link for link in links if "explain=1" not in link or "as_of=2026-11-27" not in link] == []
+
+
 def test_the_lines_of_two_versions_stand_side_by_side(view) -> None:
     page = html.fromstring(get(view, f"/diff?name={FERRY}&form=sides").text)
     (lines,) = page.find_class("sides")

@@ -49,11 +49,12 @@ _FEEDS = (("iCalendar", "ical"), ("Atom", "atom"), ("JSON Feed", "jsonfeed"), ("
 
 
 class _Selection(NamedTuple):
-    """The events to show: a view of the database with the values of its first fields, and the source or ""."""
+    """The events to show: a view of the database with the values of its first fields, a source and words, or ""."""
 
     view: str
     first: tuple[str, ...]
     source: str
+    words: str = ""
 
 
 def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeView) -> Home:
@@ -62,13 +63,17 @@ def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeVi
     groups = tuple(_list_groups(databases, sources))
     selection = _select(view.group, {source.name: parser_of(source).name for source in sources})
     day = read_day(view, now().date())
-    views = tuple(HomeLink(name, view=HomeView(name, "", view.group, view.day)) for name in (_AGENDA, _MONTH))
+    views = tuple(
+        HomeLink(name, view=HomeView(name, "", view.group, view.day, view.words)) for name in (_AGENDA, _MONTH)
+    )
     note, further = "", None
-    if view.words:
-        entries, further = _search(databases, selection, view)
-        part: Part = Agenda(f"Events with “{view.words}”, the latest first", entries)
-    elif view.view == _MONTH:
-        part, views = _show_month(databases, selection, day), (*views, *_other_months(view, day))
+    if view.view == _MONTH:
+        part: Part = _show_month(databases, selection._replace(words=view.words), day)
+        views = (*views, *_other_months(view, day))
+    elif view.words:
+        entries, further = _search(databases, selection, view._replace(day=day.isoformat() if view.day else ""))
+        since = f" from {day.isoformat()} on" if view.day else ""
+        part = Agenda(f"Events with “{view.words}”{since}, the latest first", entries)
     else:
         entries, further = _read_agenda(databases, selection, view, day)
         part = Agenda(f"From {day.isoformat()} on", entries)
@@ -119,7 +124,12 @@ def _read_events(
     The documents of other programs without a valid time are left out, as in all exports.
     """
     bounds = ViewRange(selection.first, start, end, limit=_MAX_READ, skip=skip)
-    for place, document in enumerate(databases.store.view(databases.events, selection.view, bounds), skip):
+    if selection.words:
+        matches = _searched(databases).search(databases.events, selection.words, selection.view, bounds)
+        documents: Iterable[Mapping[str, Any]] = sorted(matches, key=lambda match: str(match.get("datetime") or ""))
+    else:
+        documents = databases.store.view(databases.events, selection.view, bounds)
+    for place, document in enumerate(documents, skip):
         is_selected = not selection.source or document.get("source") == selection.source
         if is_selected and (event := complete_document(document)) is not None:
             yield place, event
@@ -164,14 +174,18 @@ def _other_months(view: HomeView, day: date) -> tuple[HomeLink, HomeLink]:
     return HomeLink("month before", view=before), HomeLink("month after", view=after)
 
 
+def _searched(databases: EventDatabases) -> SqliteDocuments:
+    if not isinstance(databases.store, SqliteDocuments):
+        raise UsageError("events in a CouchDB cannot be searched here", hint="windrow search --collection events WORDS")
+    return databases.store
+
+
 def _search(
     databases: EventDatabases, selection: _Selection, view: HomeView
 ) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
-    if not isinstance(databases.store, SqliteDocuments):
-        raise UsageError("events in a CouchDB cannot be searched here", hint="windrow search --collection events WORDS")
     skip = read_start(view)
-    bounds = ViewRange(selection.first, limit=_PAGE_EVENTS + 1, skip=skip)
-    found = list(databases.store.search(databases.events, view.words, selection.view, bounds))
+    bounds = ViewRange(selection.first, view.day, limit=_PAGE_EVENTS + 1, skip=skip)
+    found = list(_searched(databases).search(databases.events, view.words, selection.view, bounds))
     further = view._replace(start=str(skip + _PAGE_EVENTS)) if len(found) > _PAGE_EVENTS else None
     shown = (
         event
