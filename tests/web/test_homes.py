@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import xml.etree.ElementTree as ET
 from contextlib import closing
 from pathlib import Path
 
@@ -115,6 +116,18 @@ def test_events_can_be_subscribed_to_at_the_addresses_of_their_standard(council)
     assert reply.text.count("BEGIN:VEVENT") == 1
     assert len(get(council, "/api/events/all").json["results"]) == 7
     assert len(get(council, "/api/events/all?q=hearing&format=jsonfeed").json["items"]) == 5
+    feeds = [
+        ET.fromstring(get(council, f"/api/events/all?format=atom{more}", host=host).body)
+        for more, host in (("", "localhost"), ("&q=hearing", "localhost"), ("&limit=2&offset=2", "localhost:81"))
+    ]
+    assert len({feed.findtext("{*}id") for feed in feeds}) == 3
+    links = {link.get("rel"): link.get("href") for link in feeds[2].findall("{*}link")}
+    assert links["self"] == "http://localhost:81/api/events/all?format=atom&limit=2&offset=2"
+    further = get(council, links["next"].removeprefix("http://localhost:81"), host="localhost:81").body
+    assert ET.fromstring(further).findtext("{*}id") == feeds[2].findtext("{*}id")
+    feed = get(council, "/api/events/all?limit=2&format=jsonfeed").json
+    assert feed["feed_url"] == "http://localhost/api/events/all?limit=2&format=jsonfeed"
+    assert get(council, feed["next_url"].removeprefix("http://localhost")).json["items"]
     assert get(council, "/api/events/nothing").status == 404
     assert get(council, f"/api/events/all?{'&'.join(f'a{number}=1' for number in range(30))}").status == 400
     assert len(get(council, "/api/events/entity/White%20House").json["results"]) == 1

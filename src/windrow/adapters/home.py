@@ -277,8 +277,11 @@ class AnswersRequests(Protocol):
     REQUESTS_AT: str
     """The beginning of the paths that it answers, such as `/api/events`."""
 
-    def answer_request(self, workspace: Workspace, path: str, query: bytes) -> RequestAnswer:
-        """Return the answer to a GET of a path and a query, both percent-encoded. Any of both is answered."""
+    def answer_request(self, workspace: Workspace, path: str, query: bytes, base: str) -> RequestAnswer:
+        """Return the answer to a GET of a path and a query, both percent-encoded. Any of both is answered.
+
+        `base` is what stands before the path in addresses, such as `https://town.example`.
+        """
 
 
 def unknown_name(collection: str, name: str) -> WindrowError:

@@ -186,20 +186,22 @@ def format_atom(
     name: str,
     now: datetime,
     *,
+    identity: str,
     query: str = "",
     links: Mapping[str, str] | None = None,
 ) -> str:
     """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's name.
 
-    The feed's own time is the time of the latest change, or `now` if nothing changed. Its id is that of the workspace
-    and `query`, which selects the changes. `links` are addresses by relation, such as `next` (RFC 5005).
+    The feed's own time is the time of the latest change, or `now` if nothing changed. Its id is made of the name, the
+    `identity` of the workspace's ledger, and `query`, which selects the changes. `links` are addresses by relation,
+    such as `next` (RFC 5005).
     """
     updated = max((change.at for change in changes), default=now)
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<title>{xml_text(name)}: what changed</title>",
-        f"<id>{_make_urn(f'{name}?{query}' if query else name)}</id>",
+        f"<id>{_make_urn(f'{name} {identity}?{query}')}</id>",
         f"<updated>{_format_time(updated)}</updated>",
         *(f'<link rel="{relation}" href="{xml_text(address)}"/>' for relation, address in (links or {}).items()),
         "<author><name>windrow</name></author>",

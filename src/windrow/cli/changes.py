@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -68,10 +69,12 @@ def _print_changes(
         from windrow.app.changes import format_atom, format_html  # noqa: PLC0415 `--help` needs no feeds
 
         name = workspace.config.name
-        # XML and HTML: escaping for the terminal would change the file
-        console.print_raw(
-            format_atom(changes, name, datetime.now(UTC)) if form == "atom" else format_html(changes, name)
-        )
+        with closing(workspace.ledger()) as ledger:
+            identity = ledger.sessions.first()
+        text = format_html(changes, name)
+        if form == "atom":
+            text = format_atom(changes, name, datetime.now(UTC), identity=identity)
+        console.print_raw(text)  # XML and HTML: escaping for the terminal would change the file
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styled: bool = False) -> list[str]:

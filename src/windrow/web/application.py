@@ -237,7 +237,10 @@ class _View:
         # Without changes, the feed's time is the beginning of the day, so that it does not differ at each request.
         day = now().replace(hour=0, minute=0, second=0, microsecond=0)
         selection = urlencode(sorted((name, text) for name, text in request.query_params.items() if name != "cursor"))
-        text = format_atom(value.changes, self._workspace.config.name, day, query=selection, links=links)
+        identity = await self._workers.run(lambda: pages.read_identity(self._workspace))
+        text = format_atom(
+            value.changes, self._workspace.config.name, day, identity=identity, query=selection, links=links
+        )
         return _respond(request, replace_lone_surrogates(text).encode(), "application/atom+xml")
 
     async def json_feed(self, request: Request) -> Response:
@@ -298,7 +301,8 @@ class _View:
 
         def answer() -> RequestAnswer | None:
             adapter = homes.find_answering(self._workspace, path)
-            return adapter.answer_request(self._workspace.config, path, query) if adapter else None
+            base = self._root_address(request)
+            return adapter.answer_request(self._workspace.config, path, query, base) if adapter else None
 
         found = await self._workers.run(answer)
         if found is None:

@@ -174,6 +174,12 @@ def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     )
 
 
+def read_identity(workspace: Windrow) -> str:
+    """Return the identity of the workspace's ledger, by which a feed differs from that of another of the same name."""
+    with closing(workspace.ledger()) as ledger:
+        return ledger.sessions.first()
+
+
 def _place(change: SourceChange) -> tuple[str, ...]:
     """Return what orders changes; no two have the same."""
     moment = change.at.isoformat(timespec="microseconds")

@@ -16,13 +16,27 @@ from windrow.collections.events.times import day_after, parse_utc, zone_of
 from windrow.formats.text import json_text, xml_text
 
 
-def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+class FeedAddresses(NamedTuple):
+    """The addresses of a feed: its own one and that of its next page, or ""; `selection` is what its id is made of."""
+
+    selection: str = ""
+    own: str = ""
+    further: str = ""
+
+
+_FILE = FeedAddresses()
+
+
+def atom(events: Iterable[Mapping[str, Any]], feed: FeedAddresses = _FILE) -> Iterator[str]:
     """Yield the parts of an Atom feed (RFC 4287) with an entry for each event."""
     events = list(events)
+    addresses = (("self", feed.own), ("next", feed.further))
+    links = "".join(f'<link rel="{name}" href="{xml_text(url)}"/>' for name, url in addresses if url)
     updated = max((event["changed"] for event in events), default="1970-01-01T00:00:00Z")
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
-        f"<id>{event_urn('Events')}</id><title>Events</title><updated>{updated}</updated>\n"
+        f"<id>{event_urn(feed.selection)}</id><title>Events</title><updated>{updated}</updated>\n"
+        f"{links}"
         "<author><name>windrow</name></author><generator>windrow</generator>\n"
     )
     for event in events:
@@ -39,7 +53,7 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "</feed>\n"
 
 
-def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def json_feed(events: Iterable[Mapping[str, Any]], feed: FeedAddresses = _FILE) -> Iterator[str]:
     """Yield a JSON Feed (version 1.1) with an item for each event, as one text."""
     feed_items = [
         {
@@ -57,8 +71,9 @@ def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         }
         for event in events
     ]
-    feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Events", "items": feed_items}
-    yield json.dumps(feed, ensure_ascii=False, indent=1) + "\n"
+    addresses = {name: url for name, url in (("feed_url", feed.own), ("next_url", feed.further)) if url}
+    value = {"version": "https://jsonfeed.org/version/1.1", "title": "Events", **addresses, "items": feed_items}
+    yield json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
 def event_urn(uid: str) -> str:
@@ -340,7 +355,8 @@ def _local_text(event: Mapping[str, Any], name: str) -> str:
     return f"{time.astimezone(zone) if zone else time:%Y-%m-%d %H:%M:%S}".zfill(19)
 
 
-EventWriter = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
+EventWriter = Callable[..., Iterator[str]]
+"""A function that yields the text of events and, for a feed that is served, has its `FeedAddresses` as well."""
 
 
 class EventForm(NamedTuple):
@@ -352,14 +368,19 @@ class EventForm(NamedTuple):
     media: str  # the value of a Content-Type header
     write_events: EventWriter
     any_document: bool = False
+    is_feed: bool = False
 
     def complete(self, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
         """Return the documents that are written, completed; without those that have no valid start."""
         return documents if self.any_document else filter(None, map(complete_document, documents))
 
-    def write(self, documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield the text of all documents that can be written."""
-        return self.write_events(self.complete(documents))
+    def write(self, documents: Iterable[Mapping[str, Any]], feed: FeedAddresses = _FILE) -> Iterator[str]:
+        """Yield the text of all documents that can be written; a feed has the addresses of `feed`."""
+        return self.write_complete(self.complete(documents), feed)
+
+    def write_complete(self, events: Iterable[Mapping[str, Any]], feed: FeedAddresses) -> Iterator[str]:
+        """Yield the text of documents that `complete` returned; a feed has the addresses of `feed`."""
+        return self.write_events(events, *((feed,) if self.is_feed else ()))
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -396,8 +417,8 @@ FORMS = {
     "json": EventForm("application/json", legacy_json, any_document=True),
     "ical": EventForm("text/calendar; charset=utf-8", icalendar),
     "html": EventForm("text/html; charset=utf-8", html),
-    "atom": EventForm("application/atom+xml", atom),
-    "jsonfeed": EventForm("application/feed+json", json_feed),
+    "atom": EventForm("application/atom+xml", atom, is_feed=True),
+    "jsonfeed": EventForm("application/feed+json", json_feed, is_feed=True),
     "csv": EventForm("text/csv; charset=utf-8", csv_lines),
     "city-scrapers": EventForm("application/jsonl; charset=utf-8", city_scrapers),
     "ocd": EventForm("application/json", ocd_events),

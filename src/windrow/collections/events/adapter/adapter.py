@@ -34,7 +34,7 @@ from windrow.collections.events.discover import (
     fill_address,
 )
 from windrow.collections.events.documents import MISSING, complete_document, distinct_id, end_of_event, id_of
-from windrow.collections.events.exports import FORMS
+from windrow.collections.events.exports import FORMS, FeedAddresses
 from windrow.collections.events.parser import EventParser
 from windrow.collections.events.reading import LISTED_TWICE, parser_of
 from windrow.collections.events.times import zone_of
@@ -123,7 +123,7 @@ class EventAdapter(RecordAdapter):
                 if all(document.get(name) == value for name, value in selection.fields)
             )  # fmt: skip
             written = _CountingIterable(FORMS[form].complete(selected))
-            out.writelines(FORMS[form].write_events(written))
+            out.writelines(FORMS[form].write_complete(written, FeedAddresses(workspace.name)))
             unselected = databases.store.count(databases.events) - selected.count
             if selection == EVERYTHING:  # the view does not have documents without a datetime
                 return written.count, selected.count - written.count + unselected, 0
@@ -329,13 +329,13 @@ class EventAdapter(RecordAdapter):
 
     REQUESTS_AT = "/api/events"
 
-    def answer_request(self, workspace: Workspace, path: str, query: bytes) -> RequestAnswer:
-        """Return the answer of VotersDaily's API."""
+    def answer_request(self, workspace: Workspace, path: str, query: bytes, base: str) -> RequestAnswer:
+        """Return the answer of VotersDaily's API; `base` is what stands before the path in addresses."""
         from windrow.adapters.home import RequestAnswer  # noqa: PLC0415 loaded when used
         from windrow.collections.events.adapter.api import EventApi  # noqa: PLC0415 loaded when used
 
         with closing(EventApi(workspace)) as api:
-            return RequestAnswer(*api.respond("GET", path, query))
+            return RequestAnswer(*api.respond("GET", path, query, base))
 
     def _find_named(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
         """Return the key and the document that a name or a document's id refers to.

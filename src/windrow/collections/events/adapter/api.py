@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from windrow.collections.events.adapter.databases import EventDatabases, connect_databases
-from windrow.collections.events.exports import FORMS, EventForm
+from windrow.collections.events.exports import FORMS, EventForm, FeedAddresses
 from windrow.config import Workspace, find_workspace, load
 from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import digest
@@ -82,7 +82,10 @@ class EventApi:
         if scope["type"] != "http":
             return
         path = (scope.get("raw_path") or quote(scope["path"]).encode()).decode("latin-1")
-        status, media, content, fields = self.respond(scope["method"], path, scope.get("query_string", b""))
+        host = dict(scope.get("headers", ())).get(b"host", b"").decode("latin-1")
+        path = path.removeprefix(root := quote(scope.get("root_path", "")))
+        base = f"{scope.get('scheme', 'http')}://{host}{root}" if host else ""
+        status, media, content, fields = self.respond(scope["method"], path, scope.get("query_string", b""), base)
         if status == OK:
             tag = f'"{digest(content).partition(":")[2][:32]}"'
             fields = {**fields, "etag": tag}
@@ -97,8 +100,11 @@ class EventApi:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
-    def respond(self, method: str, path: str, query: bytes) -> ApiResponse:
-        """Return the response to a request; `path` and `query` are percent-encoded."""
+    def respond(self, method: str, path: str, query: bytes, base: str = "") -> ApiResponse:
+        """Return the response to a request; `path` and `query` are percent-encoded.
+
+        `base` is what stands before the path in the addresses that a feed has, such as `https://town.example`.
+        """
         if method not in {"GET", "HEAD"}:
             return _error_response(405, "only GET and HEAD are allowed")
         names = [unquote(name) for name in path.strip("/").split("/")]
@@ -119,12 +125,15 @@ class EventApi:
             descending=True, limit=min(int(parameters.get("limit", MAX_EVENTS)), MAX_EVENTS),
             skip=int(parameters.get("offset", 0)),
         )  # fmt: skip
-        return self._select_events(form, view, view_range, parameters)
+        return self._select_events(form, view, view_range, parameters, f"{base}{path}")
 
     def _select_events(
-        self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
+        self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str], address: str
     ) -> ApiResponse:
-        """Return the response with the events in a range of a view that match the words and values in `parameters`."""
+        """Return the response with the events in a range of a view that match the words and values in `parameters`.
+
+        `address` is that of the view, without parameters.
+        """
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
         values = {name: parameters[name] for name in _SELECTED_KEYS if name in parameters}
         longer_range = view_range._replace(limit=view_range.limit + 1)
@@ -142,10 +151,16 @@ class EventApi:
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
             events = list(_select(read, longer_range, values) if values else read(longer_range))
+            further = ""
             if len(events) > view_range.limit:
                 page = {"limit": view_range.limit, "offset": view_range.skip + view_range.limit}
-                fields["link"] = f'<?{urlencode({**parameters, **page})}>; rel="next"'
-            text = "".join(form.write(events[: view_range.limit]))
+                further = f"?{urlencode({**parameters, **page})}"
+                fields["link"] = f'<{further}>; rel="next"'
+            selected = sorted((name, text) for name, text in parameters.items() if name not in {"limit", "offset"})
+            feed = FeedAddresses(
+                f"{address}?{urlencode(selected)}", f"{address}?{urlencode(parameters)}", further and address + further
+            )
+            text = "".join(form.write(events[: view_range.limit], feed))
             return ApiResponse(OK, form.media, text.encode("utf-8", "replace"), fields)
         except WindrowError as error:
             return _error_response(503, type(error).__name__)
