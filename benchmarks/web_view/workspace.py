@@ -22,6 +22,7 @@ from windrow.collections.drops.adapter.harvest import update_projection
 from windrow.collections.drops.database.tracker_tables import TRACKER
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
+from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
 from windrow.collections.pages.database.fulltext_table import fill
@@ -122,6 +123,7 @@ def _write_records(store: RecordStore, source: str, records: Iterator[Observatio
         at = _BEGAN + timedelta(hours=number)
         entry = AttemptObservations(number, at, f"https://{source}.example/list?page={number}", source, batch)
         store.settle([entry], number)
+    store.finish(0, lambda: True)
     store.update_index(lambda: True)
 
 
@@ -163,6 +165,7 @@ def _write_events(farm: windrow.Windrow, count: int) -> None:
         for start in range(0, count, _SLICE):
             databases.write(databases.events, events[start : start + _SLICE])
     with closing(LateAttemptStore(farm.config.root / "events.db", collection("events").columns)) as store:
+        store.removal = ADAPTER._removal  # noqa: SLF001 as the adapter opens it in a run
         _write_records(store, "council", (Observation(event["uid"], event, event["title"]) for event in events))
 
 

@@ -133,3 +133,34 @@ def test_a_store_that_replaces_another_tells_of_each_session_what_that_one_told(
         ]  # fmt: skip
     assert changes[0] == {1: set(), 8: {("pier", "new"), ("lamps", "new"), ("boats", "new")}, 40: set()}
     assert changes[1] == changes[0]
+
+
+def test_the_counts_of_a_session_are_kept_until_what_they_count_changes(store: RecordStore) -> None:
+    def settle(attempt: int, record: object, *, session: int, day: int = 9) -> None:
+        observation = Observation("pier", record)
+        entry = AttemptObservations(
+            attempt, BEGIN + timedelta(days=day), "https://a.example/", "council", (observation,)
+        )
+        store.settle([entry], attempt, session)
+        store.finish(0, lambda: True)
+
+    def kept() -> list[str]:
+        query = "SELECT name FROM meta WHERE name GLOB 'changes *' ORDER BY name"
+        return [name for (name,) in store._connection.execute(query)]
+
+    settle(5, {"status": "open"}, session=5)
+    assert kept() == ["changes 5 5"]
+    settle(7, None, session=6, day=10)
+    assert kept() == ["changes 5 5", "changes 7 7"]
+    with store._writing():
+        store._connection.execute("UPDATE meta SET value = ? WHERE name = 'changes 5 5'", ('{"council": {"new": 99}}',))
+    assert store.count_changes((5, 6), by_attempt=True) == store.count_changes((5, 5)) == {"council": {"new": 99}}
+    assert store.count_changes((5, 6)) == {"council": {"changed": 1, "gone": 1}}  # of both sessions together
+    settle(8, {"status": "planned"}, session=7, day=3)  # a capture that is older than those before
+    assert kept() == ["changes 8 8"]
+    assert store.count_changes((5, 5)) == {"council": {"changed": 1}}
+    settle(8, {"status": "again"}, session=8, day=3)  # which is read again, otherwise
+    assert kept() == []
+    settle(9, {"status": "later"}, session=9, day=11)
+    store.forget([5])
+    assert kept() == []

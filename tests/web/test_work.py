@@ -13,6 +13,7 @@ import pytest
 
 import windrow
 from tests.web.farm import get
+from windrow.engine.source_counts import count_frontiers, count_known
 from windrow.model import DiffLine, FoundUrl, TextChange
 from windrow.stores.index.fulltext_index import FullTextIndex
 from windrow.web import app, application
@@ -55,6 +56,24 @@ def test_all_sites_are_counted_by_the_same_statements(tmp_path: Path, count_stat
     assert len({*counts}) == 1
     rows = farm.home("pages").parts[0].rows
     assert [(row[0].text, row[3]) for row in rows] == [(f"site{number}", 1) for number in range(3)]
+
+
+def test_a_session_counts_what_is_known_as_the_state_does(tmp_path: Path) -> None:
+    farm = windrow.init(tmp_path / "farm")
+    farm.new_source("town", "http://town.example/", collection="pages")
+    with closing(farm.ledger()) as ledger:
+        with ledger.writing() as writer:
+            session = writer.sessions.open("a test", "run")
+            for number in range(2):
+                host = writer.addresses.add_host(session, "pages", "town", f"http://{number}.example")
+                found = [
+                    FoundUrl(10 * number + kind, "", f"http://{number}.example/{kind}", kind=kind) for kind in range(4)
+                ]
+                writer.addresses.add(host, 0, found[number:])
+            writer.sessions.close(session, 0)
+        expected = {source: (count.known, count.due) for source, count in count_frontiers(ledger).items()}
+        assert expected["town"][1] == 7
+        assert count_known(ledger, {"pages"}) == expected
 
 
 def test_a_search_opens_each_file_once(view, monkeypatch) -> None:

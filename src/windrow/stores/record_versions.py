@@ -29,15 +29,18 @@ WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
 _HAS_COMPLETED = """
 SELECT 1 FROM completed WHERE session BETWEEN ?1 AND ?2 OR (session > ?2 AND attempt BETWEEN ?3 AND ?4) LIMIT 1
 """
-# As the view `history` derives changes, but without the values: these are long, and a count needs none of them.
+# As the view `history` derives changes, but without the values, which are long, and without a window: the observation
+# before each one is a look-up by the primary key.
 _COUNT_CHANGES = """
 SELECT source, kind, count(*) FROM (
-    SELECT o.source, CASE WHEN o.value IS NULL OR {is_removed} THEN 'gone' WHEN o.before IS NULL THEN 'new'
+    SELECT source, CASE WHEN value IS NULL OR {is_removed} THEN 'gone' WHEN before IS NULL THEN 'new'
         ELSE 'changed' END AS kind
-    FROM (SELECT attempt, source, value, lag(value) OVER w AS before, row_number() OVER w AS number FROM observation
-          WHERE record IN (SELECT record FROM observation WHERE attempt BETWEEN ?1 AND ?2)
-          WINDOW w AS (PARTITION BY record ORDER BY at, attempt)) o
-    WHERE o.attempt BETWEEN ?1 AND ?2 AND (o.value IS NOT o.before OR o.number = 1)
+    FROM (SELECT o.source, o.value, EXISTS (SELECT 1 FROM observation p
+            WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)) AS is_later,
+            (SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)
+            ORDER BY p.at DESC, p.attempt DESC LIMIT 1) AS before
+          FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2) o
+    WHERE value IS NOT before OR NOT is_later
 ) GROUP BY source, kind
 """
 _IS_REMOVED = "coalesce((SELECT json_extract(v.json, ?3) = ?4 FROM value v WHERE v.id = o.value), 0)"
@@ -184,13 +187,16 @@ def count_changed(
     return counts
 
 
+def has_completed(connection: sqlite3.Connection, sessions: tuple[int, int]) -> bool:
+    """Return whether a range of sessions (first, last) completed attempts, or a later one completed theirs."""
+    attempts = attempts_of_sessions(connection, sessions)
+    return connection.execute(_HAS_COMPLETED, (*sessions, *attempts)).fetchone() is not None
+
+
 def count_written(
     connection: sqlite3.Connection, sessions: tuple[int, int], removal: Removal | None
 ) -> dict[str, Counter[str]]:
     """Count by source and kind the changes of `written_versions`; those that state a `removal` count as gone."""
-    attempts = attempts_of_sessions(connection, sessions)
-    if connection.execute(_HAS_COMPLETED, (*sessions, *attempts)).fetchone() is None:
-        return count_changed(connection, attempts, removal)
     counts: dict[str, Counter[str]] = {}
     for _, version in written_versions(connection, sessions):
         is_removed = removal is not None and removal.states(version.value)
@@ -208,14 +214,18 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
     return {(record, at): (value_id, json_text or "") for record, at, value_id, json_text in rows}
 
 
-def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Add to the table `completed` each record with another value than in `before`, and its value in `before`."""
-    rows = []
-    for (record, at), (value_id, _) in read_observed(connection, attempt).items():
+def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> bool:
+    """Add to the table `completed` each record with another value than in `before`, and its value in `before`.
+
+    Return whether the attempt observes anything else now than in `before`.
+    """
+    rows, now_observed = [], read_observed(connection, attempt)
+    for (record, at), (value_id, _) in now_observed.items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
         if (record, at) not in before or earlier_id != value_id:
             rows.append((attempt, record, session, earlier_json))
     connection.executemany("INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING", rows)
+    return now_observed != before
 
 
 def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:

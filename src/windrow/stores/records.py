@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, islice
@@ -23,6 +22,7 @@ from windrow.formats.text import dump_json, replace_lone_surrogates
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
+from windrow.stores.change_counts import DELETE_UNUSED_VALUES, ChangeCounts
 from windrow.stores.record_entries import Entry, FoundEntries, list_entries
 from windrow.stores.record_tables import (
     SCHEMA,
@@ -38,12 +38,9 @@ from windrow.stores.record_tables import (
 from windrow.stores.record_versions import (
     AttemptStatement,
     RecordVersion,
-    Removal,
     VersionChange,
     changed_versions,
     copy_completed,
-    count_changed,
-    count_written,
     latest_values,
     note_completed,
     read_observed,
@@ -52,7 +49,7 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.skipped_counts import CHUNK_SIZE, INSERT_SKIPPED, MARK_REPLACED, SkippedCounts
+from windrow.stores.skipped_counts import CHUNK_SIZE, INSERT_SKIPPED, MARK_REPLACED
 from windrow.stores.sqlite import close_on_failure
 
 if TYPE_CHECKING:
@@ -68,12 +65,11 @@ SELECT source, count(*) FROM (
             WHERE o.record = r.id ORDER BY o.at DESC, o.attempt DESC LIMIT 1) AS source FROM record r
 ) WHERE source IS NOT NULL GROUP BY source
 """
-_DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
 _OLD_ROWS = "SELECT record, at, url, value, key FROM observation JOIN record ON id = record WHERE attempt = ?"
 _REPEATED = "another entry of the document is the same record, with other content"
 
 
-class RecordStore(SkippedCounts):
+class RecordStore(ChangeCounts):
     """`windrow.engine.run.VersionStore` of JSON records in an SQLite file."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
@@ -133,12 +129,14 @@ class RecordStore(SkippedCounts):
             touched_records: set[int] = set()
             if session != self._writing_session:
                 self._writing_session, self._last_earlier_attempt = session, self.checkpoint() if session else 0
+                self._new_attempts, self._are_kept = None, False
             for entry in entries:
                 is_earlier = entry.attempt <= self._last_earlier_attempt
                 earlier_values = read_observed(self._connection, entry.attempt) if is_earlier else {}
                 touched_records |= self._settle_entry(entry, repeated)
-                if is_earlier:
-                    note_completed(self._connection, entry.attempt, session, earlier_values)
+                if is_earlier and note_completed(self._connection, entry.attempt, session, earlier_values):
+                    self._remove_counts()
+            self._note_new([entry.attempt for entry in entries if entry.attempt > self._last_earlier_attempt])
             note_sessions(self._connection, {session: checkpoint})
             self._mark_unindexed(touched_records)
             self._connection.execute(
@@ -260,12 +258,6 @@ class RecordStore(SkippedCounts):
             rows = self._connection.execute(f"SELECT attempt, asks FROM waiting WHERE {condition}", attempts).fetchall()
         return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
 
-    def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Remove values that no observation has any more, and return their number. The parameters are not used."""
-        del at, pulse
-        with self._writing():
-            return self._connection.execute(_DELETE_UNUSED_VALUES).rowcount
-
     def update_index(self, pulse: Callable[[], bool]) -> None:
         """Update the search index, as `RecordIndex.update` does; the next search continues an update that stopped."""
         with self._guarded():
@@ -315,13 +307,6 @@ class RecordStore(SkippedCounts):
         with self._guarded():
             yield from written_versions(self._connection, sessions)
 
-    def count_changes(
-        self, numbers: tuple[int, int], removal: Removal | None = None, *, by_attempt: bool = False
-    ) -> dict[str, Counter[str]]:
-        """Count by source and kind the changes that sessions (first, last) wrote, or that attempts observed."""
-        with self._guarded():
-            return (count_changed if by_attempt else count_written)(self._connection, numbers, removal)
-
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""
         with self._guarded():
@@ -346,6 +331,7 @@ class RecordStore(SkippedCounts):
             self.settle(page, 0)
         with self._writing():
             copy_completed(self._connection, old_store._connection)
+            self._remove_counts()
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
@@ -490,7 +476,8 @@ class RecordStore(SkippedCounts):
                     deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({placeholders})", chunk)
                     count += deleted.rowcount if table == "observation" else 0
             self._mark_unindexed(touched_records)
-            self._connection.execute(_DELETE_UNUSED_VALUES)
+            self._connection.execute(DELETE_UNUSED_VALUES)
+            self._remove_counts()
         return count
 
     def taken_down(self, key: str) -> list[int]:

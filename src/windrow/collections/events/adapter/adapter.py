@@ -173,7 +173,9 @@ class EventAdapter(RecordAdapter):
         )
 
     def _open_store(self, path: Path) -> LateAttemptStore:
-        return LateAttemptStore(path, self._collection.columns)
+        store = LateAttemptStore(path, self._collection.columns)
+        store.removal = self._removal
+        return store
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
         """Write the documents for all records and runs again, and remove all other documents that windrow wrote."""
