@@ -27,7 +27,7 @@ from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.lookup import open_existing_summary
 from windrow.collections.pages.adapter.search import search
-from windrow.collections.pages.adapter.story import PageState, SiteState, find_page, site_of
+from windrow.collections.pages.adapter.story import PageState, find_page, list_origins
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
 from windrow.collections.pages.database.page_versions import PageVersion, VersionReader
@@ -109,7 +109,7 @@ def _show_site(workspace: Workspace, ledger: Ledger, source: Source, view: HomeV
     hosts = ledger.addresses.hosts(COLLECTION.name)
     origins = sorted({host.origin for host in hosts if host.source == source.name})
     # The origins are on the first page of the list, as counting their addresses takes long.
-    parts = [] if view.start else _show_origins(site_of(workspace, ledger, source))
+    parts = [] if view.start else _show_origins(workspace, ledger, source)
     entries: list[HomeEntry] = []
     with open_existing_summary(workspace) as summary:
         for origin in origins:
@@ -133,17 +133,18 @@ def _show_site(workspace: Workspace, ledger: Ledger, source: Source, view: HomeV
     return Home(source.name, tuple(parts), further=further, by_words=True, note=note)
 
 
-def _show_origins(site: SiteState) -> list[Part]:
+def _show_origins(workspace: Workspace, ledger: Ledger, source: Source) -> list[Part]:
+    origins, number = list_origins(workspace, ledger, source, _MAX_ROWS)
     rows = tuple(
         (
             HomeLink(origin.origin), origin.addresses, origin.pages, origin.failing, origin.due, origin.last_request,
             HomeLink(origin.robots),
         )
-        for origin in site.origins[:_MAX_ROWS]
+        for origin in origins
     )  # fmt: skip
     columns = ("origin", "addresses", "with a body", "failing", "due", "last request", "robots.txt")
-    seeds, story = HomeLink(", ".join(site.seeds)), HomeLink(site.name, story=site.name)
-    more = f", {_MAX_ROWS} of {len(site.origins):,}; the story has all" if len(site.origins) > _MAX_ROWS else ""
+    seeds, story = HomeLink(", ".join(source.options["seeds"])), HomeLink(source.name, story=source.name)
+    more = f", {_MAX_ROWS} of {number:,}; the story has all" if number > _MAX_ROWS else ""
     return [Facts("", (Fact("seeds", seeds), Fact("story", story))), HomeTable(f"Origins{more}", columns, rows)]
 
 

@@ -259,6 +259,13 @@ def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
     return _make_site(workspace, ledger, rows, source.name, tuple(source.options["seeds"]))
 
 
+def list_origins(workspace: Workspace, ledger: Ledger, source: Source, most: int) -> tuple[list[SiteOrigin], int]:
+    """Return the first origins of a source's site, and how many it has; unlike `site_of`, count no versions."""
+    rows = ledger.addresses.host_states(source.name, "", int(now().timestamp()))
+    hosts = [row for row in rows if row.collection == "pages"]
+    return [_make_origin(workspace, ledger, source, host) for host in hosts[:most]], len(hosts)
+
+
 def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None:
     """Return the state of all origins with a host name, whatever their source; None if the host name is not known.
 
