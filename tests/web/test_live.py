@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from click.testing import CliRunner
 from lxml import html
 
@@ -26,7 +27,7 @@ from windrow.cli.serve import serve_command
 from windrow.clock import now
 from windrow.ledger import Ledger
 from windrow.ledger.lease import Lease, name_this_process
-from windrow.web import app, live
+from windrow.web import app, live, server
 
 
 class UnderWay:
@@ -127,6 +128,38 @@ def test_connections_send_a_body_at_once() -> None:
         closing(listener.accept()[0]) as accepted,
     ):
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_connection_without_a_whole_request_is_closed_in_time(view, monkeypatch) -> None:
+    monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(server, "_KEPT_SECONDS", 0)
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+    async def talk(port: int, *parts: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        received = b""
+        for part in parts:
+            writer.write(part)
+            if part.endswith(b"\r\n\r\n"):
+                received += await reader.readuntil(b"}")
+        received += await asyncio.wait_for(reader.read(), 20)  # until the server closes it
+        writer.close()
+        return received
+
+    async def serve_and_talk() -> list[bytes]:
+        serving = uvicorn.Server(uvicorn.Config(view, http=server.Connection, lifespan="off", log_level="error"))
+        with closing(listen(Address("127.0.0.1", 0))) as listener:
+            task = asyncio.create_task(serving.serve([listener]))
+            port = listener.getsockname()[1]
+            clients = [(b"",), (request,), (request + b"\r\n", request)]
+            replies = await asyncio.gather(*(talk(port, *parts) for parts in clients))
+            serving.should_exit = True
+            await task
+        return replies
+
+    replies = asyncio.run(serve_and_talk())
+    assert replies[:2] == [b"", b""]
+    assert replies[2].count(b"HTTP/1.1 200 OK") == 1
 
 
 def test_a_command_that_lacks_a_library_says_which_extra_has_it(monkeypatch) -> None:
