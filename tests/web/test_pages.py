@@ -82,6 +82,12 @@ def test_texts_of_strangers_are_escaped_and_no_page_allows_a_script(view) -> Non
     assert HOSTILE in html.fromstring(get(view, f"/changes?{LONG_AGO}").text).text_content()
 
 
+def test_no_text_turns_the_direction_of_what_stands_after_it(view) -> None:
+    reply = get(view, f"/search?q=photo{quote(chr(0x202E))}gpj.exe")
+    assert "photo\N{REPLACEMENT CHARACTER}gpj.exe" in reply.text
+    assert chr(0x202E) not in reply.text
+
+
 def test_links_of_pages_lead_to_pages(view) -> None:
     targets = {
         link for path in PATHS for link in html.fromstring(get(view, path).text).xpath("//a/@href | //link/@href")
@@ -141,6 +147,7 @@ def test_filters_choose_and_feeds_have_exactly_what_is_shown(view) -> None:
     ("target", "status", "text"),
     [
         ("/changes?kind=odd", 400, "kind"),
+        ("/diff?name=a&new=someday", 400, "new: 'someday' is not a day"),
         ("/changes?cursor=!!", 400, "cursor"),
         ("/changes?since=someday", 400, "since"),
         ("/changes?since=0001-01-01T00:00%2B23:59", 400, "since"),
@@ -179,6 +186,7 @@ def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_f
     assert len(page.xpath("//ol[@class='timeline']/li")) == len(
         {tuple(task[name] for name in ("collection", "source", "phase")) for task in details["tasks"]}
     )
+    assert {*page.xpath("//table[caption='Sources']//td/@data-name")} > {"source", "offered", "refused"}
     assert {reason["reason"] for reason in details["summary"]["reasons"]} == {*details["examples"]}
     for example in details["examples"].values():
         assert page.xpath("//td/a[text()=$name]", name=example)

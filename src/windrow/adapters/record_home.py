@@ -70,7 +70,7 @@ def show_home(store: RecordStore | None, ledger: Ledger, shown: ShownCollection,
     further = HomeLink("Further records", view=view._replace(start=str(following))) if following else None
     groups = (Group("source", sources),) if len(sources) > 1 else ()
     parts = (HomeList("", tuple(entries)),) if entries else ()
-    return Home(shown.name, parts, groups=groups, further=further, by_words=True, note=note)
+    return Home(shown.name.capitalize(), parts, groups=groups, further=further, by_words=True, note=note)
 
 
 def _list_entries(

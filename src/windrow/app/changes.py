@@ -160,10 +160,10 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     version, and an empty `since` the version before it. `context` is the number of unchanged lines to show around
     changed ones. Raise UsageError for an invalid time, and WindrowError if no collection has the page or record.
     """
-    for option, text in (("--old", since), ("--new", until)):
+    for name_of_time, text in (("old", since), ("new", until)):
         if text and read_time_span(text) is None:
             raise UsageError(
-                f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
+                f"{name_of_time}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
             )
     first_error: WindrowError | None = None
     harvested = harvested_collections(workspace)

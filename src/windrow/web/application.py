@@ -32,7 +32,7 @@ from windrow.web import homes, pages
 from windrow.web.guard import CAPTURE_POLICY, LIVE_POLICY, LOOPBACK_NAMES, Guard
 from windrow.web.live import LiveSessions
 from windrow.web.manual import ManualPage, open_manual, render_manual
-from windrow.web.markup import link, render, script, style
+from windrow.web.markup import icon, link, render, script, style
 from windrow.web.openapi import WebError, describe_api
 from windrow.web.query import PageQuery
 from windrow.web.routes import NUMBERED, PAGES, Fresh, NumberedRoute, PageRoute
@@ -71,6 +71,7 @@ def app(
         Route("/metrics", view.metrics),
         Route("/opensearch.xml", view.opensearch),
         Route("/style.css", view.style),
+        Route("/icon.svg", view.icon),
         Route("/live.js", view.script),
         Route("/sessions/{number:int}/events", view.events),
         Route("/{path:path}", view.other),  # last: what a collection answers by its own standard
@@ -315,6 +316,10 @@ class _View:
     async def style(self, request: Request) -> Response:
         """Return the style sheet; its address changes with it."""
         return _respond(request, style(), "text/css", cache_control="public, max-age=31536000, immutable")
+
+    async def icon(self, request: Request) -> Response:
+        """Return the picture that browsers show beside the title."""
+        return _respond(request, icon(), "image/svg+xml", content_security_policy=CAPTURE_POLICY)
 
     async def script(self, request: Request) -> Response:
         """Return the script of live pages; its address changes with it."""

@@ -57,16 +57,28 @@ def style() -> bytes:
 
 
 @cache
+def icon() -> bytes:
+    """Return the picture that browsers show beside the title of a page."""
+    return files(__package__).joinpath("static", "icon.svg").read_bytes()
+
+
+@cache
 def script() -> bytes:
     """Return the script of pages that show a session under way."""
     return files(__package__).joinpath("static", "live.js").read_bytes()
 
 
+_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}")
+"""Characters that turn the direction of the text after them, so that `exe.txt` can be shown of a file `txt.exe`."""
+
+
 def _finalize(value: Any) -> Any:
-    """Replace control characters, which HTML may not have, in every text that is not Markup."""
+    """Replace control characters, which HTML may not have, and turns, in every text that is not Markup."""
     if value is None:
         return ""
-    return replace_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return replace_controls(value).translate(_TURNS)
 
 
 def moment(time: datetime | None) -> Markup | str:

@@ -193,7 +193,15 @@ def _show_zip(connection: sa.Connection, name: str) -> Home:
     parts: list[Part] = [Facts("", facts)]
     parts += _table("State", ("action", "phase", "status"), map(_texts, connection.execute(_ACTIONS, {"zip": number})))
     transfers = (
-        (HomeLink(action), HomeLink(host), _utc(asked), _utc(received), size, HomeLink(phase), HomeLink(status))
+        (
+            HomeLink(action),
+            HomeLink(host or "a folder"),
+            _utc(asked),
+            _utc(received),
+            size,
+            HomeLink(phase),
+            HomeLink(status),
+        )
         for action, host, asked, received, size, phase, status in connection.execute(_TRANSFERS, query)
     )
     columns = ("action", "from", "requested", "received", "bytes", "phase", "status")

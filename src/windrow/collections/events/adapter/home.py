@@ -164,7 +164,8 @@ def _show_month(databases: EventDatabases, selection: _Selection, day: date) -> 
                 of_day.setdefault(entry.day, []).append(entry)
     shown = [entry for day in sorted(of_day) for entry in of_day[day][:_DAY_EVENTS]]
     more = tuple(sorted({day for day, found in of_day.items() if len(found) > _DAY_EVENTS} | cut_days))
-    return Agenda(f"{first:%B %Y}", tuple(shown), first, more)
+    chosen = f": events with “{selection.words}”" if selection.words else ""
+    return Agenda(f"{first:%B %Y}{chosen}", tuple(shown), first, more)
 
 
 def _other_months(view: HomeView, day: date) -> tuple[HomeLink, HomeLink]:
