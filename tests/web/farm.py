@@ -63,7 +63,7 @@ def get(
     return Reply(start["status"], received, b"".join(message.get("body", b"") for message in messages[1:]))
 
 
-def http_scope(target: str, method: str = "GET", **fields: str) -> dict[str, Any]:
+def http_scope(target: str, method: str = "GET", *, peer: str = "127.0.0.1", **fields: str) -> dict[str, Any]:
     """Return the scope of a request, as an ASGI server passes it to an application."""
     path, _, query = target.partition("?")
     headers = {"host": "localhost", **{name.replace("_", "-"): value for name, value in fields.items()}}
@@ -71,7 +71,7 @@ def http_scope(target: str, method: str = "GET", **fields: str) -> dict[str, Any
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
         "path": unquote(path), "raw_path": path.encode(), "root_path": "", "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        "client": (peer, 1), "server": ("127.0.0.1", 80),
     }  # fmt: skip
 
 

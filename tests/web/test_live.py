@@ -147,7 +147,7 @@ def test_a_connection_without_a_whole_request_is_closed_in_time(view, monkeypatc
         return received
 
     async def serve_and_talk() -> list[bytes]:
-        serving = uvicorn.Server(uvicorn.Config(view, http=server.Connection, lifespan="off", log_level="error"))
+        serving = uvicorn.Server(uvicorn.Config(view, http=server.ServedConnection, lifespan="off", log_level="error"))
         with closing(listen(Address("127.0.0.1", 0))) as listener:
             task = asyncio.create_task(serving.serve([listener]))
             port = listener.getsockname()[1]
@@ -167,6 +167,19 @@ def test_a_command_that_lacks_a_library_says_which_extra_has_it(monkeypatch) -> 
     result = CliRunner().invoke(serve_command, [])
     assert result.exit_code != 0
     assert "windrow[web]" in f"{result.output}{getattr(result.exception, 'hint', '')}"
+
+
+def test_what_would_not_let_anyone_in_is_refused_before_it_listens(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("0123456789abcdef\n0123456789abcdef\n")
+    for options, text in (
+        (["--token-file", str(tmp_path / "token")], "one line"),
+        (["--proxy", "a.example", "--proxy-address", "192.0.2.7"], "for its header field"),
+        (["--proxy", "a.example", "--proxy-header", "Remote User"], "NAME: VALUE"),
+        (["--proxy-header", "Remote-User", "--workspace", str(windrow.init(tmp_path / "farm").config.root)], "a proxy"),
+    ):
+        result = CliRunner().invoke(serve_command, options)
+        assert result.exit_code != 0
+        assert text in f"{result.output}{result.exception}", options
 
 
 def test_a_later_reading_adds_only_what_came_since(farm) -> None:

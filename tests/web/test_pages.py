@@ -23,7 +23,7 @@ from tests.web.farm import HOSTILE, SITE, changed, get
 from windrow.adapters.adapter import SourceChange
 from windrow.app import Windrow
 from windrow.app.captures import KeptCapture
-from windrow.app.listening import Address
+from windrow.app.listening import Address, ProxyHeader
 from windrow.app.summary import describe_end
 from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
@@ -318,11 +318,37 @@ def test_a_token_is_asked_for_and_an_open_address_is_refused(farm) -> None:
     assert get(guarded, "/healthz", authorization="Bearer 0123456789abcdex").status == 401
     assert get(guarded, "/healthz", authorization="Bearer 0123456789abcdef").status == 200
     assert isinstance(guarded, Guard)
+    for token in ("0123456789abcdef\n0123456789abcdef", "0123456789abcdeé", "0123456789"):
+        with pytest.raises(windrow.UsageError, match="visible characters"):
+            app(farm, token=token)
     Address("127.0.0.1", 0).require_safe()
     Address("0.0.0.0", 0, "token", proxy="harvest.example").require_safe()
     for address in (Address("0.0.0.0", 0), Address("0.0.0.0", 0, "token"), Address("127.0.0.1", 0, proxy="a.example")):
         with pytest.raises(windrow.UsageError):
             address.require_safe()
+
+
+def test_a_header_of_the_proxy_lets_a_user_in_and_that_of_anyone_else_does_not(farm) -> None:
+    def ask(header: str, address: str, peer: str, **fields: str) -> int:
+        view = app(farm, token="0123456789abcdef", header=ProxyHeader.read(header, address))
+        return get(view, "/healthz", peer=peer, **fields).status
+
+    assert ask("Remote-User", "", "127.0.0.1", remote_user="ann") == 200
+    assert ask("Remote-User", "192.0.2.7", "192.0.2.7", remote_user="ann") == 200
+    assert ask("Remote-User", "192.0.2.7", "::ffff:192.0.2.7", remote_user="ann") == 200
+    assert ask("Remote-User: ann", "", "::1", remote_user="ann") == 200
+    assert ask("Remote-User: ann", "", "127.0.0.1", remote_user="bo") == 401
+    assert ask("Remote-User", "", "127.0.0.1", remote_user="") == 401
+    assert ask("Remote-User", "", "192.0.2.7", remote_user="ann") == 401
+    assert ask("Remote-User", "192.0.2.7", "127.0.0.1", remote_user="ann") == 401
+    assert ask("Remote-User", "", "127.0.0.1") == 401
+    assert ask("Remote-User", "", "192.0.2.7", authorization="Bearer 0123456789abcdef") == 200
+    Address("127.0.0.1", 0, proxy="a.example", header=ProxyHeader("remote-user")).require_safe()
+    for text, address in (("Remote User", ""), ("Remote-User:", ""), ("Remote-User", "a.example")):
+        with pytest.raises(windrow.UsageError):
+            ProxyHeader.read(text, address)
+    with pytest.raises(windrow.UsageError, match="from a proxy"):
+        Address("127.0.0.1", 0, "token", header=ProxyHeader("remote-user")).require_safe()
 
 
 def test_pages_change_nothing_and_their_connections_cannot_write(view, farm) -> None:

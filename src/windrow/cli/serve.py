@@ -27,24 +27,31 @@ _BEYOND = "Beyond this machine"
 @option("--key", type=_FILE, metavar="FILE", section=_BEYOND, help="The certificate's key (PEM).")
 @option("--proxy", default="", metavar="NAME", section=_BEYOND,
         help="A proxy with TLS is in front, and is reached by this name.")  # fmt: skip
+@option("--proxy-header", default="", metavar="NAME[: VALUE]", section=_BEYOND,
+        help="Let in whom the proxy sends with this header field, without a token.")  # fmt: skip
+@option("--proxy-address", default="", metavar="ADDRESS", section=_BEYOND,
+        help="The IP address from which the proxy connects, if it is on another machine.")  # fmt: skip
 def serve_command(
     console: Console, *, host: str, port: int, opens: bool, token_file: Path | None, certificate: Path | None,
-    key: Path | None, proxy: str,
+    key: Path | None, proxy: str, proxy_header: str, proxy_address: str,
 ) -> None:  # fmt: skip
     """Show the workspace in a browser: what needs you, what changed, the story of anything, and a search.
 
     The first line of the output is the address. Pages only read: they change nothing in the workspace. Ctrl-C ends
     the command. Others than the users of this machine can only reach the pages with a token, and over TLS.
     """
-    from windrow.app.listening import Address, listen  # noqa: PLC0415 `--help` needs no server
+    from windrow.app.listening import Address, ProxyHeader, check_token, listen  # noqa: PLC0415 `--help` needs no server
 
     if not all(map(find_spec, LIBRARIES)):
         raise MissingExtra("the web view", "web")
     if bool(certificate) != bool(key):
         raise UsageError("a certificate needs its key, and a key its certificate", hint="windrow serve --help")
     token = token_file.read_text(encoding="utf-8").strip() if token_file else ""
-    if token_file and len(token) < _LEAST_TOKEN:
-        raise UsageError(f"the token in {token_file} has less than {_LEAST_TOKEN} characters", hint=_TOKEN_HINT)
+    if token_file:
+        check_token(token, f"the token in {token_file}")
+    if proxy_address and not proxy_header:
+        raise UsageError("an address of the proxy is for its header field", hint="windrow serve --proxy-header NAME")
+    header = ProxyHeader.read(proxy_header, proxy_address) if proxy_header else None
 
     def announce(url: str) -> None:
         if console.json:
@@ -55,7 +62,7 @@ def serve_command(
         if opens:
             click.launch(url)
 
-    workspace, address = console.open(), Address(host, port, token, proxy, certificate, key)
+    workspace, address = console.open(), Address(host, port, token, proxy, certificate, key, header)
     address.require_safe()
     with closing(listen(address)) as listener:
         stops: list[int] = []
@@ -70,5 +77,3 @@ def serve_command(
 
 LIBRARIES = ("jinja2", "markdown_it", "starlette", "uvicorn")
 """The libraries of the extra `web`."""
-_LEAST_TOKEN = 16
-_TOKEN_HINT = "openssl rand -hex 16 > FILE"  # noqa: S105 a command that makes one

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from windrow.adapters.home import RequestAnswer
 from windrow.app import Windrow
 from windrow.app.changes import find_address, format_atom
+from windrow.app.listening import ProxyHeader, check_token
 from windrow.app.session_details import SessionDetails
 from windrow.app.story import StoryAnswer
 from windrow.caps import WEB_RESULTS
@@ -45,15 +46,17 @@ _LEAST_PACKED = 1_000  # bytes; a smaller response is not packed
 
 def app(
     workspace: Windrow, *, hosts: Iterable[str] = (), token: str = "", behind_tls: bool = False,
-    is_stopping: Callable[[], bool] = lambda: False,
+    header: ProxyHeader | None = None, is_stopping: Callable[[], bool] = lambda: False,
 ) -> ASGIApp:  # fmt: skip
     """Return the web view of a workspace as an ASGI application, which can be mounted in another.
 
     It answers requests whose Host is `localhost`, a loopback address or one of `hosts`. With a `token`, requests must
-    have it, as a bearer token or as the password of HTTP's basic authentication. With `behind_tls`, a proxy with
-    TLS is in front, so the view's own addresses begin with https. `is_stopping` says whether the server is to end: then
-    streams of events end.
+    have it, as a bearer token or as the password of HTTP's basic authentication, or else the `header` of a proxy. With
+    `behind_tls`, a proxy with TLS is in front, so the view's own addresses begin with https. `is_stopping` says whether
+    the server is to end: then streams of events end. Raise UsageError for a token that clients cannot send.
     """
+    if token:
+        check_token(token, "the token")
     view = _View(workspace, is_stopping, behind_tls=behind_tls)
     routes = [Route(f"{page.path}{suffix}", view.endpoint(page, as_json=bool(suffix)))
               for page in (*PAGES, PageRoute("/openapi", "openapi.html", describe_api))
@@ -77,7 +80,7 @@ def app(
         Route("/{path:path}", view.other),  # last: what a collection answers by its own standard
     ]
     handlers = {WindrowError: view.refused, HTTPException: view.unknown, Exception: view.fault}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), {*LOOPBACK_NAMES, *hosts}, token)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), {*LOOPBACK_NAMES, *hosts}, token, header)
 
 
 def _wants_json(request: Request) -> bool:

@@ -12,6 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from windrow.app.listening import ProxyHeader
+
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """The names by which a browser on this machine reaches the web view."""
 
@@ -70,13 +72,17 @@ class Guard:
     """An ASGI application that refuses what may not reach `application`, and adds security fields to all responses.
 
     It refuses all methods but GET and HEAD, a Host that is not in `hosts` (so that no page of another site can read
-    the workspace through a name that it makes point here), and, if `token` is not empty, requests without it.
+    the workspace through a name that it makes point here), and, if there is a `token` or a `header` of a proxy,
+    requests that have neither.
     """
 
-    def __init__(self, application: ASGIApp, hosts: Iterable[str], token: str = "") -> None:
+    def __init__(
+        self, application: ASGIApp, hosts: Iterable[str], token: str = "", header: ProxyHeader | None = None
+    ) -> None:
         self._application = application
         self._hosts = frozenset(host.lower() for host in hosts)
         self._token = token
+        self._header = header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -102,9 +108,19 @@ class Guard:
             return PlainTextResponse("the web view only reads: use GET or HEAD\n", 405, {"allow": "GET, HEAD"})
         if len(headers.getlist("host")) != 1 or host_name(headers["host"]) not in self._hosts:
             return PlainTextResponse("this name is not one of the web view's: see windrow serve --help\n", 421)
-        if self._token and not hmac.compare_digest(
-            stated_token(headers.get("authorization", "")).encode(), self._token.encode()
-        ):
+        if (self._token or self._header) and not (self._is_from_proxy(scope, headers) or self._has_token(headers)):
             challenge = {"www-authenticate": 'Basic realm="windrow", charset="UTF-8"'}
             return PlainTextResponse("the token is needed: as a bearer token, or as the password\n", 401, challenge)
         return None
+
+    def _has_token(self, headers: Headers) -> bool:
+        stated = stated_token(headers.get("authorization", ""))
+        return bool(self._token) and hmac.compare_digest(stated.encode(), self._token.encode())
+
+    def _is_from_proxy(self, scope: Scope, headers: Headers) -> bool:
+        """Return whether the proxy itself says, in its header field, that it let the user in."""
+        header, peer = self._header, scope.get("client")
+        if header is None or not peer or not header.is_from(peer[0]):
+            return False
+        values = headers.getlist(header.name)
+        return len(values) == 1 and bool(values[0]) and header.value in {"", values[0]}

@@ -22,7 +22,7 @@ _REQUEST_SECONDS = 10
 """The seconds within which a client must send a whole request, from its connection or the end of `_KEPT_SECONDS` on."""
 
 
-class Connection(H11Protocol):
+class ServedConnection(H11Protocol):
     """A connection that is closed if no whole request comes in time, so that idle clients do not keep others out."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -65,8 +65,8 @@ def serve(workspace: Windrow, address: Address, listener: socket.socket, stops: 
         is_stopping=is_stopping,
     )  # fmt: skip
     config = uvicorn.Config(
-        view, http=Connection, ws="none", lifespan="off", log_level="warning", access_log=False, server_header=False,
-        proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_SECONDS,
+        view, http=ServedConnection, ws="none", lifespan="off", log_level="warning", access_log=False,
+        server_header=False, proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS, ssl_certfile=address.certificate, ssl_keyfile=address.key,
     )  # fmt: skip
     server = uvicorn.Server(config)
