@@ -88,6 +88,9 @@ def test_a_search_opens_each_file_once(view, monkeypatch) -> None:
     assert "The ferry" in get(view, "/search?q=harbour").text
     read = [path for path in opened if "ledger" not in path]  # the ledger is read before and in the search
     assert len(read) == len({*read}) > 0
+    opened.clear()
+    get(view, "/collections?collection=drops&view=zips")
+    assert sum("ledger" in path for path in opened) == 1
 
 
 def test_an_index_stays_open_until_its_files_change(view, monkeypatch) -> None:

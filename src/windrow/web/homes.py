@@ -26,6 +26,7 @@ from windrow.adapters.home import (
     Point,
 )
 from windrow.app import Windrow
+from windrow.app.records import open_home
 from windrow.contract.registry import capable
 from windrow.errors import UsageError, WindrowError
 from windrow.reasons import Reason
@@ -49,11 +50,13 @@ class HomePage(NamedTuple):
 
 def home(workspace: Windrow, query: PageQuery) -> HomePage:
     """Return a view of the home of `collection`, by default the first that has a source."""
-    collections = tuple(capable(HasHome, harvested_collections(workspace.config), skip_broken=True))
-    collection = query.text("collection") or next(iter(collections), "")
     view = HomeView(*(query.text(name) for name in _PARAMETERS))
-    if not collection or view != HomeView():
-        return HomePage(collection, collections, workspace.home(collection, view) if collection else None)
+    with workspace._open_ledger() as ledger:  # noqa: SLF001 once for both, as to open it is much of the time of a row
+        collections = tuple(capable(HasHome, harvested_collections(workspace.config, ledger), skip_broken=True))
+        collection = query.text("collection") or next(iter(collections), "")
+        if not collection or view != HomeView():
+            shown = open_home(workspace.config, ledger, collection, view) if collection else None
+            return HomePage(collection, collections, shown)
     shown = keep_steady(workspace, f"home {collection}", lambda: workspace.home(collection))  # it is asked for most
     return HomePage(collection, collections, shown)
 
