@@ -12,9 +12,10 @@ from windrow.adapters.adapter import CHANGED, GONE, NEW, ReachedCount, SourceCha
 from windrow.app.item_states import count_reached
 from windrow.engine.source_counts import (
     NOT_REQUESTED,
+    FrontierCount,
     OutcomeCount,
     SessionCounts,
-    count_known,
+    count_frontiers,
     count_session,
     sum_by_rule,
 )
@@ -284,15 +285,15 @@ def _count_sources(
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
     for source, session_counter in session_counts.sources.items():
         counts.setdefault(source, Counter()).update(session_counter)
-    known = count_known(ledger, {task.collection for task in tasks if task.source})
+    frontiers = count_frontiers(ledger, {task.collection for task in tasks if task.source})
     errors = dict(session_counts.troubles)
     for task in tasks:
         if task.source and task.failed:
             errors.setdefault(task.source, task.comment or task.reason or "it failed")
-    none_known = 0, 0
+    empty = FrontierCount()
     return tuple(
         SourceCount(
-            name, known.get(name, none_known)[0], waiting=known.get(name, none_known)[1],
+            name, frontiers.get(name, empty).known, waiting=frontiers.get(name, empty).due,
             error=errors.get(name, ""), **counter,
         )
         for name, counter in sorted(counts.items())

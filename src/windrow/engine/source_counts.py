@@ -158,11 +158,18 @@ def _classify(attempts: AttemptCount) -> str:
     return "gone" if attempts.status in GONE and attempts.earlier else "failed"
 
 
-def count_frontiers(ledger: Ledger) -> dict[str, FrontierCount]:
-    """Count the files and addresses of each source."""
+def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
+    """Count the files and addresses of each source.
+
+    With `collections`, only `known` and `due` are counted, in less than half the time, and addresses are not counted if
+    all of `collections` only list files.
+    """
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
-    for addresses in ledger.addresses.by_source(int(now().timestamp())):
+    if collections is not None and all(name in crawls and crawls[name] is None for name in collections):
+        return counts
+    count_addresses = ledger.addresses.by_source if collections is None else ledger.addresses.known_by_source
+    for addresses in count_addresses(int(now().timestamp())):
         count = counts.get(addresses.source, FrontierCount())
         due = count.due + addresses.due
         crawl = crawls.get(addresses.collection)
@@ -173,24 +180,6 @@ def count_frontiers(ledger: Ledger) -> dict[str, FrontierCount]:
         counts[addresses.source] = FrontierCount(
             addresses.known, addresses.pages, addresses.failing, due, next_due, by_address=True
         )
-    return counts
-
-
-def count_known(ledger: Ledger, collections: AbstractSet[str]) -> dict[str, tuple[int, int]]:
-    """Return how many files or addresses of each source are known, and how many are due, as `count_frontiers` does.
-
-    It takes less than half the time, since nothing else is counted. Addresses are not counted if all of `collections`
-    only list files.
-    """
-    counts = {source: (files, 0) for source, files in ledger.mirrors.count().items()}
-    crawls = {name: crawl_of(collection) for name, collection in installed().items()}
-    if all(name in crawls and crawls[name] is None for name in collections):
-        return counts
-    for addresses in ledger.addresses.known_by_source(int(now().timestamp())):
-        known, due = counts.get(addresses.source, (0, 0))
-        crawl = crawls.get(addresses.collection)
-        is_page = crawl is None or addresses.kind == crawl.page
-        counts[addresses.source] = addresses.known if is_page else known, due + addresses.due
     return counts
 
 

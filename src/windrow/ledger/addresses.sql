@@ -99,15 +99,14 @@ FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) A
     FROM address GROUP BY +host, kind) c
 JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
 
--- row: KnownCount
--- How many addresses of one kind a source has; those due, of all kinds, are in its row of kind 0.
-
--- def known_by_source(now: int) -> list[KnownCount]
--- Count the addresses of each source by kind, and those that are due at the time `now` or before.
--- Most addresses are of the kind 0: the others are counted in the table, and all of them in an index, which is shorter.
+-- def known_by_source(now: int) -> list[AddressCount]
+-- Count the addresses of each source by kind; in the rows of kind 0, also all addresses that are due at `now`.
+-- Nothing else is counted. Most addresses are of kind 0: the others are counted in the table, and all of them in an
+-- index, which is shorter.
 WITH other AS (SELECT host, kind, count(*) AS known FROM address WHERE kind <> 0 GROUP BY +host, kind)
-SELECT h.collection, h.source, c.kind AS "kind: int", sum(c.known) AS "known: int", sum(c.due) AS "due: int" FROM (
-    SELECT host, 0 AS kind, count(*) AS known, sum(coalesce(due <= :now, 0)) AS due FROM address GROUP BY host
+SELECT h.collection, h.source, c.kind AS "kind: int", sum(c.known) AS "known: int", 0 AS "pages: int", 0 AS "failing: int",
+       sum(c.due) AS "due: int", NULL AS "next_due: int | None"
+FROM (SELECT host, 0 AS kind, count(*) AS known, sum(coalesce(due <= :now, 0)) AS due FROM address GROUP BY host
     UNION ALL SELECT host, kind, known, 0 FROM other UNION ALL SELECT host, 0, -known, 0 FROM other) c
 JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
 

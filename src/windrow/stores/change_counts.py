@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from windrow.stores.record_versions import Removal, count_changed, count_written, has_completed
+from windrow.stores.record_versions import HAS_COMPLETED, Removal, count_changed, count_written
 from windrow.stores.settled import attempts_of_sessions
 from windrow.stores.skipped_counts import SkippedCounts
 
@@ -25,7 +25,8 @@ SELECT 1 FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2
 AND EXISTS (SELECT 1 FROM observation p WHERE p.record = o.record AND p.at > o.at AND p.attempt < ?1) LIMIT 1
 """
 DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
-_COUNTS, _REMOVE_COUNTS = "changes", "DELETE FROM meta WHERE name GLOB 'changes *'"
+REMOVE_COUNTS = "DELETE FROM meta WHERE name GLOB 'changes *'"
+"""The statement after which no counts are kept, since what some of them count has changed."""
 
 
 class ChangeCounts(SkippedCounts):
@@ -42,9 +43,9 @@ class ChangeCounts(SkippedCounts):
     ) -> dict[str, Counter[str]]:
         """Count by source and kind the changes that sessions (first, last) wrote, or that attempts observed."""
         with self._guarded():
-            if not by_attempt and has_completed(self._connection, numbers):
-                return count_written(self._connection, numbers, removal)
             attempts = numbers if by_attempt else attempts_of_sessions(self._connection, numbers)
+            if not by_attempt and self._connection.execute(HAS_COMPLETED, (*numbers, *attempts)).fetchone():
+                return count_written(self._connection, numbers, removal)
             first, last = self._connection.execute(_OBSERVING_ATTEMPTS, attempts).fetchone()
             if first is None or last is None or first > last:
                 return {}
@@ -74,25 +75,11 @@ class ChangeCounts(SkippedCounts):
             run("SELECT 1 FROM meta WHERE name GLOB 'changes *'").fetchone()
             and run(_IS_BEFORE_OTHERS, (first, last)).fetchone()
         ):
-            self._remove_counts()
+            run(REMOVE_COUNTS)
         counts = json.dumps(count_changed(self._connection, (first, last), self.removal))
         self._are_kept = True
         run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_name_counts((first, last), self.removal), counts))
 
-    def _remove_counts(self) -> None:
-        """Remove the kept counts, since what some of them count has changed; do not commit."""
-        self._connection.execute(_REMOVE_COUNTS)
-
-    def _note_new(self, attempts: Sequence[int]) -> None:
-        """Note attempts that no session settled before this one; do not commit."""
-        if not attempts:
-            return
-        if self._are_kept:  # those of this session, which goes on
-            self._remove_counts()
-            self._are_kept = False
-        known = (*attempts, *(self._new_attempts or ()))
-        self._new_attempts = min(known), max(known)
-
 
 def _name_counts(attempts: tuple[int, int], removal: Removal | None) -> str:
-    return " ".join((_COUNTS, *map(str, attempts), *(removal[:2] if removal else ())))
+    return " ".join(("changes", *map(str, attempts), *(removal[:2] if removal else ())))

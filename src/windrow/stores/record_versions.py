@@ -26,9 +26,10 @@ _FIRST_OBSERVED_LATER = """
 SELECT c.attempt, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
 """
-_HAS_COMPLETED = """
+HAS_COMPLETED = """
 SELECT 1 FROM completed WHERE session BETWEEN ?1 AND ?2 OR (session > ?2 AND attempt BETWEEN ?3 AND ?4) LIMIT 1
 """
+"""The query whether sessions from ?1 to ?2 completed attempts, or a later one their attempts, which are ?3 to ?4."""
 # As the view `history` derives changes, but without the values, which are long, and without a window: the observation
 # before each one is a look-up by the primary key.
 _COUNT_CHANGES = """
@@ -185,12 +186,6 @@ def count_changed(
     for source, kind, number in connection.execute(query, (*attempts, *removed)):
         counts.setdefault(source, Counter())[kind] = number
     return counts
-
-
-def has_completed(connection: sqlite3.Connection, sessions: tuple[int, int]) -> bool:
-    """Return whether a range of sessions (first, last) completed attempts, or a later one completed theirs."""
-    attempts = attempts_of_sessions(connection, sessions)
-    return connection.execute(_HAS_COMPLETED, (*sessions, *attempts)).fetchone() is not None
 
 
 def count_written(

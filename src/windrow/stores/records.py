@@ -22,7 +22,7 @@ from windrow.formats.text import dump_json, replace_lone_surrogates
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
-from windrow.stores.change_counts import DELETE_UNUSED_VALUES, ChangeCounts
+from windrow.stores.change_counts import DELETE_UNUSED_VALUES, REMOVE_COUNTS, ChangeCounts
 from windrow.stores.record_entries import Entry, FoundEntries, list_entries
 from windrow.stores.record_tables import (
     SCHEMA,
@@ -135,8 +135,13 @@ class RecordStore(ChangeCounts):
                 earlier_values = read_observed(self._connection, entry.attempt) if is_earlier else {}
                 touched_records |= self._settle_entry(entry, repeated)
                 if is_earlier and note_completed(self._connection, entry.attempt, session, earlier_values):
-                    self._remove_counts()
-            self._note_new([entry.attempt for entry in entries if entry.attempt > self._last_earlier_attempt])
+                    self._connection.execute(REMOVE_COUNTS)
+            new_attempts = [entry.attempt for entry in entries if entry.attempt > self._last_earlier_attempt]
+            if new_attempts and self._are_kept:  # the counts of this session, which goes on
+                self._connection.execute(REMOVE_COUNTS)
+                self._are_kept = False
+            if known := (*new_attempts, *(self._new_attempts or ())):
+                self._new_attempts = min(known), max(known)
             note_sessions(self._connection, {session: checkpoint})
             self._mark_unindexed(touched_records)
             self._connection.execute(
@@ -331,7 +336,7 @@ class RecordStore(ChangeCounts):
             self.settle(page, 0)
         with self._writing():
             copy_completed(self._connection, old_store._connection)
-            self._remove_counts()
+            self._connection.execute(REMOVE_COUNTS)
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
@@ -477,7 +482,7 @@ class RecordStore(ChangeCounts):
                     count += deleted.rowcount if table == "observation" else 0
             self._mark_unindexed(touched_records)
             self._connection.execute(DELETE_UNUSED_VALUES)
-            self._remove_counts()
+            self._connection.execute(REMOVE_COUNTS)
         return count
 
     def taken_down(self, key: str) -> list[int]:

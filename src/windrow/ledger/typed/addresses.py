@@ -69,16 +69,6 @@ class AddressCount(NamedTuple):
     next_due: int | None
 
 
-class KnownCount(NamedTuple):
-    """How many addresses of one kind a source has; those due, of all kinds, are in its row of kind 0."""
-
-    collection: str
-    source: str
-    kind: int
-    known: int
-    due: int
-
-
 class NeverRequested(NamedTuple):
     """The number of a host's addresses that were never requested, and one of them (empty: none)."""
 
@@ -281,13 +271,13 @@ class TypedAddresses(LedgerQueries):
         """
         return self._database.rows(AddressCount._make, "addresses.by_source", now)
 
-    def known_by_source(self, now: int) -> list[KnownCount]:
-        """Count the addresses of each source by kind, and those that are due at the time `now` or before.
+    def known_by_source(self, now: int) -> list[AddressCount]:
+        """Count the addresses of each source by kind; in the rows of kind 0, also all addresses that are due at `now`.
 
-        Most addresses are of the kind 0: the others are counted in the table, and all of them in an index, which is
-        shorter.
+        Nothing else is counted. Most addresses are of kind 0: the others are counted in the table, and all of them in
+        an index, which is shorter.
         """
-        return self._database.rows(KnownCount._make, "addresses.known_by_source", now)
+        return self._database.rows(AddressCount._make, "addresses.known_by_source", now)
 
     def never_requested(self, host: int) -> NeverRequested:
         """Count the addresses of a host that were never requested, and return one of them as an example."""
