@@ -38,8 +38,8 @@ SELECT z.file_name AS zip_file, ac.short_name AS action, ap.short_name AS zip_ph
 FROM zip_file z LEFT JOIN zip_action a ON a.zip_id = z.id
 LEFT JOIN processing_type ac ON ac.id = a.todo_id
 LEFT JOIN phase ap ON ap.id = a.phase_id LEFT JOIN a_status ast ON ast.id = a.status_id
-LEFT JOIN file_source_has_zip f ON f.za_id = a.id LEFT JOIN zip_download d ON d.zf_id = f.id
-LEFT JOIN xml_file x ON x.zip_id = d.id
+LEFT JOIN (SELECT f.za_id, m.* FROM file_source_has_zip f JOIN zip_download d ON d.zf_id = f.id
+    JOIN xml_file m ON m.zip_id = d.id) x ON x.za_id = a.id
 LEFT JOIN phase xp ON xp.id = x.phase_id LEFT JOIN a_status xs ON xs.id = x.status_id
 LEFT JOIN centre c ON c.id = coalesce(x.centre_id, z.centre_id)
 ORDER BY z.id, a.id, x.id
