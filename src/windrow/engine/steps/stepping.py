@@ -126,7 +126,8 @@ class PhaseTasks:
         A replay reads all documents of an address. What was left out of one that another replaced does not count.
         """
         if not self.run.harvest.reread:
-            self.count_left_out(source, skips, url)
+            if skips:
+                self.count_left_out(source, skips, url)
         elif skips:
             self._of_latest[source, url] = skips
         else:
