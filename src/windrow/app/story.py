@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from windrow.adapters.adapter import Explains, Explanation, harvested_collections
@@ -14,7 +15,7 @@ from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
 from windrow.digest import shorten_digest
-from windrow.engine.frontier import frontier_of
+from windrow.engine.frontier import RETRY, Chosen, frontier_of
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.ledger import Ledger
@@ -61,7 +62,8 @@ class Event(NamedTuple):
 class Story(NamedTuple):
     """The history of an item, a source, a service or a refused name: its state, its members, and its events in order.
 
-    `within` is the key of the zip that contains the item. `offered_by` are the sources that list it, and the names
+    `within` is the key of the zip that contains the item. The `members` of a source are what is failed there now.
+    `offered_by` are the sources that list it, and the names
     under which it was imported. `others` are the numbers of the items that are the same document in other fetches of
     its zip.
     """
@@ -342,10 +344,38 @@ def _refusal_event(refusal: RefusalRow) -> Event:
     )  # fmt: skip
 
 
-def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limit: int) -> Story:
-    """Return the story of a source or service: its tasks, and refused entries of its listings.
+def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int) -> tuple[Meaning, ...]:
+    """Return what is failed of a source now, at most `limit`: addresses, files, or the documents of files.
 
-    It has the last refused entries, at most `limit`. The state of the story is the state of the last task.
+    An address has the number 0, and so has everything that is not an item of the ledger.
+    """
+    collection = installed().get(collection_name)
+    if collection is None:
+        return ()
+    frontier = frontier_of(ledger, collection)
+    failed: dict[int, tuple[Chosen, str]] = {}
+    reasons: list[str] = [row.reason for row in ledger.addresses.failing_reasons() if row.source == source]
+    reasons += [row.reason for row in ledger.captures.failed_by_reason() if row.source == source]
+    for reason in (*reasons, ""):  # without a reason: also what those counts do not have
+        for chosen in frontier.find_undone(RETRY, source, reason)[:limit]:
+            failed.setdefault(chosen.number, (chosen, reason))
+    meanings: list[Meaning] = []
+    for number, (chosen, reason) in islice(failed.items(), limit):
+        if item := None if chosen.source else ledger.items.get(number):
+            documents = [member for member in _zip_members(ledger, item.latest) if member.status == "failed"]
+            meanings += documents or [
+                Meaning(item.seq, item.kind, item.key, item.owner, *states(ledger, [number])[number], item.reason or "")
+            ]
+        else:
+            meanings.append(Meaning(0, "address", chosen.key, "", frontier.fetch_phase, "failed", reason))
+    return tuple(meanings[:limit])
+
+
+def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limit: int) -> Story:
+    """Return the story of a source or service: its tasks, refused entries of its listings, and what is failed now.
+
+    It has the last refused entries and the first failed items, at most `limit` each. The state of the story is the
+    state of the last task.
     """
     events = []
     for task in ledger.sessions.tasks_of_source(source):
@@ -363,6 +393,7 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limi
         0, collection, kind="source", key=source, owner=owner, phase="",
         status=last_event.status if last_event else "", reason=last_event.reason if last_event else "",
         offered_by=(), within="", events=tuple(sorted(events, key=lambda event: event.number)),
+        members=_failed_items(ledger, collection, source, limit),
     )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
     head = ["number", "kind", "name", "owner", "state", "reason"]
     rows = [
-        (str(item.number), item.kind, item.key, item.owner, f"{item.phase}: {item.status}", item.reason)
+        (str(item.number or ""), item.kind, item.key, item.owner, f"{item.phase}: {item.status}", item.reason)
         for item in candidates
     ]
     return table(head, rows)
@@ -104,7 +104,7 @@ def _story_lines(story: Story) -> list[str]:
     lines.append("")
     lines += [f"{show(event.at)}  {event.event:<8} {event.message}" for event in story.events]
     if story.members:
-        lines += ["", _candidate_table(story.members)]
+        lines += ["", *(["failed now:"] if story.kind == "source" else []), _candidate_table(story.members)]
     return lines
 
 

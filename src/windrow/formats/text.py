@@ -319,11 +319,14 @@ def to_json_value(value: Any) -> Any:
     return json_value
 
 
-def spell_value(value: Any) -> str:
-    """Return a JSON value for people.
+_UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)", re.ASCII)
 
-    >>> spell_value(["a", {"b": 1}]), spell_value(True)
-    ('a; b 1', 'yes')
+
+def spell_value(value: Any) -> str:
+    """Return a JSON value for people, without members of objects that are null or empty. Times in UTC are shortened.
+
+    >>> spell_value(["a", {"b": 1, "c": None}]), spell_value(True), spell_value("2026-01-02T03:04:05.678Z")
+    ('a; b 1', 'yes', '2026-01-02 03:04:05')
     """
     match value:
         case bool():
@@ -331,7 +334,10 @@ def spell_value(value: Any) -> str:
         case list():
             return "; ".join(map(spell_value, value))
         case dict():
-            return ", ".join(f"{name} {spell_value(member)}" for name, member in value.items())
+            kept = {name: member for name, member in value.items() if member not in (None, "", [], {})}
+            return ", ".join(f"{name.replace('_', ' ')} {spell_value(member)}" for name, member in kept.items())
+        case str() if _UTC_TIME.fullmatch(value):
+            return value[:19].replace("T", " ")
         case _:
             return str(value)
 

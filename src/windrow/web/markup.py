@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from windrow.app.summary import describe_end
 from windrow.caps import SHOWN_TEXT_CHARACTERS
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
+from windrow.settings.kinds import show_duration
 from windrow.web import homes
 from windrow.web.openapi import spell_schema
 from windrow.web.pictures import outcome_class, run_bars, session_bars, timeline
@@ -121,18 +123,21 @@ _TEXTS = ("message", "change", "changed", "title", "url", "key")
 
 def describe(explanation: Explanation) -> list[Described]:
     """Return the messages of an explanation, whatever its collection, in order of time: those without a time first."""
-    described = []
+    described: list[tuple[str, Described]] = []
     for message in explanation.messages:
         value = to_json_value(message.value)
         fields = dict(value) if isinstance(value, Mapping) else {"value": value}
         time = next((str(fields[name]) for name in _TIMES if fields.get(name)), "")
         texts = [str(fields[name]) for name in _TEXTS if fields.get(name)]
         attempt = fields.get("attempt") or (fields.get("number") if fields.get("warc") else None)
+        if isinstance(every := fields.get("every"), int | float):  # the interval of a page, in seconds
+            fields["every"] = show_duration(every)
         kept = tuple((name, spell_value(field)) for name, field in fields.items() if field not in (None, "", [], {}))
         is_number = isinstance(attempt, int) and not isinstance(attempt, bool)
-        described.append(Described(message.type, time[:16].replace("T", " "), texts[0] if texts else "",
-                                   attempt if is_number else None, kept))  # fmt: skip
-    return sorted(described, key=lambda entry: entry.at)
+        entry = Described(message.type, time[:16].replace("T", " "), texts[0] if texts else "",
+                          attempt if is_number else None, kept)  # fmt: skip
+        described.append((time, entry))
+    return [entry for _, entry in sorted(described, key=itemgetter(0))]
 
 
 def captures_of(events: Iterable[Event]) -> dict[int, int]:
