@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from typing import TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 from windrow.adapters.adapter import (
@@ -25,25 +26,36 @@ from windrow.adapters.selection import CountsSkipped
 from windrow.app.summary import ABOVE_EVERY_FACT, ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
-from windrow.errors import UsageError, WindrowError
+from windrow.errors import StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, xml_text
 from windrow.formats.url import has_web_scheme
 from windrow.ledger import Ledger
 from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 
+_Adapter = TypeVar("_Adapter")
+_Result = TypeVar("_Result")
+
 MAX_SESSION_CHANGES = 1_000
 """The maximum number of changes that the summary of a session lists."""
 
 
 def changes(
-    workspace: Workspace, ledger: Ledger, window: Window, *, source: str = "", kind: str = "", skip_broken: bool = False
+    workspace: Workspace,
+    ledger: Ledger,
+    window: Window,
+    *,
+    source: str = "",
+    kind: str = "",
+    skip_broken: bool = False,
+    unreadable: dict[str, str] | None = None,
 ) -> Iterator[SourceChange]:
     """Yield the changes within a window, collection by collection.
 
     `source` selects one source, and `kind` one kind of change (new, changed or gone); an empty text selects all. Raise
     UsageError for a source that is not declared. If an adapter cannot be imported, raise ConfigError or, if
-    `skip_broken`, yield only the changes in the listings of its collection.
+    `skip_broken`, yield only the changes in the listings of its collection. If a store cannot be read, raise StoreError
+    or, if `unreadable` is given, add to it the name of the collection and why.
     """
     collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
     if source and source not in collections_by_source:
@@ -55,63 +67,103 @@ def changes(
             collection_changes = (
                 adapter.changes(workspace, ledger, window) if adapter else listing_changes(ledger, collection, window)
             )
-            for change in collection_changes:
-                if (not source or change.source == source) and (not kind or change.kind == kind):
-                    yield change
+            try:
+                for change in collection_changes:
+                    if (not source or change.source == source) and (not kind or change.kind == kind):
+                        yield change
+            except StoreError as error:
+                if unreadable is None:
+                    raise
+                unreadable[collection] = str(error)
 
 
 def changes_in_order(
-    workspace: Workspace, ledger: Ledger, window: Window, *, source: str, kind: str
+    workspace: Workspace,
+    ledger: Ledger,
+    window: Window,
+    *,
+    source: str,
+    kind: str,
+    unreadable: dict[str, str] | None = None,
 ) -> list[SourceChange]:
     """Return the result of `changes` in order of time; raise UsageError for an unknown kind."""
     if kind not in {"", NEW, CHANGED, GONE}:
         raise UsageError(f"{kind!r} is not a kind of change; the kinds are {NEW}, {CHANGED} and {GONE}")
     return sorted(
-        changes(workspace, ledger, window, source=source, kind=kind),
+        changes(workspace, ledger, window, source=source, kind=kind, unreadable=unreadable),
         key=lambda change: (change.at, change.source, change.key),
     )
 
 
-def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
+def read_each(
+    adapters: Mapping[str, _Adapter], read: Callable[[_Adapter], _Result], unreadable: dict[str, str] | None
+) -> Iterator[tuple[str, _Result]]:
+    """Yield for each adapter the name of its collection and what `read` returns.
+
+    If a store cannot be read, raise StoreError or, if `unreadable` is given, add to it the collection and why.
+    """
+    for name, adapter in adapters.items():
+        try:
+            result = read(adapter)
+        except StoreError as error:
+            if unreadable is None:
+                raise
+            unreadable[name] = str(error)
+        else:
+            yield name, result
+
+
+def content_counts(workspace: Workspace, ledger: Ledger, unreadable: dict[str, str] | None = None) -> ContentCounts:
     """Return the functions by which the harvested collections' adapters count changes, outcomes and skips.
 
-    Adapters that cannot be imported count nothing: a collection that is not declared any more must not stop a run.
+    Adapters that cannot be imported count nothing: a collection that is not declared any more must not stop a run. For
+    `unreadable`, see `read_each`.
     """
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        for adapter in capable(ListsChanges, harvested, skip_broken=True).values():
-            counts |= adapter.content_of_attempts(workspace, ledger, facts) or {}
+        adapters = capable(ListsChanges, harvested, skip_broken=True)
+        for _, counted_changes in read_each(
+            adapters, lambda adapter: adapter.content_of_attempts(workspace, ledger, facts), unreadable
+        ):
+            counts |= counted_changes or {}
         return counts
 
     def count_written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        for adapter in capable(ListsChanges, harvested, skip_broken=True).values():
-            counts |= adapter.content(workspace, ledger, facts)
+        adapters = capable(ListsChanges, harvested, skip_broken=True)
+        for _, counted_changes in read_each(
+            adapters, lambda adapter: adapter.content(workspace, ledger, facts), unreadable
+        ):
+            counts |= counted_changes
         return counts
 
     def correct_outcomes(collection: str, facts: tuple[int, int], counts_by_outcome: Counter[str]) -> Counter[str]:
         adapters = capable(CountsOutcomes, {collection}, skip_broken=True)
-        if not adapters:
-            return counts_by_outcome
-        return adapters[collection].outcomes(workspace, ledger, facts, counts_by_outcome)
+        corrected = read_each(
+            adapters, lambda adapter: adapter.outcomes(workspace, ledger, facts, counts_by_outcome), unreadable
+        )
+        return next((outcome_counts for _, outcome_counts in corrected), counts_by_outcome)
 
     return ContentCounts(
-        count_visited, count_written, correct_outcomes, lambda facts: count_skipped(workspace, ledger, facts)
-    )
+        count_visited, count_written, correct_outcomes,
+        lambda facts: count_skipped(workspace, ledger, facts, unreadable),
+    )  # fmt: skip
 
 
-def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
+def count_skipped(
+    workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None, unreadable: dict[str, str] | None = None
+) -> Mapping[str, int]:
     """Count by reason the records that could not be read in the attempts within `facts` (first, last).
 
     If `facts` is None, count those of all attempts, except at addresses whose later attempts could be read. Records
-    that sessions report as left out are only counted if `facts` is None.
+    that sessions report as left out are only counted if `facts` is None. For `unreadable`, see `read_each`.
     """
     counts: Counter[str] = Counter()
     adapters = capable(CountsSkipped, harvested_collections(workspace, ledger), skip_broken=True)
-    for adapter in adapters.values():
-        counts.update(adapter.count_skipped(workspace, facts))
+    for _, skipped in read_each(adapters, lambda adapter: adapter.count_skipped(workspace, facts), unreadable):
+        counts.update(skipped)
     return counts
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CountsRecords, CountsUnlisted, Forgets, harvested_collections
-from windrow.app.changes import content_counts, count_skipped
+from windrow.app.changes import content_counts, count_skipped, read_each
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import (
+    ContentCounts,
     Phases,
     ReasonCount,
     SessionSummary,
@@ -88,7 +89,7 @@ class WorkspaceState:
     other content than was fetched. `errors` are those of earlier tasks without a source, if no later session reached
     their phase. `undeclared` are sources that are not declared, of which `windrow forget` removes what was kept.
     `problems` say what is lost in the archive or unfinished now, each with what to do. `not_counted` says why the
-    records of a harvested collection could not be counted.
+    records of a harvested collection could not be counted, such as that its store cannot be read.
     """
 
     workspace: str
@@ -111,8 +112,10 @@ class WorkspaceState:
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return the state of the sources and items of a workspace, with the summary of its last session."""
+    unreadable: dict[str, str] = {}
     counters = capable(CountsRecords, harvested_collections(workspace, ledger), skip_broken=True)
-    records = {name: adapter.holdings(workspace) for name, adapter in counters.items()}
+    records: dict[str, Mapping[str, int]] = {name: {} for name in counters}
+    records |= read_each(counters, lambda adapter: adapter.holdings(workspace), unreadable)
     frontier_counts = count_frontiers(ledger)
     undeclared = _undeclared_sources(workspace, ledger, frontier_counts, records)
     sources = (*workspace.sources, *undeclared)
@@ -122,11 +125,11 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     for session in ledger.sessions.by_source():
         if requested_something(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
-    number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
+    number, counts = ledger.sessions.latest(), content_counts(workspace, ledger, unreadable)
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
     differing = tuple(ledger.items.differing())
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
-    reasons += (skipped := count_skipped(workspace, ledger, None)).items()
+    reasons += (skipped := count_skipped(workspace, ledger, None, unreadable)).items()
     unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
     of_captures = _left_out_of_captures(workspace, ledger)
     damaged = _damaged_of(of_captures)
@@ -151,22 +154,26 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             phases,
             damaged=damaged,
             counts_by_source=(frontier_counts, records),
+            by_content=counts,
         ),
         states=count_states(ledger),
         reasons=count_reasons(reasons),
         resting=_resting_files(workspace, frontiers),
         unread=unread,
-        waits=_service_waits(workspace, ledger),
+        waits=_service_waits(workspace, ledger, unreadable),
         left_out=(
             *_left_out_by_rules(workspace, ledger, frontiers, of_captures),
             *_left_out_of_no_source(ledger),
-            *count_unlisted(workspace, ledger),
+            *count_unlisted(workspace, ledger, unreadable),
         ),
         differing=differing,
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
         undeclared=tuple(source.name for source in undeclared if _may_be_forgotten(workspace, ledger, source)),
         problems=problems,
-        not_counted=tuple(describe_broken(ledger.sessions.collections())),
+        not_counted=(
+            *describe_broken(ledger.sessions.collections()),
+            *(f"{name}: {why}" for name, why in unreadable.items()),
+        ),
     )
 
 
@@ -200,13 +207,14 @@ def _damaged_of(of_captures: Iterable[LeftOutRow]) -> list[LeftOutRow]:
     return [count for count in of_captures if is_damage(count.reason)]
 
 
-def count_unlisted(workspace: Workspace, ledger: Ledger) -> list[RuleCount]:
+def count_unlisted(workspace: Workspace, ledger: Ledger, unreadable: dict[str, str] | None = None) -> list[RuleCount]:
     """Return counts of what the sources of a workspace do not list any more, although nothing failed.
 
-    Listed files are counted only if they were not fetched.
+    Listed files are counted only if they were not fetched. For `unreadable`, see `read_each`.
     """
     adapters = capable(CountsUnlisted, harvested_collections(workspace, ledger), skip_broken=True)
-    counts = [count for adapter in adapters.values() for count in adapter.count_unlisted(workspace, ledger)]
+    rows = read_each(adapters, lambda adapter: [*adapter.count_unlisted(workspace, ledger)], unreadable)
+    counts = [count for _, counts_of_adapter in rows for count in counts_of_adapter]
     waiting_files = [files for files in _waiting_files(workspace, ledger) if not files.is_listed]
     return counts + [
         RuleCount(
@@ -267,9 +275,10 @@ def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> t
     return tuple(file for frontier in used_frontiers for file in frontier.resting(now()))
 
 
-def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
+def _service_waits(workspace: Workspace, ledger: Ledger, unreadable: dict[str, str]) -> tuple[ServiceWait, ...]:
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources}, skip_broken=True)
-    return tuple(wait for adapter in adapters.values() if (wait := adapter.waits(workspace, ledger)))
+    waits = read_each(adapters, lambda adapter: adapter.waits(workspace, ledger), unreadable)
+    return tuple(wait for _, wait in waits if wait)
 
 
 def _attempt_reasons(
@@ -318,11 +327,12 @@ def _source_states(
     *,
     damaged: Iterable[LeftOutRow],
     counts_by_source: tuple[Mapping[str, FrontierCount], Mapping[str, Mapping[str, int]]],
+    by_content: ContentCounts,
 ) -> tuple[SourceState, ...]:
     """Return the state of each source; `sessions_by_source` has the sessions that requested something from each.
 
     `damaged` counts captures that are damaged. `counts_by_source` has the counts of each source's frontier, and by
-    collection those of each source's records.
+    collection those of each source's records. `by_content` counts the changes of a session.
     """
     frontiers, records_by_source = counts_by_source
     failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
@@ -339,7 +349,7 @@ def _source_states(
             number = sessions[-1].session
             summary = summaries.setdefault(
                 number,
-                summarise(ledger, number, phases, content_counts=content_counts(workspace, ledger), until_now=True),
+                summarise(ledger, number, phases, content_counts=by_content, until_now=True),
             )
             began = summary.began
             count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)

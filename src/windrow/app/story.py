@@ -11,6 +11,7 @@ from windrow.adapters.adapter import Explains, Explanation, harvested_collection
 from windrow.app.changes import content_counts
 from windrow.app.item_states import states
 from windrow.app.lookup import ItemLookup, Meaning, is_number, predict_outcome
+from windrow.app.status import failing_reasons
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
@@ -354,8 +355,7 @@ def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int)
         return ()
     frontier = frontier_of(ledger, collection)
     failed: dict[int, tuple[Chosen, str]] = {}
-    reasons: list[str] = [row.reason for row in ledger.addresses.failing_reasons() if row.source == source]
-    reasons += [row.reason for row in ledger.captures.failed_by_reason() if row.source == source]
+    reasons = [reason for reason, _ in failing_reasons(ledger).get(source, ())]
     for reason in (*reasons, ""):  # without a reason: also what those counts do not have
         for chosen in frontier.find_undone(RETRY, source, reason)[:limit]:
             failed.setdefault(chosen.number, (chosen, reason))

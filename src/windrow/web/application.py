@@ -222,6 +222,8 @@ class _View:
         """Return a page of changes, and the addresses of this feed, of its next page and of the HTML page."""
         query, asked = PageQuery(request.query_params, now()), dict(request.query_params)
         value = await self._workers.run(lambda: pages.changes(self._workspace, query))
+        if value.unreadable:  # a reader that asks again later gets all entries
+            raise StoreError(value.unreadable[0], hint="windrow check")
         path, since = request.url.path, value.since.isoformat() if value.since else ""
         path = path.removeprefix(request.scope.get("root_path", ""))
         links = {"self": link(path, **asked), "alternate": link("/changes", **asked)}
@@ -272,7 +274,9 @@ class _View:
         """Return whether the workspace can be read."""
         query = PageQuery({}, now())
         value = await self._workers.run(lambda: pages.health(self._workspace, query))
-        return _respond(request, _json_bytes(to_json_value(value)), "application/json")
+        response = _respond(request, _json_bytes(to_json_value(value)), "application/json")
+        response.status_code = response.status_code if value.ready else 503
+        return response
 
     async def metrics(self, request: Request) -> Response:
         """Return counts for Prometheus."""

@@ -8,16 +8,11 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from windrow.adapters.adapter import (
-    CHANGED,
-    GONE,
-    NEW,
-    Comparison,
-    SourceChange,
-)
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
 from windrow.app.captures import SessionEntry
+from windrow.app.changes import changes_in_order, since_window
 from windrow.app.session_details import SessionDetails, SourceRun
 from windrow.app.session_progress import SessionProgress, running_session
 from windrow.app.status import SourceState, WorkspaceState
@@ -70,13 +65,17 @@ class TodayPage(NamedTuple):
 
 
 class ChangesPage(NamedTuple):
-    """A page of changes, the newest first. `total` is their number on all pages; `next` is the cursor of the next."""
+    """A page of changes, the newest first. `total` is their number on all pages; `next` is the cursor of the next.
+
+    `unreadable` says why the changes of a collection are left out.
+    """
 
     since: datetime | None
     until: datetime | None
     total: int
     changes: tuple[SourceChange, ...]
     next: str
+    unreadable: tuple[str, ...] = ()
 
 
 class SessionsPage(NamedTuple):
@@ -142,13 +141,22 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     state, since = read_status(workspace), query.time("since", "24h")
     with closing(workspace.ledger()) as ledger:
         progress = running_session(ledger) if state.holder else None
-    changes = _newest_first(workspace.changes(since))
+    changes = _newest_first(_read_changes(workspace, since, {}))  # the status says what cannot be read
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
         query.now.replace(second=0, microsecond=0), state.workspace, state.holder, state.last, since,
         tuple(_find_attention(state)), counts,
         tuple(changes[:_LINES_SHOWN]), state.sources, keep_steady(workspace, "runs", workspace.runs), progress,
     )  # fmt: skip
+
+
+def _read_changes(
+    workspace: Windrow, since: datetime | None, unreadable: dict[str, str], *, source: str = "", kind: str = ""
+) -> list[SourceChange]:
+    """Return the changes since a time (None: all); add to `unreadable` why those of a collection cannot be read."""
+    with closing(workspace.ledger()) as ledger:
+        window = since_window(ledger, since) if since else Window()
+        return changes_in_order(workspace.config, ledger, window, source=source, kind=kind, unreadable=unreadable)
 
 
 def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
@@ -158,7 +166,9 @@ def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     """
     since, until = query.time("since", "7d"), query.time("until", "", is_end=True)
     collection, words = query.text("collection"), query.text("q").casefold().split()
-    found = workspace.changes(since, source=query.text("source"), kind=query.choice("kind", KINDS))
+    unreadable: dict[str, str] = {}
+    source, kind = query.text("source"), query.choice("kind", KINDS)
+    found = _read_changes(workspace, since, unreadable, source=source, kind=kind)
     matching = [
         change
         for change in _newest_first(found)
@@ -170,8 +180,9 @@ def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     after = [change for change in matching if cursor is None or _place(change) < cursor]
     page = after[:_PAGE_LINES]
     return ChangesPage(
-        since, until, len(matching), tuple(page), write_cursor(_place(page[-1])) if len(after) > len(page) else ""
-    )
+        since, until, len(matching), tuple(page), write_cursor(_place(page[-1])) if len(after) > len(page) else "",
+        tuple(f"{name}: {why}" for name, why in unreadable.items() if collection in {"", name}),
+    )  # fmt: skip
 
 
 def read_identity(workspace: Windrow) -> str:
@@ -309,6 +320,7 @@ def _find_attention(state: WorkspaceState) -> list[Attention]:
         if source.error or source.failed
     ]  # fmt: skip
     entries += [Attention("workspace", problem, None, "windrow status") for problem in (*state.problems, *state.errors)]
+    entries += [Attention("workspace", f"not counted: {why}", None, "windrow check") for why in state.not_counted]
     for count in state.unread:
         text = f"{counted(count.documents, 'document')} not read in {count.phase}: {count.reason.meaning}"
         command = f"windrow retry --reason {count.reason}"
@@ -329,7 +341,7 @@ def _describe_source(source: SourceState) -> str:
 
 
 class Health(NamedTuple):
-    """Whether the workspace can be read, the end of the latest good run of any source, and the overdue sources."""
+    """Whether the workspace can be read with all stores, the latest good run of any source, and the overdue sources."""
 
     ready: bool
     running: bool
@@ -343,7 +355,7 @@ def health(workspace: Windrow, query: PageQuery) -> Health:
     latest = max((source.last_good for source in state.sources if source.last_good), default=None)
     late = query.now - timedelta(days=1)
     overdue = tuple(source.source for source in state.sources if source.next_due and source.next_due < late)
-    return Health(True, bool(state.holder), latest, overdue)
+    return Health(not state.not_counted, bool(state.holder), latest, overdue)
 
 
 def metrics(workspace: Windrow, query: PageQuery) -> str:
