@@ -36,10 +36,11 @@ def test_a_host_is_asked_no_sooner_than_its_strictest_source_says(nginx, tmp_pat
     assert sum("impc.zip" in line[2] for line in lines) == 24, "zips and their checksums were not all asked for"
     asked = [float(line[0]) for line in lines]
     gaps = [later - earlier for earlier, later in pairwise(asked)]
-    # On a busy machine a request may be late, and the next one on time: stretches of five are compared, and one gap in
-    # ten may be short.
+    # On a busy machine a request may be late, and the next ones on time: stretches of five are compared, and one
+    # stretch and one gap in ten may be short.
     stretches = [later - earlier for earlier, later in zip(asked, asked[5:], strict=False)]
-    assert min(stretches) >= 5 * PACE - 0.1, sorted(stretches)[:5]
+    assert sorted(stretches)[len(stretches) // 10] >= 5 * PACE - 0.1, sorted(stretches)[:5]
+    assert sum(gaps) >= PACE * len(gaps) - 0.2, sum(gaps)
     assert sorted(gaps)[len(gaps) // 10] >= PACE / 2, sorted(gaps)[:5]
     assert sum(gaps) < 3 * PACE * len(gaps), "slower than it need be"
 

@@ -249,9 +249,35 @@ def test_a_flood_of_tags_is_refused_before_it_is_parsed(tag: bytes) -> None:
 
 def test_a_page_that_is_no_index() -> None:
     login = b'<html><a href="/forgot">x</a><a href="https://status.example/">x</a><a href="?lang=de">x</a></html>'
-    for page in (b"", b"   ", b"\x00\x01", b"<a", b"<!-- ", login):
+    down = b'<html><title>Down</title><a href="contact.html">x</a><a href="imprint/">x</a><a href="help">x</a></html>'
+    for page in (b"", b"   ", b"\x00\x01", b"<a", b"<!-- ", login, down):
         with pytest.raises(TerminalFailure, match="not an index of a folder"):
             listing.read_index_page("add", PAGE, page)
     for href in ("../", "..", "/drop/", "https://h/drop/"):
         assert listing.read_index_page("add", PAGE, f'<a href="{href}">Parent</a>'.encode()) == []
     assert listing.read_index_page("add", PAGE, b"<title>h - /drop/add/</title>") == []  # as IIS writes
+    for own in (
+        b'<a href="a.xml">a</a>',
+       
+        b'<a href="a.html">a</a>  20480',
+    ):
+        assert len(listing.read_index_page("add", PAGE, own)) == 1
+
+
+@pytest.mark.parametrize(
+    ("href", "is_further_page"),
+    [
+        ("?page=2", True), ("/drop/add/?sort=name&amp;offset=100", True), ("index.php?p=2", True), ("./?marker=x.zip", True),
+        ("?C=M;O=A", False), ("?sort=size&amp;order=desc", False), ("/drop/?page=2", False), ("https://h/x?page=2", False),
+    ],
+)  # fmt: skip
+def test_a_further_page_of_a_listing_is_told(href: str, is_further_page: bool) -> None:
+    """Its files were told as gone, or by nothing."""
+    page = f'<a href="../">../</a><a href="a.zip">a.zip</a><a href="{href}">x</a>'.encode()
+    entries = listing.read_index_page("add", PAGE, page)
+    assert [entry.reason for entry in entries] == [None, *[Reason.PROTOCOL_ERROR] * is_further_page]
+
+
+def test_a_web_page_in_place_of_a_manifest_is_a_failure() -> None:
+    with pytest.raises(TerminalFailure, match="the manifest is a web page"):
+        listing.read_manifest("", "https://h/list.txt", b"\xef\xbb\xbf\n<!doctype html>\nadd/a.zip\n")

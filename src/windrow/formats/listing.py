@@ -58,6 +58,12 @@ _DATE_FORMATS = (
     (re.compile(r"\b(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\b"), "%Y-%m-%d %H:%M"),
 )
 _INDEX_TITLE = re.compile(rb"<title>\s*(?:Index of\b|Directory listing for\b|[^<>\s]{1,300} - /)", re.IGNORECASE)
+_WEB_PAGE = re.compile(r"\A[^.]*\Z|\.(?:[sx]?html?|php\d?|aspx?|jsp|do|cgi)\Z", re.IGNORECASE)
+"""Matches the name of a file that may be a web page: with such an ending, or without one."""
+_FURTHER_PAGE = re.compile(
+    r"(?:[^#]*[&;])?(?:page|p|offset|start|skip|after|marker|cursor|continuation-token)=", re.IGNORECASE
+)
+"""Matches the query of a link to a further page of a listing."""
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
 _LETTER = re.compile(r"[^\W\d_]")
 _PAGE_START, _PAGE_END = re.compile(rb"<html\b", re.IGNORECASE), re.compile(rb"</html\s*>", re.IGNORECASE)
@@ -193,12 +199,13 @@ class LineSplitter:
 def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entries:
     """Read an index page as nginx, Apache and others generate it; `address` is the address of the folder.
 
-    Only links to direct children are read, not those to other folders or for sorting. A link to another zip, or to one
-    with a query, becomes an entry with the reason PROTOCOL_ERROR, up to `MAX_UNREADABLE_LINES`. A size is read only if
-    it is exact (Apache's `20K` is not); times are read as UTC. A page with `<html>` that ends before `</html>` was cut:
-    one more entry has the reason PROTOCOL_ERROR, as for a line that cannot be read. Raises TerminalFailure:
-    PROTOCOL_ERROR for a page that cannot be parsed or is not an index (which has an index's title, or links to a child
-    or to the parent folder), TOO_LARGE for too many entries, links or tags.
+    Only links to direct children are read, not those to other folders or for sorting. A link to another zip, to one
+    with a query, or to a further page of the listing becomes an entry with the reason PROTOCOL_ERROR, up to
+    `MAX_UNREADABLE_LINES`. A size is read only if it is exact (Apache's `20K` is not); times are read as UTC. A page
+    with `<html>` that ends before `</html>` was cut: one more entry has the reason PROTOCOL_ERROR, as for a line that
+    cannot be read. Raises TerminalFailure: PROTOCOL_ERROR for a page that cannot be parsed or is not an index (which
+    has an index's title, or links to the parent folder or to a file that is no web page), TOO_LARGE for too many
+    entries, links or tags.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -217,7 +224,8 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
             child = _direct_child(address, href)
             if child is None:
                 is_index = is_index or _is_parent(address, href)
-                if href.partition("#")[0].partition("?")[0].lower().endswith(".zip"):
+                path, _, query = href.partition("#")[0].partition("?")
+                if path.lower().endswith(".zip") or (_FURTHER_PAGE.match(query) and _is_in_folder(address, path)):
                     name = href[:MAX_SHOWN_CHARACTERS]
                     unreadable[name] = ListingEntry(folder, name, reason=Reason.PROTOCOL_ERROR)
             elif child not in entries:
@@ -225,8 +233,10 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
                 size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
                 name = unquote(child.rstrip("/"), errors="surrogateescape")
                 entries[child] = ListingEntry(folder, name, size, modified, is_file)
+                is_listed = size is not None or modified is not None or (is_file and not _WEB_PAGE.search(name))
+                is_index = is_index or is_listed
         refuse_too_many(len(entries), address)
-    if not (is_index or entries or unreadable or _INDEX_TITLE.search(page)):
+    if not (is_index or unreadable or _INDEX_TITLE.search(page)):
         hint = "if this server does not show its folders, set `manifest` for the source"
         raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
     all_entries = [*entries.values(), *_bound_unreadable(folder, list(unreadable.values()))]
@@ -240,11 +250,13 @@ def read_manifest(folder: str, address: str, manifest: bytes | bytearray) -> Ent
     r"""Read a manifest: each line is blank or a path below the source's base, such as `add/NAME`.
 
     Only files in the folder and its subfolders are returned, with their paths below the folder. Raise TerminalFailure
-    with TOO_LARGE if a limit is exceeded. The error names `address`.
+    with TOO_LARGE if a limit is exceeded, and with PROTOCOL_ERROR for a web page. The error names `address`.
 
     >>> read_manifest("add", "https://h/list.txt", b"add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
     """
+    if manifest[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        raise TerminalFailure(f"{address}: the manifest is a web page or XML", Reason.PROTOCOL_ERROR)
     if manifest.count(b"\n") > MANIFEST_LINES.number:
         message = f"{address}: the manifest has more than {MANIFEST_LINES.number:,} lines"
         raise TerminalFailure(message, Reason.TOO_LARGE)
@@ -334,6 +346,15 @@ def _is_parent(address: str, href: str) -> bool:
     """Return whether a link leads to the parent of the folder at `address`, as on most pages of an empty folder."""
     try:
         return bool(href) and _are_one_folder(urljoin(address, href), urljoin(address, ".."))
+    except ValueError:
+        return False
+
+
+def _is_in_folder(address: str, path: str) -> bool:
+    """Return whether a link's path, without a query, is that of the folder at `address` or of something in it."""
+    folder = path[: path.rfind("/") + 1]
+    try:
+        return not folder or _are_one_folder(urljoin(address, folder), address)
     except ValueError:
         return False
 
