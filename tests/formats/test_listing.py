@@ -258,7 +258,6 @@ def test_a_page_that_is_no_index() -> None:
     assert listing.read_index_page("add", PAGE, b"<title>h - /drop/add/</title>") == []  # as IIS writes
     for own in (
         b'<a href="a.xml">a</a>',
-       
         b'<a href="a.html">a</a>  20480',
     ):
         assert len(listing.read_index_page("add", PAGE, own)) == 1
