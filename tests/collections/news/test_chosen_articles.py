@@ -8,6 +8,7 @@ import pytest
 
 from tests.collections.news.workspace import configured
 from windrow.collections.news import discover, feed
+from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.wanted_paths import NO_ARTICLE_RULE, NOT_ARTICLE_RULE
 from windrow.contract import Answer, Observation, Request, Skip, Task
 from windrow.errors import ConfigError
@@ -147,3 +148,21 @@ def test_a_path_that_is_none_is_refused(tmp_path):
 def test_captures_of_pages_are_wanted_however_an_index_writes_their_media_type(tmp_path, mime, status, is_wanted):
     line = CdxLine("", "20260101000000", "https://a.example/a", mime, status, "D", 1, 1, "a.warc")
     assert (discover.select(source(tmp_path), {})(line) is None) == is_wanted
+
+
+@pytest.mark.parametrize(
+    ("titles", "are_one"),
+    [
+        (("\N{GRINNING FACE}", "\N{PENCIL}\N{VARIATION SELECTOR-16}"), False), (("Rated A+", "Rated A-"), False),
+        (("The plan: one", "The plan - one."), True), (("$5", "5"), False),
+    ],
+)  # fmt: skip
+def test_articles_of_one_canonical_address_are_joined_if_words_and_symbols_of_their_titles_are_equal(titles, are_one):
+    aliases = []
+    for number, title in enumerate(titles):
+        url = f"https://a.example/{number}"
+        article = FoundArticle(
+            url=url, kind="page", title=title, html="<p>Words.</p>", canonical_url="https://a.example/all.html"
+        )
+        aliases.append({*article_observation(article, "", None).aliases})
+    assert bool(aliases[0] & aliases[1]) == are_one

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from html import escape, unescape
 from typing import Any
+from unicodedata import category
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
@@ -111,7 +112,8 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     # Some sites write one canonical address on all pages, or on all parts of a series: articles are joined by it only
     # if their titles and their days of publication are equal.
     time = read_page_time(article.date) if article.date else None
-    identity = " ".join([*_words(title), time.date().isoformat() if time else ""])
+    symbols = "".join(character for character in title if category(character).startswith("S"))  # such as +, $ and emoji
+    identity = " ".join([*_words(title), symbols, time.date().isoformat() if time else ""])
     aliases = (own_alias, f"{canonical_alias} {hash64(identity):x}")
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
