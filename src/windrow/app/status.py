@@ -147,14 +147,8 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         holder=running_process(ledger),
         last=last and replace(last, differing=len(differing), problems=problems, still_open=still_open),
         sources=_source_states(
-            workspace,
-            ledger,
-            sources,
-            sessions_by_source,
-            phases,
-            damaged=damaged,
-            counts_by_source=(frontier_counts, records),
-            by_content=counts,
+            workspace, ledger, sources, sessions_by_source, phases,
+            damaged=damaged, counts_by_source=(frontier_counts, records), by_content=counts,
         ),
         states=count_states(ledger),
         reasons=count_reasons(reasons),
@@ -174,7 +168,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             *describe_broken(ledger.sessions.collections()),
             *(f"{name}: {why}" for name, why in unreadable.items()),
         ),
-    )
+    )  # fmt: skip
 
 
 def count_open(
