@@ -140,6 +140,17 @@ def test_pages_that_are_due_in_each_run_are_requested_once_in_it(site, tmp_path)
     assert len({path for path, _ in crawl_again(tmp_path, site, every=0.0)}) == len(site.requested) == 42
 
 
+def test_a_failed_address_is_requested_without_validators_after_a_retry(site, tmp_path):
+    """A server that answers 304 for ever kept a page in place that could not be used, whatever the operator did."""
+    crawl_sites(tmp_path, source([site.seed]))
+    site.requested.clear()
+    change_ledger(tmp_path, "UPDATE address SET due = 1, failures = url LIKE '%/news/1' WHERE url LIKE '%/_'")
+    crawl_sites(tmp_path, source([site.seed]))
+    assert {path: status for path, status in site.requested if path != "/"} == {
+        "/news/1": 200, "/minutes/1": 304, "/minutes/2": 304,
+    }  # fmt: skip
+
+
 def test_a_larger_cap_finds_the_links_beyond_the_former_one(site, tmp_path):
     crawl_sites(tmp_path, source([site.seed], max_links=1))
     assert ("/minutes/1", 200) not in site.requested

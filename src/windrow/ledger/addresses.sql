@@ -38,11 +38,13 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response was
 -- a revisit, `at` and the place are those of the last record with the bytes. If the kind of an address changed after that
 -- response, its validators and `last` are empty, and `at` is None. The validators of a body that could not be used are
--- empty: a 304 would say that it is still the same. `rules` is the fact since which the present rules for
+-- empty: a 304 would say that it is still the same. So are those of an address that failed and is next, as after `retry`:
+-- windrow may have been unable to use what it got. `rules` is the fact since which the present rules for
 -- links are in force.
 SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.failures,
-       CASE WHEN v.reason IS NULL THEN coalesce(v.etag, '') ELSE '' END AS "etag: str",
-       CASE WHEN v.reason IS NULL THEN coalesce(v.modified, '') ELSE '' END AS "modified: str",
+       CASE WHEN v.reason IS NULL AND NOT (a.due = 1 AND a.failures > 0) THEN coalesce(v.etag, '') ELSE '' END AS "etag: str",
+       CASE WHEN v.reason IS NULL AND NOT (a.due = 1 AND a.failures > 0) THEN coalesce(v.modified, '')
+           ELSE '' END AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
        k.started AS "at: datetime | None", coalesce(k.warc, '') AS "warc: str",
        coalesce(k.place_offset, 0) AS "offset: int", coalesce(k.place_length, 0) AS "length: int",

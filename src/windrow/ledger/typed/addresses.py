@@ -235,8 +235,9 @@ class TypedAddresses(LedgerQueries):
         Only the first `limit` addresses with a `place` (order number) below `below` are returned. If the last response
         was a revisit, `at` and the place are those of the last record with the bytes. If the kind of an address changed
         after that response, its validators and `last` are empty, and `at` is None. The validators of a body that could
-        not be used are empty: a 304 would say that it is still the same. `rules` is the fact since which the present
-        rules for links are in force.
+        not be used are empty: a 304 would say that it is still the same. So are those of an address that failed and is
+        next, as after `retry`: windrow may have been unable to use what it got. `rules` is the fact since which the
+        present rules for links are in force.
         """
         return self._database.rows(
             _make_due_address, "addresses.due_between", rules, host, times[0], times[1], below, limit
