@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -23,6 +24,7 @@ from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import CUT_BODY, decode_body, read_location
+from windrow.formats.moment import read_utc_time
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
 from windrow.reasons import Reason
@@ -303,7 +305,7 @@ class ArchivingClient:
             return _discard_response(attempt, sink, error)
         # Of a body that was cut none is kept: the answer would be 304, and the rest would never come.
         no_validators = message == CUT_BODY
-        validators = ("", "") if no_validators else (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
+        validators = ("", "") if no_validators else read_validators(fields, attempt.started)
         location, status = read_location(reply.status, fields), OK if reply.status == TRANSFORMED else reply.status
         attempt = Attempt(*attempt[:6], status, response, reason, message, validators, location, wait=reply.wait)
         return CrawlResult(attempt, fields, body, reply.has_surplus)
@@ -317,6 +319,23 @@ class ArchivingClient:
             return self._secrets.contains_secret(body)
         except (StepError, MemoryError):
             return True
+
+
+def read_validators(fields: Mapping[str, str], at: datetime) -> tuple[str, str]:
+    """Return the ETag and the Last-Modified of a response to a request at the time `at`, as far as they may be sent.
+
+    A Last-Modified of more than a day after the request is left out: a server that compares times would answer 304
+    until that day, also after a change (RFC 9110, section 8.8.2.1).
+
+    >>> at = datetime.fromisoformat("2026-11-27T12:00:00+00:00")
+    >>> read_validators({"etag": '"a"', "last-modified": "Fri, 27 Nov 2026 11:00:00 GMT"}, at)
+    ('"a"', 'Fri, 27 Nov 2026 11:00:00 GMT')
+    >>> read_validators({"last-modified": "Fri, 28 Nov 2098 12:00:00 GMT"}, at)
+    ('', '')
+    """
+    etag, last_modified = fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]
+    changed_at = read_utc_time(last_modified) if last_modified else None
+    return etag, "" if changed_at is not None and changed_at > at + timedelta(days=1) else last_modified
 
 
 def _find_fault(
