@@ -148,8 +148,8 @@ class Export(NamedTuple):
     `write` writes everything in one of the formats, and returns the number of units, such as rows. `write_selected`
     writes a selection of records, or all of them, and returns the numbers of units that are written, that are selected
     but not valid, and that are not selected. It is None if the records have no times by which they could be selected.
-    `count_left_out` returns how many records `write` leaves out in a format, because they are not valid; it is None if
-    none are. `invalid_help` tells the user what is not valid, or which command names it.
+    `count_left_out` returns how many records `write` leaves out in a format, because they are not valid or not there;
+    it is None if none are. `invalid_help` tells the user what is not valid, or which command names it.
     """
 
     name: str

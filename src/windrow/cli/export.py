@@ -75,7 +75,7 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
         console.inform(f"left out by --start, --end or --only: {counted(counts.unselected, unit)}")
     if counts.invalid:
         number = counted(counts.invalid, unit)
-        console.inform(f"left out, because they are not valid: {number}; {counts.invalid_help}")
+        console.inform(f"left out, because they are not valid or not there: {number}; {counts.invalid_help}")
     return 0
 
 

@@ -186,7 +186,7 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
         )
 
     messages = io.StringIO()
-    invalid = "left out, because they are not valid: "
+    invalid = "left out, because they are not valid or not there: "
     why = "their datetime is missing or not as the standard of VotersDaily defines it"
 
     def export(name, form, *options):

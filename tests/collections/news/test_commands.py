@@ -307,7 +307,11 @@ def test_one_article_is_counted_as_one_by_export_and_by_why_and_a_damaged_one_is
     capfd.readouterr()
     with pytest.raises(SystemExit):
         main(["export", "news", "--as", "atom"])
-    left_out = "left out, because they are not valid: 1 article; windrow check names them"
+    left_out = "left out, because they are not valid or not there: 1 article; windrow check names them"
+    assert capfd.readouterr().err == f"0 articles written\n{left_out}\n"
+    path.unlink()  # as if its disk were not mounted
+    with pytest.raises(SystemExit):
+        main(["export", "news", "--as", "jsonl"])
     assert capfd.readouterr().err == f"0 articles written\n{left_out}\n"
 
 

@@ -111,7 +111,14 @@ class NewsAdapter(RecordAdapter):
         return (export.write_parquet if form == "parquet" else export.write_jsonl)(folders.articles, out)
 
     def _count_left_out(self, workspace: Workspace, form: str) -> int:
-        return 0 if form == "warc" else export.count_invalid(self._folders(workspace).articles)
+        if form == "warc":
+            return 0
+        path, tree = self._path(workspace), self._folders(workspace).articles
+        lost = 0  # as after the tree's disk was not mounted
+        if path.is_file():
+            with closing(TreeIndex(path)) as index:
+                lost = sum(not (tree / file).is_file() for file in index.files())
+        return lost + export.count_invalid(tree)
 
     def _export_warc(self, workspace: Workspace, out: TextIO) -> int:
         if not workspace.ledger.exists():
