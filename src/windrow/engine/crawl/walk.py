@@ -273,7 +273,7 @@ class OriginCrawler:
     def _hash_link_rules(self, robots: Attempt) -> int:
         """Return the hash of the settings and of a robots.txt, or the hash so far if it could not be fetched."""
         status = robots.status
-        if self._walk.crawl.by_request or status is None or status == 429 or status >= 500:
+        if self._walk.crawl.by_request or status is None or status in {304, 429} or status >= 500:
             return self._link_rules
         digest = robots.kept.digest if robots.kept and status < 300 else ""
         return hash64(f"{self._walk.settings} {digest}")
