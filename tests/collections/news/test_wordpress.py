@@ -39,14 +39,18 @@ def wordpress(root, press, **settings):
 def test_terms_that_are_not_embedded_are_taken_from_classes_and_from_yoast(tmp_path, press):
     """Sites refuse single taxonomies: an error then stands among the embedded terms, in the place of the tags."""
     press.posts = {}
-    terms = [[{"name": "Sport &amp; Leisure", "slug": "sport"}], {"code": "rest_forbidden"}]
+    terms = [[{"name": "Sport &amp; Leisure", "slug": "sport"}, {"name": "Новости 24", "slug": "%d0%bd-24", "id": 12},
+              {"name": "Year", "slug": "2024", "id": 57}], {"code": "rest_forbidden"}]  # fmt: skip
     graph = [{"@type": "Article", "keywords": ["Quay", "harbour"], "articleSection": ["News"]}, {"@type": "WebSite"}]
     embedded = {"author": [{"name": "Ann"}], "wp:term": terms}
-    press.post(1, _embedded=embedded, class_list=["post-1", "category-sport", "tag-harbour", "tag-old-town"],
+    classes = ["post-1", "category-sport", "category--24", "category-57", "category-12", "tag-harbour", "tag-old-town"]
+    press.post(1, _embedded=embedded, class_list=classes,
                yoast_head_json={"schema": {"@graph": graph}})  # fmt: skip
     run(wordpress(tmp_path, press))
     (article,) = articles(tmp_path).values()
-    assert article["keywords"] == ["Sport & Leisure", "harbour", "old town", "Quay", "News"]
+    assert article["keywords"] == [
+        "Sport & Leisure", "Новости 24", "Year", "harbour", "old town", "Quay", "News",
+    ]  # fmt: skip
 
 
 def test_every_post_of_every_page_becomes_a_file_that_is_exactly_valid_by_the_standard(tmp_path, press):

@@ -41,6 +41,7 @@ _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
 _MAX_ROUNDS = LIST_ROUNDS.number  # a list is read at most this often, if posts are removed meanwhile
 _MAX_PAGES = POST_PAGES.number
 _WORD = re.compile(r"\w+")
+_NOT_IN_CLASS = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9_-]")  # what WordPress leaves out of a slug in a class
 _SECOND = timedelta(seconds=1)
 _DAY = 86_400  # in seconds
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
@@ -426,18 +427,19 @@ def _author_names(embedded: Mapping[str, Any]) -> list[str]:
 def _keywords(post: Mapping[str, Any], embedded: Mapping[str, Any], yoast: Mapping[str, Any]) -> list[str]:
     """Return the names of a post's categories and tags, and what Yoast states beside them, each once ignoring case.
 
-    A term that is not embedded, for example because the site refuses the list of tags, is in the post's classes.
+    A term that is not embedded, for example because the site refuses the list of tags, is in the post's classes: by its
+    slug without other letters than Latin ones, or by its number if nothing else is left of the slug.
     """
     groups = embedded.get("wp:term")
     terms = [term for group in groups if isinstance(group, list) for term in group] if isinstance(groups, list) else []
     named_terms = [term for term in terms if isinstance(term, dict) and isinstance(term.get("name"), str)]
     names = [strip_html(term["name"]) for term in named_terms]
-    slugs = {str(term.get("slug")) for term in named_terms}
+    slugs = {_NOT_IN_CLASS.sub("", str(term.get("slug"))) for term in named_terms}
     words = {" ".join(_WORD.findall(name.casefold())) for name in names}
     for name in texts_in(post.get("class_list")):
         prefix, _, slug = name.partition("-")
         spaced = slug.replace("-", " ")
-        if prefix in {"category", "tag"} and slug not in slugs and spaced not in words:
+        if prefix in {"category", "tag"} and slug not in slugs and spaced not in words and not slug.isdecimal():
             names.append(spaced)
     schema = yoast.get("schema")
     nodes = schema.get("@graph") if isinstance(schema, dict) else None
