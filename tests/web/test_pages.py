@@ -452,26 +452,6 @@ def test_an_empty_workspace_says_how_to_begin(tmp_path) -> None:
     assert get(empty, "/search?q=tea").status in {200, 404}
 
 
-def test_a_store_that_cannot_be_read_takes_nothing_of_other_collections_away(tmp_path, farm) -> None:
-    """Today, changes, health and metrics of all collections were gone."""
-    shutil.copytree(farm.config.root, tmp_path / "farm")
-    (tmp_path / "farm" / "summary.sqlite").write_bytes(b"no database" * 1000)
-    view = app(windrow.open(tmp_path / "farm"))
-    today = get(view, f"/?{LONG_AGO}")
-    assert today.status == 200
-    assert "not counted: pages:" in today.text
-    assert "harwell" in today.text
-    page = get(view, f"/changes.json?{LONG_AGO}").json
-    assert {change["collection"] for change in page["changes"]} == {"drops"}
-    assert page["unreadable"][0].startswith("pages: ")
-    assert "Left out: pages: " in get(view, f"/changes?{LONG_AGO}").text
-    assert get(view, f"/changes.json?{LONG_AGO}&source=harwell").json["unreadable"] == []
-    assert get(view, f"/changes.atom?{LONG_AGO}").status == 503, "a reader asks again, and misses nothing"
-    health = get(view, "/healthz")
-    assert (health.status, health.json["ready"]) == (503, False)
-    assert 'windrow_source_failed{source="harwell"}' in get(view, "/metrics").text
-
-
 def test_a_source_says_first_what_is_failed_there_now(view) -> None:
     """A card of Today led to green dots and to no name."""
     page = html.fromstring(get(view, "/why?name=harwell").text)

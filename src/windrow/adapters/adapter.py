@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
-from windrow.errors import ConfigError
+from windrow.errors import ConfigError, StoreError
 from windrow.model import DiffLine, State, Status, TextChange
 from windrow.reasons import Reason
 
@@ -67,6 +67,15 @@ def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
         f"requests to {host_name} must name a contact, but none is configured",
         hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
+
+
+def refuse_lost_store(ledger: Ledger, collection: str, path: Path) -> None:
+    """Raise StoreError if the ledger has attempts of a collection whose store `path` does not exist.
+
+    A run makes the store before its first attempt, so the store was moved away or deleted.
+    """
+    if ledger.attempts.after(collection, 0, 1):
+        raise StoreError(f"{path} does not exist, and the next run rebuilds it", hint=f"windrow run {collection}")
 
 
 class LazyAdapter:

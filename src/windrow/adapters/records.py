@@ -24,6 +24,7 @@ from windrow.adapters.adapter import (
     ReplayResult,
     SourceChange,
     Window,
+    refuse_lost_store,
     refuse_without_contact,
 )
 from windrow.adapters.replay import VersionFile, replay_versions
@@ -228,12 +229,15 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
         """Yield the changes of records within the window: new, changed and gone."""
         with self._store(workspace) as store:
-            if store is not None:
-                yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
+            if store is None:
+                refuse_lost_store(ledger, self._collection.name, self._path(workspace))
+                return
+            yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote."""
-        del ledger
+        if not (path := self._path(workspace)).is_file():
+            refuse_lost_store(ledger, self._collection.name, path)
         return self._count_changes(workspace, facts, by_attempt=False)
 
     def content_of_attempts(

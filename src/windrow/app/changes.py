@@ -116,9 +116,11 @@ def read_each(
 def content_counts(workspace: Workspace, ledger: Ledger, unreadable: dict[str, str] | None = None) -> ContentCounts:
     """Return the functions by which the harvested collections' adapters count changes, outcomes and skips.
 
-    Adapters that cannot be imported count nothing: a collection that is not declared any more must not stop a run. For
-    `unreadable`, see `read_each`.
+    Adapters that cannot be imported count nothing: a collection that is not declared any more must not stop a run, and
+    neither must a store that cannot be read. Then the functions add the collection and why to `unreadable`, which is
+    also that of the result.
     """
+    unreadable = {} if unreadable is None else unreadable
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -148,7 +150,7 @@ def content_counts(workspace: Workspace, ledger: Ledger, unreadable: dict[str, s
 
     return ContentCounts(
         count_visited, count_written, correct_outcomes,
-        lambda facts: count_skipped(workspace, ledger, facts, unreadable),
+        lambda facts: count_skipped(workspace, ledger, facts, unreadable), unreadable,
     )  # fmt: skip
 
 
@@ -167,10 +169,16 @@ def count_skipped(
     return counts
 
 
-def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session reports, at most one more than `MAX_SESSION_CHANGES`."""
+def session_changes(
+    workspace: Workspace, ledger: Ledger, session: int, unreadable: dict[str, str]
+) -> tuple[SourceChange, ...]:
+    """Return the first changes that a session reports, at most one more than `MAX_SESSION_CHANGES`.
+
+    Add to `unreadable` the name of each collection whose store cannot be read, and why.
+    """
     window = Window(facts=ledger.sessions.reported_facts(session))
-    return tuple(islice(changes(workspace, ledger, window, skip_broken=True), MAX_SESSION_CHANGES + 1))
+    found = changes(workspace, ledger, window, skip_broken=True, unreadable=unreadable)
+    return tuple(islice(found, MAX_SESSION_CHANGES + 1))
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from windrow.adapters.adapter import Adopts, ChecksTree, harvested_collections
+from windrow.adapters.adapter import Adapter, Adopts, ChecksTree, harvested_collections
 from windrow.app.status import running_process
 from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps, check_values
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
-from windrow.errors import Locked, UsageError
+from windrow.errors import Locked, StoreError, UsageError
 from windrow.ledger import Ledger
 
 
@@ -57,7 +57,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     ]
     projection_faults += [
         *check_steps(ledger),
-        *(fault for adapter in adapters for fault in adapter.check(workspace, ledger)),
+        *(fault for adapter in adapters for fault in _check_stores(workspace, ledger, adapter)),
     ]
     if projection_faults and (process := running_process(ledger)):
         raise Locked(
@@ -66,6 +66,14 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
         )
     checkup.faults += projection_faults
     return checkup
+
+
+def _check_stores(workspace: Workspace, ledger: Ledger, adapter: Adapter) -> Iterator[Fault]:
+    """Yield the faults of a collection's stores; one that cannot be read is a fault."""
+    try:
+        yield from adapter.check(workspace, ledger)
+    except StoreError as error:
+        yield Fault("store", str(error), error.hint)
 
 
 def check_tree(arguments: Sequence[str]) -> tuple[str, Iterator[Fault | int]]:

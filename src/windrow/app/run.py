@@ -20,7 +20,7 @@ from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
 from windrow.app.compared_stores import compare_stores
 from windrow.app.status import count_open, count_unlisted, damaged_captures
-from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
+from windrow.app.summary import SessionSummary, describe_unreadable, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -418,20 +418,21 @@ def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) ->
 def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
     """Return a session's summary, with `unusable` among its errors, and pass it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
-    counts = content_counts(config, ledger)
+    unreadable: dict[str, str] = {}
+    counts = content_counts(config, ledger, unreadable)
     summary = summarise(ledger, number, phases(), tuple(session.repaired), content_counts=counts)
-    changes = session_changes(config, ledger, number)
+    changes = session_changes(config, ledger, number, unreadable)
     summary = replace(
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES
     )
     differing = len(ledger.items.differing())
-    problems = (*session.losses, *unfinished_takedowns(ledger))
     unread = [count for collection in installed().values() for count in count_unread(ledger, collection)]
-    skipped, damaged = count_skipped(config, ledger, None), damaged_captures(config, ledger)
+    skipped, damaged = count_skipped(config, ledger, None, unreadable), damaged_captures(config, ledger)
     still_open = count_open(config, ledger, unread, skipped, damaged)
     harvested = {source.source for source in summary.sources}
-    unlisted = (count for count in count_unlisted(config, ledger) if count.source in harvested)
+    unlisted = (count for count in count_unlisted(config, ledger, unreadable) if count.source in harvested)
     left_out = (*summary.left_out, *unlisted)
+    problems = (*session.losses, *unfinished_takedowns(ledger), *describe_unreadable(unreadable))
     summary = replace(summary, problems=problems, still_open=still_open, differing=differing, left_out=left_out)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code

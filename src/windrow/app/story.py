@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from windrow.adapters.adapter import Explains, Explanation, harvested_collections
-from windrow.app.changes import content_counts
+from windrow.app.changes import content_counts, read_each
 from windrow.app.item_states import states
 from windrow.app.lookup import ItemLookup, Meaning, is_number, predict_outcome
 from windrow.app.status import failing_reasons
@@ -17,7 +17,7 @@ from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
 from windrow.digest import shorten_digest
 from windrow.engine.frontier import RETRY, Chosen, frontier_of
-from windrow.errors import UsageError, WindrowError
+from windrow.errors import StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
@@ -88,7 +88,7 @@ class StoryAnswer(NamedTuple):
     """What is known about a name: a story, explanations by collections, a session's summary, or several candidates.
 
     `explained` has an explanation from each collection that has the name. `more` is the number of candidates that are
-    not listed.
+    not listed. `unreadable` says which collections were not asked, since their stores cannot be read.
     """
 
     asked: str
@@ -97,6 +97,7 @@ class StoryAnswer(NamedTuple):
     session: SessionSummary | None = None
     candidates: tuple[Meaning, ...] = ()
     more: int = 0
+    unreadable: tuple[str, ...] = ()
 
 
 def answer_why(workspace: Workspace, ledger: Ledger, name: str, limit: int) -> StoryAnswer:
@@ -133,17 +134,21 @@ def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str)
     if keys:
         candidates = lookup.candidates(items)
         return StoryAnswer(name, candidates=candidates, more=lookup.total - len(candidates))
-    return _answer_without_item(workspace, ledger, lookup, name)
+    unreadable: dict[str, str] = {}
+    answer = _answer_without_item(workspace, ledger, lookup, name, unreadable)
+    return answer._replace(unreadable=tuple(f"{collection}: {why}" for collection, why in unreadable.items()))
 
 
-def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
+def _answer_without_item(
+    workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str, unreadable: dict[str, str]
+) -> StoryAnswer:
     """Return what is known about a name that is not an item's, such as that of a page, record, source or refused file.
 
-    Raise WindrowError if nothing is known.
+    Raise WindrowError if nothing is known. For `unreadable`, see `read_each`.
     """
     adapters = capable(Explains, harvested_collections(workspace, ledger))
-    explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
-    explained = tuple(explanation for explanation in explanations if explanation is not None)
+    explanations = read_each(adapters, lambda adapter: adapter.explain(workspace, ledger, name), unreadable)
+    explained = tuple(explanation for _, explanation in explanations if explanation is not None)
     source = workspace.source(name)
     if explained:
         story = _source_story(ledger, source.name, source.collection, source.owner, lookup.limit) if source else None
@@ -160,6 +165,8 @@ def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLooku
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
     if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared now, or never was
         return StoryAnswer(name, _source_story(ledger, name, undeclared, "", lookup.limit))
+    for collection_name, why in unreadable.items():
+        raise StoreError(f"{name!r} may be known to {collection_name}, but {why}", hint="windrow check")
     raise WindrowError(f"{name!r} is not known{predict_outcome(workspace, name)}", hint="windrow status")
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, ReachedCount, SourceChange
@@ -40,13 +41,14 @@ class ContentCounts(NamedTuple):
     kind, that the attempts in the range observed. `written` counts those that the sessions in the range wrote, also
     from attempts of earlier sessions. `outcomes` is also given a collection and the ledger's counts of how its requests
     ended, and returns the corrected counts. `skipped` counts by reason the records that could not be read from the
-    attempts in the range.
+    attempts in the range. A collection whose store cannot be read is left out, and `unreadable` then has why.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
     written: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
     outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counts: counts
     skipped: Callable[[tuple[int, int]], Mapping[str, int]] = lambda _: {}
+    unreadable: Mapping[str, str] = MappingProxyType({})
 
 
 _WHOLE = SUBSTITUTE_REASONS | {Reason.NO_TEXT, Reason.NO_LONGER_LISTED, Reason.NO_HOST}
@@ -204,9 +206,15 @@ def summarise(
         repairs=repairs,
         left_out=count_left_out(tasks),
         outcomes=_count_outcomes(counts.outcomes, own_facts, content_counts),
+        problems=tuple(describe_unreadable(content_counts.unreadable)),  # after all counts
         warc_prefix=f"windrow-{session.seq:06}",
         warnings=sum(1 for task in tasks if _is_note(task) and task.reason),
     )
+
+
+def describe_unreadable(unreadable: Mapping[str, str]) -> list[str]:
+    """Return a message for each collection whose store cannot be read, given why by collection."""
+    return [f"not counted: {name}: {why}" for name, why in unreadable.items()]
 
 
 def unfinished_takedowns(ledger: Ledger) -> list[str]:

@@ -247,13 +247,14 @@ class Windrow:
             return answer_why(self.config, ledger, str(name), limit or WHY_ENTRIES.number)
 
     def changes(
-        self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
-    ) -> list[SourceChange]:
+        self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False,
+        unreadable: dict[str, str] | None = None,
+    ) -> list[SourceChange]:  # fmt: skip
         """Return the changes at the sources since a time (None: those of the last session), in order of time.
 
-        A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
-        report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all. With `lines`, each change includes the changed lines of its texts.
+        A session reports what it wrote, whichever session requested the pages; the session after a killed one reports
+        the changes of both. `kind` is new, changed or gone, or empty for all. With `lines`, changes have the changed
+        lines of their texts. If a store cannot be read, raise StoreError or add why to `unreadable`, by collection.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -264,16 +265,17 @@ class Windrow:
             last_session = ledger.sessions.latest()
             if last_session is None or (since is None and killed_session(ledger)):
                 return []
-            window = (
-                since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last_session))
-            )
-            return changes_in_order(self.config, ledger, window._replace(lines=lines), source=source, kind=kind)
+            facts = ledger.sessions.reported_facts(last_session)
+            window = (since_window(ledger, since) if since else Window(facts=facts))._replace(lines=lines)
+            return changes_in_order(self.config, ledger, window, source=source, kind=kind, unreadable=unreadable)
 
     @contextmanager
-    def unseen_changes(self, *, source: str = "", kind: str = "", lines: bool = False) -> Iterator[list[SourceChange]]:
+    def unseen_changes(
+        self, *, source: str = "", kind: str = "", lines: bool = False, unreadable: dict[str, str] | None = None
+    ) -> Iterator[list[SourceChange]]:
         """Yield to a `with` block the changes of the sessions that ended since this user's last look, in order of time.
 
-        They count as seen if the block ends without an error. Each user has a last look for each `source` and `kind`.
+        If the block ends without an error, they count as seen by the user with this `source` and `kind`; see `changes`.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order
@@ -283,10 +285,9 @@ class Windrow:
         with self._open_ledger() as ledger:
             path = look_file(self.config, ledger, source, kind)
             last_fact = ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
-            facts = read_look(path, last_fact) + 1, last_fact
-            window = Window(facts=facts, lines=lines)
-            yield changes_in_order(self.config, ledger, window, source=source, kind=kind)
-        write_look(path, facts[1])
+            window = Window(facts=(read_look(path, last_fact) + 1, last_fact), lines=lines)
+            yield changes_in_order(self.config, ledger, window, source=source, kind=kind, unreadable=unreadable)
+        write_look(path, last_fact)
 
     def sessions(self, *, before: int | None = None, limit: int = 50) -> list[SessionEntry]:
         """Return the latest sessions, newest first, at most `limit`, with numbers below `before` if it is given."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from windrow.cli.command import Console, command, escape_lines, option
 from windrow.cli.options import Since, complete_sources
+from windrow.errors import StoreError
 from windrow.formats.text import shorten, show
 
 if TYPE_CHECKING:
@@ -42,13 +44,24 @@ def changes_command(
     each choice of --source and --kind.
     """
     workspace = console.open()
+    unreadable: dict[str, str] = {}
+    options: dict[str, Any] = {"source": source, "kind": kind or "", "lines": lines}
+    if form == "text":  # whoever reads a file with a feed or a page would not see the error
+        options["unreadable"] = unreadable
     if isinstance(since, str):
-        with workspace.unseen_changes(source=source, kind=kind or "", lines=lines) as changes:
+        with workspace.unseen_changes(**options) as changes:
             _print_changes(console, workspace, changes, form, since)
             sys.stdout.flush()  # before they count as seen
+            _refuse_unreadable(unreadable)  # then none counts as seen
     else:
-        changes = workspace.changes(since, source=source, kind=kind or "", lines=lines)
-        _print_changes(console, workspace, changes, form, since)
+        _print_changes(console, workspace, workspace.changes(since, **options), form, since)
+        _refuse_unreadable(unreadable)
+
+
+def _refuse_unreadable(unreadable: Mapping[str, str]) -> None:
+    if unreadable:
+        left_out = "; ".join(f"{name}: {why}" for name, why in unreadable.items())
+        raise StoreError(f"the changes of these are left out: {left_out}", hint="windrow check")
 
 
 def _print_changes(

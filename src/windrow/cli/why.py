@@ -53,6 +53,8 @@ def why_command(console: Console, name: str, limit: int | None) -> int:
             console.print(shorten_lines(_story_lines(answer.story)))
     elif answer.candidates:
         _print_candidates(console, answer.candidates, answer.more, name)
+    for line in answer.unreadable:
+        console.inform(f"not asked: {line}")
     return 0
 
 

@@ -8,11 +8,10 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
 from windrow.app.captures import SessionEntry
-from windrow.app.changes import changes_in_order, since_window
 from windrow.app.session_details import SessionDetails, SourceRun
 from windrow.app.session_progress import SessionProgress, running_session
 from windrow.app.status import SourceState, WorkspaceState
@@ -141,22 +140,13 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     state, since = read_status(workspace), query.time("since", "24h")
     with closing(workspace.ledger()) as ledger:
         progress = running_session(ledger) if state.holder else None
-    changes = _newest_first(_read_changes(workspace, since, {}))  # the status says what cannot be read
+    changes = _newest_first(workspace.changes(since, unreadable={}))  # the status says what cannot be read
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
         query.now.replace(second=0, microsecond=0), state.workspace, state.holder, state.last, since,
         tuple(_find_attention(state)), counts,
         tuple(changes[:_LINES_SHOWN]), state.sources, keep_steady(workspace, "runs", workspace.runs), progress,
     )  # fmt: skip
-
-
-def _read_changes(
-    workspace: Windrow, since: datetime | None, unreadable: dict[str, str], *, source: str = "", kind: str = ""
-) -> list[SourceChange]:
-    """Return the changes since a time (None: all); add to `unreadable` why those of a collection cannot be read."""
-    with closing(workspace.ledger()) as ledger:
-        window = since_window(ledger, since) if since else Window()
-        return changes_in_order(workspace.config, ledger, window, source=source, kind=kind, unreadable=unreadable)
 
 
 def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
@@ -168,7 +158,7 @@ def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     collection, words = query.text("collection"), query.text("q").casefold().split()
     unreadable: dict[str, str] = {}
     source, kind = query.text("source"), query.choice("kind", KINDS)
-    found = _read_changes(workspace, since, unreadable, source=source, kind=kind)
+    found = workspace.changes(since, source=source, kind=kind, unreadable=unreadable)
     matching = [
         change
         for change in _newest_first(found)

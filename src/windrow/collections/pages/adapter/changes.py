@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window, refuse_lost_store
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
@@ -28,6 +28,7 @@ from windrow.collections.pages.database.page_versions import (
     read_timelines,
 )
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
+from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
@@ -183,6 +184,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
     sources = PageSources(workspace, ledger)
     with open_existing_summary(workspace) as summary:
         if summary is None:
+            refuse_lost_store(ledger, COLLECTION, workspace.section(Pages).summary_database)
             return
         reader = VersionReader(summary)
         since = int(window.since.timestamp()) if window.since else None
@@ -268,8 +270,10 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
     `facts` are the numbers of the first and the last session. The result is empty if there is no Summary Database.
     """
     with open_existing_summary(workspace) as summary:
-        timelines = () if summary is None else read_timelines(summary, sessions=facts)
-        return {} if summary is None else _count_changes(PageSources(workspace, ledger), timelines)
+        if summary is None:
+            refuse_lost_store(ledger, COLLECTION, workspace.section(Pages).summary_database)
+            return {}
+        return _count_changes(PageSources(workspace, ledger), read_timelines(summary, sessions=facts))
 
 
 def content_of_attempts(
