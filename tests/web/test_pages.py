@@ -461,6 +461,18 @@ def test_a_source_says_first_what_is_failed_there_now(view) -> None:
         "H.2026-02-31.1.impc.zipzip_name: failed bad_date", "H.2026-01-13.9.impc.zipunzip: failed not_a_zip",
     ]  # fmt: skip
     assert {get(view, item.find("a").get("href")).status for item in items} == {200}
+    assert page.xpath("//dd/span[@class = 'status failed']"), "it is not done"
+    assert "windrow retry --source harwell" in page.text_content()
+
+
+def test_what_was_cancelled_is_not_failed_and_what_is_not_listed_is_counted(tmp_path, farm) -> None:
+    workspace = windrow.open(shutil.copytree(farm.config.root, tmp_path / "farm"))
+    story = workspace.why("harwell", limit=1).story
+    assert (len(story.members), story.more, story.status) == (1, 1, "failed")
+    workspace.retry(source="harwell")
+    workspace.cancel(source="harwell")
+    story = workspace.why("harwell").story
+    assert (story.members, story.more, story.status) == ((), 0, "done")
 
 
 def test_what_happened_within_a_minute_is_in_order() -> None:

@@ -22,6 +22,7 @@ from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.mirrors import RefusalRow
+from windrow.model import Status
 
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
@@ -63,10 +64,9 @@ class Event(NamedTuple):
 class Story(NamedTuple):
     """The history of an item, a source, a service or a refused name: its state, its members, and its events in order.
 
-    `within` is the key of the zip that contains the item. The `members` of a source are what is failed there now.
-    `offered_by` are the sources that list it, and the names
-    under which it was imported. `others` are the numbers of the items that are the same document in other fetches of
-    its zip.
+    `within` is the key of the zip that contains the item. The `members` of a source are what is failed there now, and
+    `more` is how many more of these there are. `offered_by` are the sources that list it, and the names under which it
+    was imported. `others` are the numbers of the items that are the same document in other fetches of its zip.
     """
 
     number: int
@@ -82,6 +82,7 @@ class Story(NamedTuple):
     events: tuple[Event, ...]
     members: tuple[Meaning, ...] = ()
     others: tuple[int, ...] = ()
+    more: int = 0
 
 
 class StoryAnswer(NamedTuple):
@@ -352,37 +353,39 @@ def _refusal_event(refusal: RefusalRow) -> Event:
     )  # fmt: skip
 
 
-def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int) -> tuple[Meaning, ...]:
-    """Return what is failed of a source now, at most `limit`: addresses, files, or the documents of files.
+def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int) -> tuple[tuple[Meaning, ...], int]:
+    """Return what is failed of a source now, and how many more there are: addresses, files, or documents of files.
 
-    An address has the number 0, and so has everything that is not an item of the ledger.
+    At most `limit` are returned. An address has the number 0, and so has everything that is not an item of the ledger.
     """
     collection = installed().get(collection_name)
     if collection is None:
-        return ()
+        return (), 0
     frontier = frontier_of(ledger, collection)
     failed: dict[int, tuple[Chosen, str]] = {}
     reasons = [reason for reason, _ in failing_reasons(ledger).get(source, ())]
     for reason in (*reasons, ""):  # without a reason: also what those counts do not have
-        for chosen in frontier.find_undone(RETRY, source, reason)[:limit]:
-            failed.setdefault(chosen.number, (chosen, reason))
+        for chosen in frontier.find_undone(RETRY, source, reason):
+            if chosen.state[1] is not Status.CANCELLED:
+                failed.setdefault(chosen.number, (chosen, reason))
     meanings: list[Meaning] = []
     for number, (chosen, reason) in islice(failed.items(), limit):
         if item := None if chosen.source else ledger.items.get(number):
+            own_state = states(ledger, [number])[number]
+            file = Meaning(item.seq, item.kind, item.key, item.owner, *own_state, item.reason or "")
             documents = [member for member in _zip_members(ledger, item.latest) if member.status == "failed"]
-            meanings += documents or [
-                Meaning(item.seq, item.kind, item.key, item.owner, *states(ledger, [number])[number], item.reason or "")
-            ]
+            meanings += documents or ([file] if file.status == "failed" else [])
         else:
-            meanings.append(Meaning(0, "address", chosen.key, "", frontier.fetch_phase, "failed", reason))
-    return tuple(meanings[:limit])
+            phase = phase_name(phases(), collection_name, chosen.state[0])
+            meanings.append(Meaning(0, "address", chosen.key, "", phase, "failed", reason))
+    return tuple(meanings[:limit]), max(0, len(meanings) - limit) + max(0, len(failed) - limit)
 
 
 def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limit: int) -> Story:
     """Return the story of a source or service: its tasks, refused entries of its listings, and what is failed now.
 
-    It has the last refused entries and the first failed items, at most `limit` each. The state of the story is the
-    state of the last task.
+    It has the last refused entries and the first failed items, at most `limit` each. The state of the story is failed
+    if anything is failed now, or else the state of the last task.
     """
     events = []
     for task in ledger.sessions.tasks_of_source(source):
@@ -396,11 +399,13 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limi
     events += map(_refusal_event, refusals[:limit])
     if len(refusals) > limit:
         events[-1] = _add_remark(events[-1], "and entries that were refused earlier; see --limit")
+    members, more = _failed_items(ledger, collection, source, limit)
+    status = last_event.status if last_event else ""
     return Story(
         0, collection, kind="source", key=source, owner=owner, phase="",
-        status=last_event.status if last_event else "", reason=last_event.reason if last_event else "",
+        status="failed" if members and status == "done" else status, reason=last_event.reason if last_event else "",
         offered_by=(), within="", events=tuple(sorted(events, key=lambda event: event.number)),
-        members=_failed_items(ledger, collection, source, limit),
+        members=members, more=more,
     )  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def _story_lines(story: Story) -> list[str]:
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
         meaning = f", {Reason(story.reason).meaning}" if story.reason else ""
-        lines.append(f"  is at {state}{meaning}")
+        lines.append(f"  {'is at' if story.phase else 'state:'} {state}{meaning}")
     for label, text in (
         ("made by", story.owner),
         ("contained in", story.within),
@@ -107,6 +107,7 @@ def _story_lines(story: Story) -> list[str]:
     lines += [f"{show(event.at)}  {event.event:<8} {event.message}" for event in story.events]
     if story.members:
         lines += ["", *(["failed now:"] if story.kind == "source" else []), _candidate_table(story.members)]
+        lines += [f"and {story.more:,} more; see --limit"] if story.more else []
     return lines
 
 

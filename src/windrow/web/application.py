@@ -391,7 +391,7 @@ def _extras(value: Any, root: str) -> dict[str, Any]:
     name = shlex.quote(story.key if story else value.asked)
     commands = [f"windrow why {name}"]
     if story and story.status == "failed":
-        commands.append(f"windrow retry {name}")
+        commands.append(f"windrow retry {'--source ' if story.kind == 'source' else ''}{name}")
     if value.explained:
         commands.append(f"windrow forget {name}")
     return {"commands": commands, "meaning": Reason(story.reason).meaning if story and story.reason else ""}
