@@ -20,7 +20,7 @@ from starlette.routing import Mount
 
 import windrow
 from tests.web.farm import HOSTILE, SITE, changed, get
-from windrow.adapters.adapter import Explanation, Message, SourceChange
+from windrow.adapters.adapter import SourceChange
 from windrow.app import Windrow
 from windrow.app.captures import KeptCapture
 from windrow.app.listening import Address, ProxyHeader
@@ -28,7 +28,7 @@ from windrow.app.summary import describe_end
 from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
 from windrow.stores.sqlite import reads_only
-from windrow.web import app, markup, pages, steady, worker
+from windrow.web import app, pages, steady, worker
 from windrow.web.guard import Guard
 
 FERRY = quote(f"{SITE}/ferry.html", safe="")
@@ -450,41 +450,3 @@ def test_an_empty_workspace_says_how_to_begin(tmp_path) -> None:
     assert "windrow new source" in get(empty, "/").text
     assert get(empty, "/sessions").text.count("windrow run") == 1
     assert get(empty, "/search?q=tea").status in {200, 404}
-
-
-def test_a_source_says_first_what_is_failed_there_now(view) -> None:
-    """A card of Today led to green dots and to no name."""
-    page = html.fromstring(get(view, "/why?name=harwell").text)
-    assert page.xpath("//h2/text()")[:2] == ["Failed now", "What happened"]
-    items = page.xpath("//h2[. = 'Failed now']/following-sibling::ul[@class = 'cards']/li")
-    assert [" ".join(item.text_content().split()) for item in items] == [
-        "H.2026-02-31.1.impc.zipzip_name: failed bad_date", "H.2026-01-13.9.impc.zipunzip: failed not_a_zip",
-    ]  # fmt: skip
-    assert {get(view, item.find("a").get("href")).status for item in items} == {200}
-    assert page.xpath("//dd/span[@class = 'status failed']"), "it is not done"
-    assert "windrow retry --source harwell" in page.text_content()
-
-
-def test_what_was_cancelled_is_not_failed_and_what_is_not_listed_is_counted(tmp_path, farm) -> None:
-    workspace = windrow.open(shutil.copytree(farm.config.root, tmp_path / "farm"))
-    story = workspace.why("harwell", limit=1).story
-    assert (len(story.members), story.more, story.status) == (1, 1, "failed")
-    workspace.retry(source="harwell")
-    workspace.cancel(source="harwell")
-    story = workspace.why("harwell").story
-    assert (story.members, story.more, story.status) == ((), 0, "done")
-
-
-def test_what_happened_within_a_minute_is_in_order() -> None:
-    """Attempts and versions of one minute were sorted by their kinds."""
-    times = {
-        "version": "2026-01-02T03:04:05.2Z",
-        "attempt": "2026-01-02T03:04:05.1Z",
-        "changed": "2026-01-02T03:04:59Z",
-    }
-    messages = tuple(Message(kind, {"at": time, "every": 7 * 86_400, "gone": None}) for kind, time in times.items())
-    described = markup.describe(Explanation("a", messages, ()))
-    assert [(entry.type, entry.at) for entry in described] == [
-        (kind, "2026-01-02 03:04") for kind in ("attempt", "version", "changed")
-    ]
-    assert described[2].fields == (("at", "2026-01-02 03:04:59"), ("every", "7 d"))

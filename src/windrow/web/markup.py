@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -13,7 +15,8 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from windrow.adapters.adapter import Explanation
+from windrow.adapters.adapter import CHANGED, Explanation
+from windrow.adapters.record_changes import describe_difference
 from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.app.summary import describe_end
@@ -21,6 +24,7 @@ from windrow.caps import SHOWN_TEXT_CHARACTERS
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
 from windrow.settings.kinds import show_duration
+from windrow.stores.record_entries import title_of
 from windrow.web import homes
 from windrow.web.openapi import spell_schema
 from windrow.web.pictures import outcome_class, run_bars, session_bars, timeline
@@ -43,7 +47,8 @@ def environment() -> Environment:
     templates.globals |= {
         "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
-        "mark_changes": mark_changes, "pair_lines": pair_lines, "describe": describe, "captures_of": captures_of,
+        "mark_changes": mark_changes, "pair_lines": pair_lines, "describe": describe, "own_words": own_words,
+        "captures_of": captures_of,
         "spell_schema": spell_schema, "describe_end": describe_end,
         "most_characters": SHOWN_TEXT_CHARACTERS.number,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
@@ -124,20 +129,58 @@ _TEXTS = ("message", "change", "changed", "title", "url", "key")
 def describe(explanation: Explanation) -> list[Described]:
     """Return the messages of an explanation, whatever its collection, in order of time: those without a time first."""
     described: list[tuple[str, Described]] = []
+    records: dict[str, Any] = {}  # the last version of each record
     for message in explanation.messages:
         value = to_json_value(message.value)
         fields = dict(value) if isinstance(value, Mapping) else {"value": value}
         time = next((str(fields[name]) for name in _TIMES if fields.get(name)), "")
-        texts = [str(fields[name]) for name in _TEXTS if fields.get(name)]
         attempt = fields.get("attempt") or (fields.get("number") if fields.get("warc") else None)
+        is_number = isinstance(attempt, int) and not isinstance(attempt, bool)
+        if isinstance(fields.get("json"), str):  # a version of a record
+            text, fields = _describe_version(fields, records)
+        else:
+            text = next((str(fields[name]) for name in _TEXTS if fields.get(name)), "")
         if isinstance(every := fields.get("every"), int | float):  # the interval of a page, in seconds
             fields["every"] = show_duration(every)
+        if isinstance(seconds := fields.get("seconds"), int | float):
+            fields["seconds"] = spell_duration(seconds)
         kept = tuple((name, spell_value(field)) for name, field in fields.items() if field not in (None, "", [], {}))
-        is_number = isinstance(attempt, int) and not isinstance(attempt, bool)
-        entry = Described(message.type, time[:16].replace("T", " "), texts[0] if texts else "",
-                          attempt if is_number else None, kept)  # fmt: skip
+        entry = Described(message.type, time[:16].replace("T", " "), text, attempt if is_number else None, kept)
         described.append((time, entry))
     return [entry for _, entry in sorted(described, key=itemgetter(0))]
+
+
+def _describe_version(fields: Mapping[str, Any], records: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return what happened to a record in a version and the version's fields for people; note the record itself."""
+    key, change = str(fields.get("key")), str(fields.get("change"))
+    before, record = records.get(key), json.loads(fields["json"]) if fields["json"] else None
+    records[key] = record
+    detail = describe_difference(before, record) if change == CHANGED and before else title_of(record, "")
+    members: dict[str, Any] = dict(record) if isinstance(record, Mapping) else {"record": record}
+    text = f"{change}: {detail}" if detail else change
+    return text, {"source": fields.get("source"), "url": fields.get("url"), **members}
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]")
+
+
+def own_words(explanation: Explanation) -> str:
+    r"""Return the lines of an explanation, without those that begin with a time and what is indented below these.
+
+    >>> own_words(Explanation("a", (), ("a (page of b)", "  state: open", "2026-01-02 03:04:05  attempt", "  200")))
+    'a (page of b)\n  state: open'
+    """
+    lines: list[str] = []
+    moment_indent: int | None = None
+    for line in explanation.lines:
+        text = line.lstrip()
+        indent = len(line) - len(text)
+        if moment_indent is not None and indent > moment_indent:
+            continue
+        moment_indent = indent if _TIME.match(text) else None
+        if text and moment_indent is None:
+            lines.append(line.rstrip())
+    return "\n".join(lines)
 
 
 def captures_of(events: Iterable[Event]) -> dict[int, int]:

@@ -41,7 +41,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StepError
-from windrow.formats.text import counted
+from windrow.formats.text import counted, spell_value
 from windrow.ledger import Ledger
 from windrow.model import CdxLine, Item, Level, Limits
 from windrow.reasons import Reason
@@ -280,7 +280,7 @@ def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[st
 
 
 def _shortened(content: Any) -> str:
-    text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(str(content).split())
+    text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(spell_value(content).split())
     return text if len(text) <= 160 else f"{text[:160]}..."
 
 

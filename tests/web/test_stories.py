@@ -1,0 +1,68 @@
+"""What the page of a story says: what is failed at a source, in which order things happened, and in which words."""
+
+from __future__ import annotations
+
+import shutil
+from urllib.parse import quote
+
+from lxml import html
+
+import windrow
+from tests.web.farm import SITE, get
+from tests.web.homes import make_gazette
+from windrow.adapters.adapter import Explanation, Message
+from windrow.web import app, markup
+
+FERRY = quote(f"{SITE}/ferry.html", safe="")
+
+
+def test_a_source_says_first_what_is_failed_there_now(view) -> None:
+    """A card of Today led to green dots and to no name."""
+    page = html.fromstring(get(view, "/why?name=harwell").text)
+    assert page.xpath("//h2/text()")[:2] == ["Failed now", "What happened"]
+    items = page.xpath("//h2[. = 'Failed now']/following-sibling::ul[@class = 'cards']/li")
+    assert [" ".join(item.text_content().split()) for item in items] == [
+        "H.2026-02-31.1.impc.zipzip_name: failed bad_date", "H.2026-01-13.9.impc.zipunzip: failed not_a_zip",
+    ]  # fmt: skip
+    assert {get(view, item.find("a").get("href")).status for item in items} == {200}
+    assert page.xpath("//dd/span[@class = 'status failed']"), "it is not done"
+    assert "windrow retry --source harwell" in page.text_content()
+
+
+def test_what_was_cancelled_is_not_failed_and_what_is_not_listed_is_counted(tmp_path, farm) -> None:
+    workspace = windrow.open(shutil.copytree(farm.config.root, tmp_path / "farm"))
+    story = workspace.why("harwell", limit=1).story
+    assert (len(story.members), story.more, story.status) == (1, 1, "failed")
+    workspace.retry(source="harwell")
+    workspace.cancel(source="harwell")
+    story = workspace.why("harwell").story
+    assert (story.members, story.more, story.status) == ((), 0, "done")
+
+
+def test_what_happened_within_a_minute_is_in_order() -> None:
+    """Attempts and versions of one minute were sorted by their kinds."""
+    times = {
+        "version": "2026-01-02T03:04:05.2Z",
+        "attempt": "2026-01-02T03:04:05.1Z",
+        "changed": "2026-01-02T03:04:59Z",
+    }
+    messages = tuple(Message(kind, {"at": time, "every": 7 * 86_400, "gone": None}) for kind, time in times.items())
+    described = markup.describe(Explanation("a", messages, ()))
+    assert [(entry.type, entry.at) for entry in described] == [
+        (kind, "2026-01-02 03:04") for kind in ("attempt", "version", "changed")
+    ]
+    assert described[2].fields == (("at", "2026-01-02 03:04:59"), ("every", "7 d"))
+
+
+def test_stories_use_the_words_of_the_command_line_and_say_what_changed(view, tmp_path) -> None:
+    """Seconds, empty fields and the names of messages were shown, and of a record only that it changed."""
+    page = html.fromstring(get(view, f"/why?name={FERRY}").text)
+    words = page.xpath("string(//p[@class = 'words'])")
+    assert words.startswith(f"{SITE}/ferry.html (page of town)\n  state: open; present at the last request")
+    assert "attempt" not in words
+    assert all(page.xpath("//ol[@class = 'story']/li/span[@class = 'meta']/text()"))
+    gazette = make_gazette(tmp_path / "gazette")
+    page = html.fromstring(get(app(gazette), "/why?name=article%202").text)
+    assert page.xpath("//summary/text()") == [
+        "fields of the record", "new: 2 ferries", 'changed: headline 2 ferries -> Two ferries; tags ["harbour"] -> nothing',
+    ]  # fmt: skip
