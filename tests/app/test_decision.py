@@ -5,14 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 
 from tests.requests.workshop import SERVICE, Server, Workshop, collection, documents, send_parts
-from windrow.app import status
 from windrow.clock import now
 from windrow.digest import hash64
 from windrow.engine.frontier import CANCEL, MAX_NAMED, RETRY, frontier_of, write_decision
 from windrow.ledger import Ledger
-from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Attempt, FoundUrl, Status
-from windrow.reasons import Reason, reason_of_status
+from windrow.reasons import reason_of_status
 
 
 def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(tmp_path):
@@ -74,21 +72,3 @@ def test_a_decision_about_a_source_is_not_one_about_other_sources_of_the_address
         one = [choice for choice in frontier.find_named([url]) if choice.source == "one"]
         assert decide(RETRY, one) == {"one": pending, "two": cancelled}
         assert decide(RETRY, frontier.find_named([url])) == {"one": pending, "two": pending}
-
-
-def test_status_counts_the_reasons_of_a_source_in_its_last_session_only(tmp_path):
-    """A session that was the last one of any source was counted with the failures of all, also of those mended since."""
-    url = "https://a.example/"
-    sessions_by_source = {}
-    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
-        for number, reason in ((1, Reason.TIMEOUT), (2, None)):
-            with ledger.writing() as writer:
-                session = writer.sessions.open("test", "run")
-                for source in ("mended", "removed") if reason else ("mended",):
-                    host = writer.addresses.host_of(session, "pages", source, "https://a.example")
-                    writer.addresses.add(host, 0, [FoundUrl(hash64(url), "https://a.example", url)])
-                    attempt = Attempt(hash64(url), url, 0, True, now(), 0.1, None if reason else 200, reason=reason)
-                    writer.attempts.record_attempt(session, host, attempt)
-                    row = SourceSession(source, number, now(), now(), 0, None, 1)
-                    sessions_by_source.setdefault(source, []).append(row)
-        assert status._attempt_reasons(ledger, sessions_by_source) == [("timeout", 1)]

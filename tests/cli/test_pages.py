@@ -16,8 +16,10 @@ from tests.clock import pass_time
 from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.app.begin import prepare
+from windrow.app.session_progress import read_progress
 from windrow.collections.pages.adapter import trial
 from windrow.engine.sample import sample_address
+from windrow.ledger import Ledger
 from windrow.model import Site
 from windrow.reasons import Reason
 
@@ -43,6 +45,14 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     states = {each["source"]: each for each in standing["sources"]}
     assert (states["one"]["items"], states["one"]["new"], states["one"]["failed"]) == (6, 6, 2)
     assert states["one"]["next_due"] > time.strftime("%Y-%m-%d")
+    (site,) = windrow("why", "one", "--json").of("origin")
+    assert states["one"]["next_due"] == site["next_due"]
+    reasons = {each["reason"]: each["items"] for each in standing["reasons"]}
+    assert reasons == {"not_found": 1, "gone": 1, "robots_denied": 1, "noindex": 1}
+    assert sum(each["failed"] for each in standing["sources"]) == 3, "as many as failed for the first three reasons"
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        progress = read_progress(ledger, 1)
+    assert (progress.attempts, progress.failed) == (9, 2), "without robots.txt, and what it forbids"
     assert windrow("check").code == 0
 
 

@@ -11,7 +11,7 @@ import windrow
 from tests.web.farm import SITE, get
 from tests.web.homes import make_gazette
 from windrow.adapters.adapter import Explanation, Message
-from windrow.web import app, markup
+from windrow.web import app, markup, pages
 
 FERRY = quote(f"{SITE}/ferry.html", safe="")
 
@@ -66,3 +66,10 @@ def test_stories_use_the_words_of_the_command_line_and_say_what_changed(view, tm
     assert page.xpath("//summary/text()") == [
         "fields of the record", "new: 2 ferries", 'changed: headline 2 ferries -> Two ferries; tags ["harbour"] -> nothing',
     ]  # fmt: skip
+
+
+def test_a_card_says_why_the_numbers_of_its_reasons_are_more_than_what_failed(farm) -> None:
+    source = next(each for each in farm.status().sources if each.source == "harwell")
+    assert "several reasons" not in pages._describe_source(source)
+    reasons = (*source.reasons, source.reasons[0])
+    assert pages._describe_source(source._replace(reasons=reasons)).endswith("; some failed for several reasons")

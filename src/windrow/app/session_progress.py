@@ -10,6 +10,7 @@ from windrow.app.status import running_process
 from windrow.app.summary import phase_name
 from windrow.clock import now
 from windrow.contract.registry import phases
+from windrow.engine.source_counts import classify_attempts
 from windrow.errors import WindrowError
 from windrow.formats.text import spell_duration, spell_size
 from windrow.ledger import Ledger
@@ -19,8 +20,9 @@ from windrow.reasons import Reason
 class SessionProgress(NamedTuple):
     """How far a session was at the time `at`: which phases were under way, and counts of what had ended.
 
-    `attempts` are requests and transfers, of which `failed` failed; they received `received` bytes. `upto` is the
-    number of the last fact that is counted. If it is not `running`, it has ended or was killed.
+    `attempts` are requests and transfers, of which `failed` failed or found nothing (404, 410); they received
+    `received` bytes. `upto` is the number of the last fact that is counted. If it is not `running`, it has ended or was
+    killed.
     """
 
     session: int
@@ -61,6 +63,8 @@ def read_progress(ledger: Ledger, number: int, earlier: SessionProgress | None =
         raise WindrowError(f"no session has the number {number}", hint="windrow status", reason=Reason.NOT_FOUND)
     first = earlier.upto + 1 if earlier else row.seq
     counts = ledger.attempts.ended_between((first, row.last)) if first <= row.last else []
+    made = [(count.number, classify_attempts(count)) for count in counts]
+    made = [(number, outcome) for number, outcome in made if outcome != "refused"]  # by robots.txt, for example
     tasks = ledger.sessions.tasks(row.span)
     names = phases()
     is_running = row.ended is None and row.seq == ledger.sessions.latest() and bool(running_process(ledger))
@@ -72,8 +76,8 @@ def read_progress(ledger: Ledger, number: int, earlier: SessionProgress | None =
     return SessionProgress(
         number, now(), row.began, is_running, tuple(under_way) if is_running else (),
         sum(task.ended is not None for task in tasks),
-        sum(count.number for count in counts) + (earlier.attempts if earlier else 0),
-        sum(count.number for count in counts if count.reason) + (earlier.failed if earlier else 0),
+        sum(number for number, _ in made) + (earlier.attempts if earlier else 0),
+        sum(number for number, outcome in made if outcome in {"failed", "gone"}) + (earlier.failed if earlier else 0),
         sum(count.received for count in counts if not count.taken) + (earlier.received if earlier else 0), row.last,
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
-from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session, count_waiting_files
+from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
@@ -128,7 +128,9 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger, unreadable)
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
     differing = tuple(ledger.items.differing())
-    reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
+    reasons: list[tuple[str, int]] = [*ledger.items.by_reason()]
+    reasons += ((failing.reason, failing.number) for failing in ledger.addresses.failing_reasons())
+    reasons += ((failed.reason, failed.lines) for failed in ledger.captures.failed_by_reason())
     reasons += (skipped := count_skipped(workspace, ledger, None, unreadable)).items()
     unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
     of_captures = _left_out_of_captures(workspace, ledger)
@@ -273,30 +275,6 @@ def _service_waits(workspace: Workspace, ledger: Ledger, unreadable: dict[str, s
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources}, skip_broken=True)
     waits = read_each(adapters, lambda adapter: adapter.waits(workspace, ledger), unreadable)
     return tuple(wait for _, wait in waits if wait)
-
-
-def _attempt_reasons(
-    ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
-) -> list[tuple[str, int]]:
-    """Return a pair (reason, number) for each reason of attempts that failed in the last session of their source.
-
-    Captures that failed in an earlier session, and were not taken since, are counted too.
-    """
-    last_sessions = {source: sessions[-1].session for source, sessions in sessions_by_source.items()}
-    rows = {number: row for number in {*last_sessions.values()} if (row := ledger.sessions.get(number))}
-    numbers = {row.seq: number for number, row in rows.items()}
-
-    def is_counted(source: str, seq: int) -> bool:
-        return seq in numbers and last_sessions.get(source, numbers[seq]) == numbers[seq]
-
-    reasons = [
-        (reason, number)
-        for row in rows.values()
-        for (source, reason), number in count_session(ledger, row.span).reasons.items()
-        if is_counted(source, row.seq)
-    ]
-    failed = [count for count in ledger.captures.failed_by_reason() if not is_counted(count.source, count.session)]
-    return [*reasons, *((count.reason, count.lines) for count in failed)]
 
 
 def running_process(ledger: Ledger) -> str:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from windrow.clock import now
+from windrow.clock import from_unix_time, now
 from windrow.contract import CAPTURED, NOT_MODIFIED, REPLACED_RULE, Collection, Crawl, Listing
 from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
@@ -50,7 +50,8 @@ class FrontierCount(NamedTuple):
 
     `had` is the number of files that the source lists, or of addresses that were fetched at their last attempt.
     `failing` and `due` are numbers of addresses. If `by_address`, each address is due at its own time; `next` is the
-    earliest time at which one that was requested before is due (None: never). Otherwise the source is due as a whole.
+    earliest time at which one that was requested before, such as a page or a sitemap, is due (None: never). Otherwise
+    the source is due as a whole.
     """
 
     known: int = 0
@@ -121,7 +122,7 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
         crawl = crawls.get(attempts.collection)
         if crawl is not None and attempts.kind not in {crawl.page, CAPTURED}:
             continue  # a hint, such as a sitemap, and not a page
-        counts[_classify(attempts)] += attempts.number
+        counts[classify_attempts(attempts)] += attempts.number
         if attempts.reason:
             reasons[attempts.source, attempts.reason] += attempts.number
         if crawl is not None:
@@ -146,7 +147,8 @@ def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
     }
 
 
-def _classify(attempts: AttemptCount) -> str:
+def classify_attempts(attempts: AttemptCount) -> str:
+    """Return the field of `windrow.app.summary.SourceCount` that counts attempts; it is `refused` if none was made."""
     if attempts.reason is not None:
         return "refused" if attempts.reason in NOT_REQUESTED else "failed"
     if attempts.revisit or attempts.status == NOT_MODIFIED:
@@ -173,10 +175,10 @@ def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None)
         count = counts.get(addresses.source, FrontierCount())
         due = count.due + addresses.due
         crawl = crawls.get(addresses.collection)
+        next_due = min(filter(None, (count.next, from_unix_time(addresses.next_due))), default=None)
         if crawl is not None and addresses.kind != crawl.page:
-            counts[addresses.source] = count._replace(due=due, by_address=True)
+            counts[addresses.source] = count._replace(due=due, next=next_due, by_address=True)
             continue
-        next_due = datetime.fromtimestamp(addresses.next_due, UTC) if addresses.next_due is not None else None
         counts[addresses.source] = FrontierCount(
             addresses.known, addresses.pages, addresses.failing, due, next_due, by_address=True
         )

@@ -327,6 +327,8 @@ def _describe_source(source: SourceState) -> str:
     failed = f"{counted(source.failed, 'item')} failed" if source.failed else ""
     several = len(source.reasons) > 1
     meanings = "; ".join(f"{each.meaning}{f' ({each.items:,})' if several else ''}" for each in source.reasons)
+    if sum(each.items for each in source.reasons) > source.failed:  # a zip counts for each reason of its documents
+        meanings += "; some failed for several reasons"
     return "; ".join(filter(None, (source.error, ": ".join(filter(None, (failed, meanings))))))
 
 
