@@ -63,10 +63,11 @@ _CHANGE_KINDS = (NEW, CHANGED, GONE)
 class SourceCount(NamedTuple):
     """Counts of a session at one source; `received` is in bytes, and `error` is why the source failed.
 
-    For a crawled source, `offered` is the number of addresses that are known now, `redirected` is the number that
-    redirected in the session, and `waiting` is the number that are due now. Its pages are compared by content:
-    `changed` counts pages with another text or description, `same_text` counts pages with other bytes but the same
-    content, and `gone` counts each page once, when it is certainly gone.
+    `offered` is the number of files that the source lists now, or of its addresses that are known now, and `waiting`
+    is the number of addresses that are due now; both are 0 if the source had a later session, since they are not those
+    of this one. For a crawled source, `redirected` is the number of addresses that redirected in the session. Its pages
+    are compared by content: `changed` counts pages with another text or description, `same_text` counts pages with
+    other bytes but the same content, and `gone` counts each page once, when it is certainly gone.
     """
 
     source: str
@@ -197,7 +198,9 @@ def summarise(
         began=session.began,
         ended=session.ended,
         exit_code=session.outcome,
-        sources=_count_sources(ledger, reported_facts, tasks, refusals, corrected),
+        sources=_count_sources(
+            ledger, reported_facts, tasks, refusals, corrected, frontiers=_count_known(ledger, own_facts[1], tasks)
+        ),
         phases=_count_phases(stops, phases),
         reasons=count_reasons(reasons),
         findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(own_facts)),
@@ -275,16 +278,26 @@ def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount
     return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in ordered)
 
 
+def _count_known(ledger: Ledger, last_fact: int, tasks: Iterable[TaskRow]) -> dict[str, FrontierCount]:
+    """Count what is known now of each source of the tasks of a session that had none after the session's last fact."""
+    later = {task.source for task in ledger.sessions.tasks((last_fact + 1, ABOVE_EVERY_FACT))}
+    collections = {task.collection for task in tasks if task.source and task.source not in later}
+    counts = count_frontiers(ledger, collections) if collections else {}
+    return {source: count for source, count in counts.items() if source not in later}
+
+
 def _count_sources(
     ledger: Ledger,
     reported_facts: tuple[int, int],
     tasks: Sequence[TaskRow],
     refusals: Sequence[RefusalCount],
     session_counts: SessionCounts,
+    *,
+    frontiers: Mapping[str, FrontierCount],
 ) -> tuple[SourceCount, ...]:
     """Return, for each source, the counts of a session's attempts and of the changes in listings that it reports.
 
-    `reported_facts` are the first and the last fact of these changes.
+    `reported_facts` are the first and the last fact of these changes, and `frontiers` count what is known now.
     """
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(reported_facts):
@@ -293,7 +306,6 @@ def _count_sources(
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
     for source, session_counter in session_counts.sources.items():
         counts.setdefault(source, Counter()).update(session_counter)
-    frontiers = count_frontiers(ledger, {task.collection for task in tasks if task.source})
     errors = dict(session_counts.troubles)
     for task in tasks:
         if task.source and task.failed:

@@ -28,9 +28,12 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
+        known = [source.offered or None for source in summary.sources]  # None: it had a later session
         rows = [
-            (*source[:9], spell_size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources
-        ]
+            (source.source, offered, *source[2:9], spell_size(source.received),
+             *(source.redirected, source.waiting if offered else None, source.same_text)[: len(page_columns)])
+            for source, offered in zip(summary.sources, known, strict=True)
+        ]  # fmt: skip
         text.append(table([*head, *page_columns], rows, "  "))
     text += [f"  {prefix_name(source.source, source.error)}" for source in summary.sources if source.error]
     text += [f"  {line}" for line in _errors_of_no_source(summary)]

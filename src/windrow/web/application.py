@@ -384,7 +384,8 @@ def _extras(value: Any, root: str) -> dict[str, Any]:
     if isinstance(value, ManualPage):
         return {"manual": render_manual(value, root)}
     if isinstance(value, SessionDetails):
-        return {"sources_of_session": [source[:9] for source in value.summary.sources]}
+        rows = [(source.source, source.offered or "-", *source[2:9]) for source in value.summary.sources]
+        return {"sources_of_session": rows}
     if not isinstance(value, StoryAnswer):
         return {}
     story = value.story
