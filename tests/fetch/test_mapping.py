@@ -122,6 +122,15 @@ def test_web(error: BaseException, kind: type, reason: Reason, before: Reason) -
     assert_mapped(map_network_error(error, WHERE, was_open=False), kind, before)
 
 
+def test_messages_are_in_the_words_of_the_system_without_numbers_and_tuples() -> None:
+    for error, words in (
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 80)"), "Connection refused"),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (OSError("the host name has no IP address"), "the host name has no IP address"),
+    ):
+        assert str(map_network_error(error, WHERE, was_open=False)) == f"{WHERE}: {words}"
+
+
 def test_what_is_mapped_already_stays_as_it_is() -> None:
     failure = TerminalFailure(f"{WHERE}: no answer in HTTP/1.1", Reason.PROTOCOL_ERROR)
     assert map_network_error(failure, "elsewhere", was_open=True) is failure

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import Sequence
@@ -111,12 +112,12 @@ def map_network_error(error: BaseException, address: str, *, was_open: bool) -> 
     """
     if isinstance(error, TransportError):
         return error
-    message = f"{address}: {printable(str(error)) or type(error).__name__}"
+    message = f"{address}: {printable(_describe(error)) or type(error).__name__}"
     if isinstance(error, ssl.SSLCertVerificationError):
         hint = "set ca_bundle of this source to a file with the certificates of its authority"
         return TerminalFailure(message, Reason.TLS_FAILED, hint=hint)
     if isinstance(error, TimeoutError | BlockingIOError):
-        detail = printable(str(error))
+        detail = printable(_describe(error))
         if not detail or detail.endswith("timed out") or isinstance(error, BlockingIOError):  # the system's own words
             detail = "the server did not answer within the timeout"
         return TransientFailure(f"{address}: {detail}", Reason.TIMEOUT)
@@ -124,6 +125,15 @@ def map_network_error(error: BaseException, address: str, *, was_open: bool) -> 
         if isinstance(error, error_type):
             return TransientFailure(message, reason)
     return TransientFailure(message, Reason.INTERRUPTED if was_open else Reason.CONNECT_FAILED)
+
+
+def _describe(error: BaseException) -> str:
+    """Return what went wrong, in the words of the system, without its number."""
+    if not isinstance(error, OSError) or isinstance(error, ssl.SSLError) or not error.strerror:
+        return str(error)
+    if error.errno and error.strerror.startswith("Connect call failed"):  # asyncio, with a tuple of Python
+        return os.strerror(error.errno)
+    return error.strerror
 
 
 _REASONS_BY_ERROR: tuple[tuple[type[BaseException], Reason], ...] = (
