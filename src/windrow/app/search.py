@@ -83,7 +83,9 @@ def search(
         raise (
             next(iter(errors.values()))
             if candidates
-            else WindrowError("nothing has been harvested yet", hint="windrow run")
+            else WindrowError(
+                "nothing has been harvested yet", hint="windrow new source --help", reason=Reason.NOT_FOUND
+            )
         )
     answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
     failures = [

@@ -18,10 +18,11 @@ from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import SessionSummary
 from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
-from windrow.errors import StepError, UsageError
+from windrow.errors import StepError, UsageError, WindrowError
 from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
 from windrow.model import Limits
+from windrow.reasons import Reason
 from windrow.web.query import PageQuery, write_cursor
 from windrow.web.steady import keep_steady
 
@@ -85,7 +86,10 @@ class SessionsPage(NamedTuple):
 
 
 class SearchPage(NamedTuple):
-    """The results of a search and their counts by facet; both are None without a query."""
+    """The results of a search and their counts by facet; both are None without a query.
+
+    The counts are None, too, if there is nothing to search yet; then a note of the answer says how to begin.
+    """
 
     query: str
     asked: str  # with the day of `as_of`, if one was chosen
@@ -231,8 +235,14 @@ def search(workspace: Windrow, query: PageQuery) -> SearchPage:
     if not text:
         return SearchPage(text, asked, collection, as_of, explain, None, None)
     offset = query.number("offset", 0, WEB_RESULTS.number)
-    answer = workspace.search(asked, collection=collection or (), offset=offset, limit=10, explain=explain)
-    facets = workspace.facets(asked, collection=collection or ())
+    facets = None
+    try:
+        answer = workspace.search(asked, collection=collection or (), offset=offset, limit=10, explain=explain)
+        facets = workspace.facets(asked, collection=collection or ())
+    except WindrowError as error:
+        if error.reason != Reason.NOT_FOUND:
+            raise
+        answer = SearchAnswer(asked, offset, (), (f"{error}; to begin: {error.hint}",), further=False, relaxed=False)
     return SearchPage(text, asked, collection, as_of, explain, answer, facets)
 
 
