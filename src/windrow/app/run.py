@@ -20,7 +20,7 @@ from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
 from windrow.app.compared_stores import compare_stores
 from windrow.app.status import count_open, count_unlisted, damaged_captures
-from windrow.app.summary import SessionSummary, describe_unreadable, summarise, unfinished_takedowns
+from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -420,19 +420,20 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     ledger, number = session.ledger, session.number
     unreadable: dict[str, str] = {}
     counts = content_counts(config, ledger, unreadable)
-    summary = summarise(ledger, number, phases(), tuple(session.repaired), content_counts=counts)
     changes = session_changes(config, ledger, number, unreadable)
+    skipped = count_skipped(config, ledger, None, unreadable)
+    all_unlisted = count_unlisted(config, ledger, unreadable)
+    summary = summarise(ledger, number, phases(), tuple(session.repaired), content_counts=counts)
     summary = replace(
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES
     )
     differing = len(ledger.items.differing())
     unread = [count for collection in installed().values() for count in count_unread(ledger, collection)]
-    skipped, damaged = count_skipped(config, ledger, None, unreadable), damaged_captures(config, ledger)
-    still_open = count_open(config, ledger, unread, skipped, damaged)
+    still_open = count_open(config, ledger, unread, skipped, damaged_captures(config, ledger))
     harvested = {source.source for source in summary.sources}
-    unlisted = (count for count in count_unlisted(config, ledger, unreadable) if count.source in harvested)
+    unlisted = (count for count in all_unlisted if count.source in harvested)
     left_out = (*summary.left_out, *unlisted)
-    problems = (*session.losses, *unfinished_takedowns(ledger), *describe_unreadable(unreadable))
+    problems = (*session.losses, *unfinished_takedowns(ledger), *summary.problems)
     summary = replace(summary, problems=problems, still_open=still_open, differing=differing, left_out=left_out)
     if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code

@@ -123,8 +123,9 @@ class SessionSummary:
     any more. `outcomes` count how the requests of its crawls ended. `changes` has at most 1,000 changes;
     `changes_left_out` says whether there are more. The names of the WARC files that it wrote begin with `warc_prefix`.
     `differing` is the number of files that had other content at a source than was fetched, when a run ended. `problems`
-    say what is lost in the archive or unfinished, each with what to do. `still_open` is the number of documents that
-    had failed, waited to be fetched or were unread when a run ended; None means that they were not counted.
+    say what is lost in the archive or unfinished, and which stores could not be read, so that nothing of them is
+    counted. `still_open` is the number of documents that had failed, waited to be fetched or were unread when a run
+    ended; None means that they were not counted.
     """
 
     session: int
@@ -198,9 +199,7 @@ def summarise(
         began=session.began,
         ended=session.ended,
         exit_code=session.outcome,
-        sources=_count_sources(
-            ledger, reported_facts, tasks, refusals, corrected, frontiers=_count_known(ledger, own_facts[1], tasks)
-        ),
+        sources=_count_sources(ledger, reported_facts, tasks, refusals, corrected, last_fact=own_facts[1]),
         phases=_count_phases(stops, phases),
         reasons=count_reasons(reasons),
         findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(own_facts)),
@@ -209,15 +208,12 @@ def summarise(
         repairs=repairs,
         left_out=count_left_out(tasks),
         outcomes=_count_outcomes(counts.outcomes, own_facts, content_counts),
-        problems=tuple(describe_unreadable(content_counts.unreadable)),  # after all counts
+        problems=tuple(
+            f"not counted: {name}: {why}" for name, why in content_counts.unreadable.items()
+        ),  # after all counts
         warc_prefix=f"windrow-{session.seq:06}",
         warnings=sum(1 for task in tasks if _is_note(task) and task.reason),
     )
-
-
-def describe_unreadable(unreadable: Mapping[str, str]) -> list[str]:
-    """Return a message for each collection whose store cannot be read, given why by collection."""
-    return [f"not counted: {name}: {why}" for name, why in unreadable.items()]
 
 
 def unfinished_takedowns(ledger: Ledger) -> list[str]:
@@ -278,14 +274,6 @@ def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount
     return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in ordered)
 
 
-def _count_known(ledger: Ledger, last_fact: int, tasks: Iterable[TaskRow]) -> dict[str, FrontierCount]:
-    """Count what is known now of each source of the tasks of a session that had none after the session's last fact."""
-    later = {task.source for task in ledger.sessions.tasks((last_fact + 1, ABOVE_EVERY_FACT))}
-    collections = {task.collection for task in tasks if task.source and task.source not in later}
-    counts = count_frontiers(ledger, collections) if collections else {}
-    return {source: count for source, count in counts.items() if source not in later}
-
-
 def _count_sources(
     ledger: Ledger,
     reported_facts: tuple[int, int],
@@ -293,11 +281,12 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session_counts: SessionCounts,
     *,
-    frontiers: Mapping[str, FrontierCount],
+    last_fact: int,
 ) -> tuple[SourceCount, ...]:
     """Return, for each source, the counts of a session's attempts and of the changes in listings that it reports.
 
-    `reported_facts` are the first and the last fact of these changes, and `frontiers` count what is known now.
+    `reported_facts` are the first and the last fact of these changes, and `last_fact` is that of the
+    session: what is known now is not counted of sources that had a task later.
     """
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(reported_facts):
@@ -306,18 +295,19 @@ def _count_sources(
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
     for source, session_counter in session_counts.sources.items():
         counts.setdefault(source, Counter()).update(session_counter)
+    later = {task.source for task in ledger.sessions.tasks((last_fact + 1, ABOVE_EVERY_FACT))}
+    collections = {task.collection for task in tasks if task.source and task.source not in later}
+    frontiers = count_frontiers(ledger, collections) if collections else {}
     errors = dict(session_counts.troubles)
     for task in tasks:
         if task.source and task.failed:
             errors.setdefault(task.source, task.comment or task.reason or "it failed")
     empty = FrontierCount()
+    known = {name: empty if name in later else frontiers.get(name, empty) for name in counts}
     return tuple(
-        SourceCount(
-            name, frontiers.get(name, empty).known, waiting=frontiers.get(name, empty).due,
-            error=errors.get(name, ""), **counter,
-        )
+        SourceCount(name, known[name].known, waiting=known[name].due, error=errors.get(name, ""), **counter)
         for name, counter in sorted(counts.items())
-    )  # fmt: skip
+    )
 
 
 def _count_by_content(

@@ -50,26 +50,26 @@ def changes_command(
         options["unreadable"] = unreadable
     if isinstance(since, str):
         with workspace.unseen_changes(**options) as changes:
-            _print_changes(console, workspace, changes, form, since)
+            _print_changes(console, workspace, changes, form, since, unreadable=unreadable)
             sys.stdout.flush()  # before they count as seen
-            _refuse_unreadable(unreadable)  # then none counts as seen
     else:
-        _print_changes(console, workspace, workspace.changes(since, **options), form, since)
-        _refuse_unreadable(unreadable)
-
-
-def _refuse_unreadable(unreadable: Mapping[str, str]) -> None:
-    if unreadable:
-        left_out = "; ".join(f"{name}: {why}" for name, why in unreadable.items())
-        raise StoreError(f"the changes of these are left out: {left_out}", hint="windrow check")
+        changes = workspace.changes(since, **options)
+        _print_changes(console, workspace, changes, form, since, unreadable=unreadable)
 
 
 def _print_changes(
-    console: Console, workspace: Windrow, changes: list[SourceChange], form: str, since: datetime | str | None
+    console: Console,
+    workspace: Windrow,
+    changes: list[SourceChange],
+    form: str,
+    since: datetime | str | None,
+    *,
+    unreadable: Mapping[str, str],
 ) -> None:
     """Print changes in the form `form` or, with `--json`, as JSON.
 
-    The form `text` also says if the last session was killed, unless `since` is a time.
+    The form `text` also says if the last session was killed, unless `since` is a time. Raise StoreError at the end if
+    changes are left out, by collection in `unreadable`.
     """
     if console.json:
         for change in changes:
@@ -88,6 +88,9 @@ def _print_changes(
         if form == "atom":
             text = format_atom(changes, name, datetime.now(UTC), identity=identity)
         console.print_raw(text)  # XML and HTML: escaping for the terminal would change the file
+    if unreadable:
+        left_out = "; ".join(f"{name}: {why}" for name, why in unreadable.items())
+        raise StoreError(f"the changes of these are left out: {left_out}", hint="windrow check")
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styled: bool = False) -> list[str]:
