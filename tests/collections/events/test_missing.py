@@ -254,11 +254,14 @@ def test_a_date_of_a_series_after_a_window_that_became_shorter_is_not_missing(tm
     (source,) = configured(tmp_path, "https://a.example/a.ics", recurrence_ahead="20d").sources
     at = datetime(2026, 11, 27, 12, tzinfo=UTC)
     days = {"in": "2026-12-10T15:00:00Z", "beyond": "2026-12-20T15:00:00Z", "single": "2026-12-20T15:00:00Z"}
+    days |= dict.fromkeys(("moved into it 2027-03-01T15:00:00Z", "moved in it 2026-12-11T15:00:00Z"), days["in"])
     value = {"title": "A", "status": "scheduled", "end_datetime": "", "all_day": False}
     offers = [
         MissingOffer(key, value | {"datetime": day, "recurring": key != "single"}, 9) for key, day in days.items()
     ]
-    assert [found.key for found in missing_events(WholeListing(source, at, 5, tuple(offers)))] == ["in", "single"]
+    assert [found.key for found in missing_events(WholeListing(source, at, 5, tuple(offers)))] == [
+        "in", "single", "moved in it 2026-12-11T15:00:00Z",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("status", "reason"), [

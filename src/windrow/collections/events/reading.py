@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +22,7 @@ from windrow.collections.events.parser import (
 )
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.status_words import find_status, note_text
-from windrow.collections.events.times import EventTime, format_utc, parse_utc, zone_of
+from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.collections.events.uids import EventUids, date_uid
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
@@ -270,6 +271,9 @@ def lists_all_events(parser: EventParser, rules: ParserRules) -> bool:
     return READERS[rules.reader].complete if parser.complete is None else parser.complete
 
 
+_ORIGINAL_START = re.compile(r" (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$", re.ASCII)
+"""Matches the original start of a repetition at the end of its uid."""
+
 _FINAL_STATUSES = frozenset({MISSING, WITHDRAWN, "cancelled"})
 
 
@@ -318,12 +322,15 @@ def missing_events(listing: WholeListing) -> Iterator[Observation]:
     if listing.source is None or not lists_all_events(parser, parser.rules_at(listing.at)):
         return
     # A day less, since the window is one of local times.
-    listed_until = listing.at + timedelta(seconds=parser.recurrence_ahead) - timedelta(days=1)
+    listed_until = format_utc(listing.at + timedelta(seconds=parser.recurrence_ahead) - timedelta(days=1))
     for record in listing.missing:
         event = record.value
         if not event or event["status"] in _FINAL_STATUSES or record.listings < parser.missing_after:
             continue
-        # Of a series, no listing has what is after the window, which may have become shorter.
-        is_beyond = event.get("recurring") and parse_utc(event["datetime"]) > listed_until
+        # Of a series, no listing has what is after the window, which may have become shorter. A repetition that was
+        # moved into it is there no more once it is moved back.
+        original_start = _ORIGINAL_START.search(record.key)
+        starts = (event["datetime"], original_start[1] if original_start else "")
+        is_beyond = event.get("recurring") and max(starts) > listed_until
         if end_of_event(event) > listing.at and not is_beyond:
             yield Observation(record.key, {**event, "status": MISSING}, text_of_event(event))
