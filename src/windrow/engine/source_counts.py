@@ -72,7 +72,9 @@ class FrontierCount(NamedTuple):
         """Return when the next request is due, or None if that is not known. Files are due at `next_run`."""
         if not self.by_address:
             return next_run
-        return now() if self.due else self.next
+        if self.due:
+            return now()
+        return self.next and max(self.next, now())
 
 
 class OutcomeCount(NamedTuple):

@@ -86,6 +86,10 @@ AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host
 -- Return the position of the address that was found last, in any collection, or 0.
 SELECT coalesce(max(rowid), 0) FROM address;
 
+-- part: rests
+-- Each run requests the address again (an interval of a second or none), and one has: it is due, but nothing is left.
+(due BETWEEN 2 AND :now AND failures = 0 AND interval BETWEEN 0 AND 1)
+
 -- row: AddressCount
 -- Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.
 -- `next_due` is the earliest due time of those that were requested, which may have passed.
@@ -93,23 +97,24 @@ SELECT coalesce(max(rowid), 0) FROM address;
 -- def by_source(now: int) -> list[AddressCount]
 -- Count the addresses of each source by kind.
 -- The table is read once in its own order, which takes less than half the time of a join with each address's host.
--- Those that are due at the time `now` or before are counted as due.
+-- Those that are due at the time `now` or before are counted as due, except those that each run requests.
 SELECT h.collection, h.source, c.kind, sum(c.known) AS "known: int", sum(c.pages) AS "pages: int",
        sum(c.failing) AS "failing: int", sum(c.due) AS "due: int", min(c.next_due) AS "next_due: int | None"
 FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages, sum(failures > 0) AS failing,
-        sum(coalesce(due <= :now, 0)) AS due, min(CASE WHEN due > 0 THEN due END) AS next_due
+        sum(coalesce(due <= :now AND NOT {rests}, 0)) AS due, min(CASE WHEN due > 0 THEN due END) AS next_due
     FROM address GROUP BY +host, kind) c
 JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
 
 -- def known_by_source(now: int) -> list[AddressCount]
--- Count the addresses of each source by kind; in the rows of kind 0, also all addresses that are due at `now`.
--- Nothing else is counted. Most addresses are of kind 0: the others are counted in the table, and all of them in an
--- index, which is shorter.
-WITH other AS (SELECT host, kind, count(*) AS known FROM address WHERE kind <> 0 GROUP BY +host, kind)
+-- Count the addresses of each source by kind; in the rows of kind 0, also all that are due at `now`.
+-- Those that each run requests are not counted as due, and nothing else is counted. Most addresses are of kind 0: the
+-- others are counted in the table, and all of them in an index, which is shorter.
+WITH other AS (SELECT host, kind, sum(kind <> 0) AS known, sum(coalesce({rests}, 0)) AS resting FROM address
+    WHERE kind <> 0 OR {rests} GROUP BY +host, kind)
 SELECT h.collection, h.source, c.kind AS "kind: int", sum(c.known) AS "known: int", 0 AS "pages: int", 0 AS "failing: int",
        sum(c.due) AS "due: int", NULL AS "next_due: int | None"
 FROM (SELECT host, 0 AS kind, count(*) AS known, sum(coalesce(due <= :now, 0)) AS due FROM address GROUP BY host
-    UNION ALL SELECT host, kind, known, 0 FROM other UNION ALL SELECT host, 0, -known, 0 FROM other) c
+    UNION ALL SELECT host, kind, known, 0 FROM other UNION ALL SELECT host, 0, -known, -resting FROM other) c
 JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
 
 -- row: NeverRequested

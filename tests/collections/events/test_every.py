@@ -8,6 +8,7 @@ import pytest
 
 from tests.clock import pass_time
 from tests.collections.events.place import calendar, configured, event, run, serving
+from windrow import Windrow
 
 
 @pytest.mark.parametrize("every", ["0s", "0.5s"])
@@ -18,6 +19,8 @@ def test_a_calendar_with_every_below_a_second_is_requested_in_each_run(tmp_path,
         for _ in range(3):
             assert run(workspace).failed == 0
             pass_time(1.1)
+            assert [source.waiting for source in Windrow(tmp_path).status().sources] == [0], "a run requested it"
+            assert [source.waiting for source in Windrow(tmp_path).status().last.sources] == [0]
         assert site.asked.count("/a.ics") == 3
 
 

@@ -268,15 +268,15 @@ class TypedAddresses(LedgerQueries):
         """Count the addresses of each source by kind.
 
         The table is read once in its own order, which takes less than half the time of a join with each address's host.
-        Those that are due at the time `now` or before are counted as due.
+        Those that are due at the time `now` or before are counted as due, except those that each run requests.
         """
         return self._database.rows(AddressCount._make, "addresses.by_source", now)
 
     def known_by_source(self, now: int) -> list[AddressCount]:
-        """Count the addresses of each source by kind; in the rows of kind 0, also all addresses that are due at `now`.
+        """Count the addresses of each source by kind; in the rows of kind 0, also all that are due at `now`.
 
-        Nothing else is counted. Most addresses are of kind 0: the others are counted in the table, and all of them in
-        an index, which is shorter.
+        Those that each run requests are not counted as due, and nothing else is counted. Most addresses are of kind 0:
+        the others are counted in the table, and all of them in an index, which is shorter.
         """
         return self._database.rows(AddressCount._make, "addresses.known_by_source", now)
 
