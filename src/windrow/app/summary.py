@@ -321,9 +321,11 @@ def _count_by_content(
     for source, counter in counts.items():
         if source in visited:
             by_content = visited[source]
-            real_changes = by_content["new"] + by_content["changed"]
+            documents = counter["new"] + counter["changed"]
             counter["failed"] += max(0, counter["gone"] - by_content["gone"])
-            counter["same_text"] += max(0, counter["new"] + counter["changed"] - real_changes)
+            # What a first document lacks is not the same as before.
+            same = min(counter["changed"], documents - by_content["new"] - by_content["changed"])
+            counter["same_text"] += max(0, same)
             counter["redirected"] += by_content["moved"]
     for source, by_content in written.items():
         if source in counts or any(by_content[kind] for kind in _CHANGE_KINDS):

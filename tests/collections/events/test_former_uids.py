@@ -7,6 +7,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, configured, events, run, serving
 from tests.sessions import session_settings
+from windrow import Windrow
 from windrow.collections.events.adapter.databases import find_former_uids, remember_parsers
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
@@ -27,6 +28,8 @@ def test_events_that_keep_their_former_uids_are_told_until_they_are_read_again(t
         site.put("/a.html", "<p>Nothing yet", "text/html")
         first_try = {**RULES, "fields": {"title": "b", "start": "u"}}
         run(configured(tmp_path, url := f"{site.url}/a.html", every="1s", **first_try))
+        (counts,) = Windrow(tmp_path).status().last.sources
+        assert (counts.fetched, counts.new, counts.same_text) == (1, 0, 0), "it is not the same as before"
         site.put("/a.html", PAGE, "text/html")
         pass_time(1.05)
         run(workspace := configured(tmp_path, url, every="1s", **RULES))
