@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from windrow.contract.answers import (
     DRIFT,
+    KEYS_CHANGED,
     LONGEST_PAUSE,
     REPLACED_RULE,
     Answer,
@@ -70,8 +71,8 @@ from windrow.contract.steps import (
 )
 
 __all__ = [
-    "ASK", "CAPTURED", "DRIFT", "LONGEST_PAUSE", "NOT_MODIFIED", "OK", "REPLACED_RULE", "REQUEST", "ROBOTS", "Answer",
-    "Ask",
+    "ASK", "CAPTURED", "DRIFT", "KEYS_CHANGED", "LONGEST_PAUSE", "NOT_MODIFIED", "OK", "REPLACED_RULE", "REQUEST",
+    "ROBOTS", "Answer", "Ask",
     "AttemptObservations", "Captures", "Check", "Collection", "ColumnType", "ContentCheck", "Crawl", "CrawlRules",
     "Derive", "Discovery", "DocumentPart", "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge",
     "LeftOutCount", "Listing", "Load", "Members", "MissingOffer", "Observation", "Offering", "PendingAsk",

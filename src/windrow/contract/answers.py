@@ -88,6 +88,13 @@ The source has failed in each run with such a finding.
 """
 
 
+KEYS_CHANGED = "keys changed"
+"""The name under which a discovery learns that, from an answer on, things may be offered under other keys than before.
+
+What was offered before this answer, and neither by it nor later, may be there under its new key, and is not missing.
+"""
+
+
 REPLACED_RULE = "answers that are not used"
 """The rule under which answers are counted that a discovery replaced by other requests."""
 

@@ -14,7 +14,7 @@ from windrow.config import load
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
-PAGE = '<li><b>Board</b><i>2026-01-15</i><a href="/1">more</a></li>'
+PAGE = '<li><b>Board</b><i>2099-01-15</i><a href="/1">more</a></li>'
 RULES = {"reader": "html", "items": "li", "fields": {"title": "b", "start": "i"}}
 
 
@@ -36,14 +36,20 @@ def test_events_that_keep_their_former_uids_are_told_until_they_are_read_again(t
         assert len(events(workspace)) == 1
         assert unlisted(workspace) == [], "its first settings gave no events"
         fields = {**RULES["fields"], "id": "a@href"}
-        workspace = configured(tmp_path, url, every="1s", **{**RULES, "fields": fields})
-        pass_time(1.05)
-        run(workspace)
-    assert len(events(workspace)) == 2
-    assert unlisted(workspace) == [("council", "superseded", 2)]
+        workspace = configured(
+            tmp_path, url, every="1s", complete="yes", missing_after=1, **{**RULES, "fields": fields}
+        )
+        for page, missing in ((PAGE, []), (PAGE, []), (PAGE.replace("/1", "/2"), ["council//1"])):
+            site.put("/a.html", page, "text/html")
+            pass_time(1.05)
+            run(workspace)
+            told = [document["uid"] for document in events(workspace) if document["status"] == "missing"]
+            assert told == missing, "a former uid is not an event that the page left out"
+    assert len(events(workspace)) == 3
+    assert unlisted(workspace) == [("council", "superseded", 3), ("council", "no_longer_listed", 1)]
     ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
-    assert [document["uid"] for document in events(workspace)] == ["council//1"]
-    assert unlisted(workspace) == []
+    assert [document["uid"] for document in events(workspace)] == ["council//1", "council//2"]
+    assert unlisted(workspace) == [("council", "no_longer_listed", 1)]
 
 
 @pytest.mark.parametrize(("settings", "names"), [

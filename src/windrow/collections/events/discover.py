@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from windrow.caps import COMPARED_PAGES, DETAIL_ADDRESS, Excess
 from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
-from windrow.collections.events.parser import SkippedPart, SourceDocument
+from windrow.collections.events.parser import UID_FIELDS, UID_RULES, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import join_url
 from windrow.collections.events.readers.registry import READERS, EventReader
 from windrow.collections.events.reading import (
@@ -29,7 +29,17 @@ from windrow.collections.events.reading import (
     uid_prefix,
 )
 from windrow.collections.events.uids import EventUids
-from windrow.contract import DRIFT, Answer, FollowResult, LeftOutCount, Offering, Request, Skip, count_excess
+from windrow.contract import (
+    DRIFT,
+    KEYS_CHANGED,
+    Answer,
+    FollowResult,
+    LeftOutCount,
+    Offering,
+    Request,
+    Skip,
+    count_excess,
+)
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
@@ -126,6 +136,9 @@ The value is None if there are none, and {} for a list that has had a next page.
 UNLISTED = "never an event"
 """The key in `learned` for a list none of whose responses had an event so far; the value is as for EMPTIED, or None."""
 
+_UIDS_BY = "rules of uids"
+"""The key in `learned` for the settings that made the uids of the latest listing."""
+
 UNCOMPARED = "unknown parts"
 """The key in `learned` for the parts of the current listing of which it is not known which events they are.
 
@@ -192,6 +205,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     starts = uids.remember(answer.at)
     remembered: dict[str, Any] = {} if starts == learned.get(_KNOWN_STARTS, {}) else {_KNOWN_STARTS: starts}
     remembered |= next_page.learned
+    if answer.request.name == _FIRST_PAGE:
+        remembered |= _compare_uid_rules(learned, document)
     if answer.request.name in {"", _FIRST_PAGE}:
         is_unlisted = not (starts or parts or requests)
         habits, drifts = _compare_with_habits(source, learned, answer, parts, is_unlisted=is_unlisted)
@@ -234,6 +249,18 @@ def _end_listing(
         result, offers=(*result.offers, *offers), learned={**result.learned, **changed},
         begins_listing=is_first, ends_listing=is_last and not is_incomplete,
     )  # fmt: skip
+
+
+def _compare_uid_rules(learned: Mapping[str, Any], document: SourceDocument) -> dict[str, Any]:
+    """Return what to remember of the settings that make uids, also that events may get other uids than before."""
+    rules = document.rules
+    made_by: list[Any] = [document.parser.zone, *(rules.fields.get(name) for name in UID_FIELDS)]
+    for name in UID_RULES:
+        rule = getattr(rules, name)
+        made_by.append(list(rule) if isinstance(rule, tuple) else rule)
+    if (before := learned.get(_UIDS_BY)) == made_by:
+        return {}
+    return {_UIDS_BY: made_by} | ({KEYS_CHANGED: True} if before else {})
 
 
 def _read_parts(

@@ -74,6 +74,11 @@ class ParserRules:
     exclusive_end: bool = False
 
 
+UID_FIELDS = ("id", "title", "start", "location")
+UID_RULES = ("reader", "time_formats", "naive_timezone", "html_fields")
+"""The rules of a parser on which the uids of events depend, besides its zone and its rules for UID_FIELDS."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventParser:
     """The parser of one source of events.

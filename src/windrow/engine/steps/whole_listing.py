@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from windrow.contract import AttemptObservations, MissingOffer, Observation, Skip, WholeListing, results_of
+from windrow.contract import (
+    KEYS_CHANGED,
+    AttemptObservations,
+    MissingOffer,
+    Observation,
+    Skip,
+    WholeListing,
+    results_of,
+)
 from windrow.engine.run import SkippingStore, ValueStore, VersionStore
 from windrow.engine.steps.settled_batches import SettledAttempt
 from windrow.formats.text import replace_lone_surrogates
@@ -33,13 +41,19 @@ def _find_missing_offers(
     current_values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
     counts = {key: 1 for key in keys if key not in current_values or current_values[key] is not None}
     remaining = set(counts)
-    for earlier in ledger.requests.whole_listings_before(listing, MAX_LISTINGS) if remaining else ():
+    earlier_listings = ledger.requests.whole_listings_before(listing, MAX_LISTINGS) if remaining else []
+    for earlier in earlier_listings:
         remaining &= {*ledger.requests.missing(earlier)}
         if not remaining:
             break
         for key in remaining:
             counts[key] += 1
-    missing = tuple(MissingOffer(key, current_values.get(key), count) for key, count in counts.items())
+    changed = ledger.requests.learned_since(listing.collection, listing.source, KEYS_CHANGED) if counts else 0
+    # What exactly the listings since then lack may be there under its new key. Both counts are capped alike.
+    since = 1 + sum(earlier.began >= changed for earlier in earlier_listings) if 0 < changed <= listing.began else 0
+    missing = tuple(
+        MissingOffer(key, current_values.get(key), count) for key, count in counts.items() if count != since
+    )
     return WholeListing(source, ended_at, ledger.requests.listed(listing), missing)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from windrow.collections.events.collection import ADDRESS, PARSER
 from windrow.collections.events.documents import SUCCESS, without_source_text
-from windrow.collections.events.parser import EventParser, ParserRules
+from windrow.collections.events.parser import UID_FIELDS, UID_RULES, EventParser, ParserRules
 from windrow.config import Workspace
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import is_loopback
@@ -119,10 +119,6 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 
 _PARSER_KEY, _READ_AS_KEY = "parser", "read as"
-_ID_FIELDS = ("id", "title", "start", "location")
-_ID_RULES = ("since", "reader", "time_formats", "naive_timezone", "html_fields")
-"""The rules of a parser on which the uids of events depend, besides its zone and its rules for _ID_FIELDS."""
-
 _NO_ATTEMPT = -1
 """The attempt number of stored parsers. No attempt has it, so that no takedown of attempts removes a parser."""
 
@@ -159,7 +155,8 @@ def find_former_uids(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 def _rules_of_uids(parser: Mapping[str, Any]) -> dict[str, Any]:
     versions = [
-        {rule: version.get(rule) for rule in _ID_RULES} | {name: version["fields"].get(name) for name in _ID_FIELDS}
+        {rule: version.get(rule) for rule in ("since", *UID_RULES)}
+        | {name: version["fields"].get(name) for name in UID_FIELDS}
         for version in parser["versions"]
     ]
     return {"zone": parser["zone"], "versions": versions}
