@@ -159,7 +159,6 @@ NEWS_DOCUMENT_BYTES = _cap(
     REFUSED,
     setting="news.document_size",
 )
-DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
 SCHEDULE_DAYS = _cap(
     "SCHEDULE_DAYS", 10_000, "days of an eventSchedule before the end of its window", "time", "it is `unsupported`"

@@ -300,20 +300,16 @@ def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on
     assert len(events(workspace)) == 10
 
 
-def test_documents_of_events_whose_address_is_too_long_for_a_key_are_counted(tmp_path, site):
+def test_documents_of_events_whose_address_is_too_long_for_a_key_are_requested_and_not_left_out(tmp_path, site):
     rules = {"reader": "json", "items": "event", "details": "list:url:changed", "fields": ROWS["fields"]}
     (source,) = configured(tmp_path, f"{site.url}/a.json", **rules).sources
     details = [{"url": f"{site.url}/{'e' * length}.json", "changed": "1"} for length in (5, 600, 700)]
     body = io.BytesIO(json.dumps({"list": details}).encode())
     answer = Answer(Request(f"{site.url}/a.json", "first"), 200, {"content-type": "application/json"}, body, now())
     result = follow(source, {}, answer)
-    assert len(result.requests) == 3
-    (count,) = result.left_out
-    assert (count.reason, count.rule, count.addresses) == (
-        "capped",
-        "more than 512 characters of an event's address",
-        2,
-    )
+    assert [request.url for request in result.requests] == [f"{detail['url']}?changed=1" for detail in details]
+    assert len({offer.key for offer in result.offers if len(offer.key) <= 512}) == 3
+    assert result.left_out == ()
 
 
 @pytest.mark.parametrize("following", [{"href": "?page=2"}, "javascript:next()"])

@@ -14,7 +14,7 @@ from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
-from windrow.caps import COMPARED_PAGES, DETAIL_ADDRESS, Excess
+from windrow.caps import COMPARED_PAGES
 from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
 from windrow.collections.events.parser import UID_FIELDS, UID_RULES, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import join_url
@@ -28,7 +28,7 @@ from windrow.collections.events.reading import (
     source_document,
     uid_prefix,
 )
-from windrow.collections.events.uids import EventUids
+from windrow.collections.events.uids import EventUids, shorten_uid
 from windrow.contract import (
     DRIFT,
     KEYS_CHANGED,
@@ -38,7 +38,6 @@ from windrow.contract import (
     Offering,
     Request,
     Skip,
-    count_excess,
 )
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
@@ -148,8 +147,6 @@ The value is as for EMPTIED, or None. While there are such parts, no event is lo
 _CAPTURED_PAGES = "habits of captures"
 """The key in `learned` for the statistics of captured pages, by address."""
 
-_MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
-
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Return the request for a source's address, or () if the source has no address.
@@ -194,9 +191,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     requests = [Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page)] if url else []
     left_out = _count_left_out(reader, document) + next_page.left_out
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
-        details, excess = _find_details(document)
-        left_out += excess
-        offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
+        details = reader.details(document)
+        offers |= {key: Offering(key) for key in (shorten_uid(detail.url) for detail in details)}
         requests += details
     elif not offers:
         findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
@@ -275,13 +271,6 @@ def _read_parts(
         microdata = "; those in its microdata are not read" if _MICRODATA.search(document.content) else ""
         raise StepError(f"the page has no event in JSON-LD{microdata}", Reason.WRONG_ROOT)
     return parts
-
-
-def _find_details(document: SourceDocument) -> tuple[tuple[Request, ...], tuple[LeftOutCount, ...]]:
-    """Return the requests for the events' own documents, and the number of addresses that are too long."""
-    details = READERS[document.rules.reader].details(document)
-    too_long = [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]
-    return details, count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0]) if too_long else ()
 
 
 def _count_left_out(reader: EventReader, document: SourceDocument) -> tuple[LeftOutCount, ...]:
