@@ -92,6 +92,7 @@ KEYS_CHANGED = "keys changed"
 """The name under which a discovery learns that, from an answer on, things may be offered under other keys than before.
 
 What was offered before this answer, and neither by it nor later, may be there under its new key, and is not missing.
+The engine replaces the value by the number of the answer's attempt.
 """
 
 

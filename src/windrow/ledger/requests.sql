@@ -93,11 +93,6 @@ AND name NOT IN ('windrow.address', 'windrow.listing');
 -- Return a dict from source to the value, as JSON, that was learned about it under a name.
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
--- def learned_since(collection: str, source: str, name: str) -> int
--- Return the attempt with which the value of a name was learned about a source, or 0 if there is none.
-SELECT coalesce(max(attempt), 0) FROM learned
-WHERE collection = :collection AND source = :source AND name = :name;
-
 -- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
 -- Return a source's attempts of these `kinds`, at addresses, after the attempt `after`, in order.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after

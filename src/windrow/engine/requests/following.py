@@ -16,6 +16,7 @@ from windrow.caps import ANSWER_FINDINGS
 from windrow.contract import (
     CAPTURED,
     DRIFT,
+    KEYS_CHANGED,
     NOT_MODIFIED,
     OK,
     REPLACED_RULE,
@@ -277,8 +278,10 @@ class AnswerFollower:
         add_urls(writer, source, recorded.attempt.target, urls)
         self._update_requests(writer, recorded, followed, followed.if_new if new_keys else ())
         writer.requests.offer(name, recorded.source, recorded.seq, result.offers)
-        writer.requests.learn(name, recorded.source, result.learned, recorded.seq)
-        self._learned[recorded.source] |= result.learned
+        changed_keys = {KEYS_CHANGED: recorded.seq} if KEYS_CHANGED in result.learned else {}
+        learned = {**result.learned, **changed_keys}
+        writer.requests.learn(name, recorded.source, learned, recorded.seq)
+        self._learned[recorded.source] |= learned
         self._track_listing(writer, recorded, result)
         followed_row = Followed(
             recorded.seq, len(urls), offers, len(new_keys), result.skip, result.end[:2000],

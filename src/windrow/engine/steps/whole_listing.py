@@ -48,7 +48,7 @@ def _find_missing_offers(
             break
         for key in remaining:
             counts[key] += 1
-    changed = ledger.requests.learned_since(listing.collection, listing.source, KEYS_CHANGED) if counts else 0
+    changed = ledger.requests.learned_as(listing.collection, KEYS_CHANGED).get(listing.source, 0) if counts else 0
     # What exactly the listings since then lack may be there under its new key. Both counts are capped alike.
     since = 1 + sum(earlier.began >= changed for earlier in earlier_listings) if 0 < changed <= listing.began else 0
     missing = tuple(

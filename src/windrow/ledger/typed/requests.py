@@ -158,11 +158,6 @@ class TypedRequests(LedgerQueries):
         """Return a dict from source to the value, as JSON, that was learned about it under a name."""
         return dict(self._database.rows(tuple, "requests.learned_texts_as", collection, name))
 
-    def learned_since(self, collection: str, source: str, name: str) -> int:
-        """Return the attempt with which the value of a name was learned about a source, or 0 if there is none."""
-        value: int = self._database.value("requests.learned_since", collection, source, name)
-        return value
-
     def answers(
         self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
     ) -> list[RecordedAttempt]:
