@@ -51,6 +51,7 @@ def test_the_tables_are_the_same(workspace, expected):
 @pytest.mark.parametrize("key", KEYS)
 def test_the_story_of_a_file_is_the_same(workspace, expected, key):
     story = without_sentences(messages(workspace, "why", key))
+    assert story[0].pop("more") == 0  # a field that the older version did not have
     assert story == without_sentences(expected["why"][key])
     assert len(story) > 3
 

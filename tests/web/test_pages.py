@@ -108,7 +108,7 @@ def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monke
 
     monkeypatch.setattr(pages, "_PAGE_LINES", 3)
     listed = [numbered(number) for number in range(5)]
-    monkeypatch.setattr(pages, "_read_changes", lambda *_, **_options: listed)
+    monkeypatch.setattr(windrow.Windrow, "changes", lambda *_, **_options: listed)
     first = get(view, "/changes.json").json
     listed.append(numbered(9))
     second = get(view, f"/changes.json?cursor={first['next']}").json
