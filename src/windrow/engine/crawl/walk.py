@@ -16,6 +16,7 @@ from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
 from windrow.errors import WindrowError
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
+from windrow.fetch.politeness.robots_state import WITHOUT_RULES
 from windrow.formats.url import parts
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
@@ -273,7 +274,7 @@ class OriginCrawler:
     def _hash_link_rules(self, robots: Attempt) -> int:
         """Return the hash of the settings and of a robots.txt, or the hash so far if it could not be fetched."""
         status = robots.status
-        if self._walk.crawl.by_request or status is None or status in {304, 429} or status >= 500:
+        if self._walk.crawl.by_request or status is None or status in WITHOUT_RULES:
             return self._link_rules
         digest = robots.kept.digest if robots.kept and status < 300 else ""
         return hash64(f"{self._walk.settings} {digest}")

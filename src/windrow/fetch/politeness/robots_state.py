@@ -44,11 +44,15 @@ NEW_STATE = RobotsState(DENY_ALL, 0.0)
 """The state before the first attempt, in which only robots.txt itself may be requested."""
 
 
+WITHOUT_RULES = frozenset({304, 429, *range(500, 1000)})
+"""The statuses of answers for robots.txt that do not say which rules are in force; nobody asked for a 304."""
+
+
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
     """Return the state after an attempt to fetch robots.txt that ended at `now`. `before` is the previous state.
 
-    `status` is None if there was no response, and 3xx for a redirect that is not followed. A 304 says nothing, since it
-    was not asked for: the rules before stay in force, as after a failure. `agent` is our user agent.
+    `status` is None if there was no response, and 3xx for a redirect that is not followed. If it is None or one of
+    WITHOUT_RULES, the rules before stay in force for a while. `agent` is our user agent.
 
     >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.decide("/a").allowed
     True
@@ -57,7 +61,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
     """
     if status is not None and 200 <= status < 300:
         return RobotsState(parse(content, agent), now + MAX_AGE_SECONDS, now)
-    if status is not None and 300 <= status < 500 and status not in {304, 429}:
+    if status is not None and status >= 300 and status not in WITHOUT_RULES:
         return RobotsState(ALLOW_ALL, now + MAX_AGE_SECONDS, now)
     wait = min(_FIRST_RETRY_SECONDS * 2 ** min(before.failures, 10), MAX_AGE_SECONDS)
     may_keep = before.read is not None and now - before.read < MAX_STALE_SECONDS
