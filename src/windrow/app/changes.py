@@ -177,8 +177,8 @@ def session_changes(
     Add to `unreadable` the name of each collection whose store cannot be read, and why.
     """
     window = Window(facts=ledger.sessions.reported_facts(session))
-    found = changes(workspace, ledger, window, skip_broken=True, unreadable=unreadable)
-    return tuple(islice(found, MAX_SESSION_CHANGES + 1))
+    reported = changes(workspace, ledger, window, skip_broken=True, unreadable=unreadable)
+    return tuple(islice(reported, MAX_SESSION_CHANGES + 1))
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:

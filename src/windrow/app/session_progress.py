@@ -63,8 +63,8 @@ def read_progress(ledger: Ledger, number: int, earlier: SessionProgress | None =
         raise WindrowError(f"no session has the number {number}", hint="windrow status", reason=Reason.NOT_FOUND)
     first = earlier.upto + 1 if earlier else row.seq
     counts = ledger.attempts.ended_between((first, row.last)) if first <= row.last else []
-    made = [(count.number, classify_attempts(count)) for count in counts]
-    made = [(number, outcome) for number, outcome in made if outcome != "refused"]  # by robots.txt, for example
+    outcomes = [(count.number, classify_attempts(count)) for count in counts]
+    outcomes = [(number, outcome) for number, outcome in outcomes if outcome != "refused"]  # as by robots.txt
     tasks = ledger.sessions.tasks(row.span)
     names = phases()
     is_running = row.ended is None and row.seq == ledger.sessions.latest() and bool(running_process(ledger))
@@ -76,8 +76,9 @@ def read_progress(ledger: Ledger, number: int, earlier: SessionProgress | None =
     return SessionProgress(
         number, now(), row.began, is_running, tuple(under_way) if is_running else (),
         sum(task.ended is not None for task in tasks),
-        sum(number for number, _ in made) + (earlier.attempts if earlier else 0),
-        sum(number for number, outcome in made if outcome in {"failed", "gone"}) + (earlier.failed if earlier else 0),
+        sum(number for number, _ in outcomes) + (earlier.attempts if earlier else 0),
+        sum(number for number, outcome in outcomes if outcome in {"failed", "gone"})
+        + (earlier.failed if earlier else 0),
         sum(count.received for count in counts if not count.taken) + (earlier.received if earlier else 0), row.last,
     )  # fmt: skip
 

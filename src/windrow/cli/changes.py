@@ -82,11 +82,12 @@ def _print_changes(
         from windrow.app.changes import format_atom, format_html  # noqa: PLC0415 `--help` needs no feeds
 
         name = workspace.config.name
-        with closing(workspace.ledger()) as ledger:
-            identity = ledger.sessions.first()
-        text = format_html(changes, name)
         if form == "atom":
+            with closing(workspace.ledger()) as ledger:
+                identity = ledger.sessions.first()
             text = format_atom(changes, name, datetime.now(UTC), identity=identity)
+        else:
+            text = format_html(changes, name)
         console.print_raw(text)  # XML and HTML: escaping for the terminal would change the file
     if unreadable:
         left_out = "; ".join(f"{name}: {why}" for name, why in unreadable.items())

@@ -282,7 +282,7 @@ class CrawlDispatcher:
         tally.handed_out += len(addresses)
 
     def _is_again(self, address: DueAddress) -> bool:
-        """Return whether an address is due again in this run. One of an hour or more may be, after a failure."""
+        """Return whether an address is due again in this run, but for failed ones whose interval is an hour or more."""
         return address.due > self._began and (not address.failures or address.interval < 3600)
 
     def _leave_former_targets(

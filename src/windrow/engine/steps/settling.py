@@ -440,7 +440,7 @@ class Settling:
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled, (left_out, use) in zip(batch, uses, strict=True):
                 reason = self._reading_fault(settled.result)
-                self._tasks.count_losses(settled.recorded.source, left_out, settled.recorded.attempt.url)
+                self._tasks.count_left_out_parts(settled.recorded.source, left_out, settled.recorded.attempt.url)
                 failures += reason is not None
                 self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))
         run.progress.step(len(batch), failures)

@@ -64,7 +64,7 @@ class PhaseTasks:
     name: str
     _tasks: dict[str, _Task] = field(default_factory=dict)  # by source
     _left_out: dict[str, LeftOutCounter] = field(default_factory=dict)  # by source
-    _of_latest: dict[tuple[str, str], list[Skip]] = field(default_factory=dict)  # by source and address
+    _left_out_parts: dict[tuple[str, str], list[Skip]] = field(default_factory=dict)  # by source and address
 
     @property
     def phase(self) -> int:
@@ -120,7 +120,7 @@ class PhaseTasks:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
 
-    def count_losses(self, source: str, skips: list[Skip], url: str) -> None:
+    def count_left_out_parts(self, source: str, skips: list[Skip], url: str) -> None:
         """Count what was left out of a document, as `count_left_out` does. Of a replay, count it when the tasks end.
 
         A replay reads all documents of an address. What was left out of one that another replaced does not count.
@@ -129,12 +129,12 @@ class PhaseTasks:
             if skips:
                 self.count_left_out(source, skips, url)
         elif skips:
-            self._of_latest[source, url] = skips
+            self._left_out_parts[source, url] = skips
         else:
-            self._of_latest.pop((source, url), None)
+            self._left_out_parts.pop((source, url), None)
 
     def _close(self, error: WindrowError | None = None) -> None:
-        for (source, url), skips in self._of_latest.items():
+        for (source, url), skips in self._left_out_parts.items():
             self.count_left_out(source, skips, url)
         for source, task in self._tasks.items():
             count = task.unusable.total()
