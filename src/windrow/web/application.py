@@ -136,17 +136,15 @@ class _View:
         """Return the function that answers requests for a page."""
 
         async def answer(request: Request) -> Response:
-            tag = await self._tag(request, page.fresh)
-            if tag and _has(request, tag):
-                return _respond(request, b"", "text/plain", tag=tag)
             query = PageQuery(request.query_params, now())
             return await self._show(
-                request, page.path, page.template, lambda: page.make(self._workspace, query), as_json=as_json, tag=tag
-            )
+                request, page.path, page.template, lambda: page.make(self._workspace, query), as_json=as_json,
+                fresh=page.fresh,
+            )  # fmt: skip
 
         return answer
 
-    async def _tag(self, request: Request, fresh: Fresh) -> str:
+    def _make_tag(self, request: Request, fresh: Fresh) -> str:
         """Return an entity tag that stays the same as long as the answer does, or "" if only the answer can tell.
 
         It is made before the answer, from the last fact of the ledger: while no session is under way, nothing that
@@ -155,7 +153,7 @@ class _View:
         """
         if fresh is Fresh.BODY:
             return ""
-        fact = await self._workers.run(lambda: steady_fact(self._workspace))
+        fact = steady_fact(self._workspace)
         minute = f"{now():%Y-%m-%dT%H:%M}" if fresh is Fresh.MINUTE else ""
         asked = (request.url.path, request.url.query, str(_wants_json(request)), self._begun, str(fact), minute)
         return f'W/"{digest(chr(10).join(asked).encode())}"' if fact else ""
@@ -164,22 +162,27 @@ class _View:
         """Return the function that answers requests for a page about what has a number."""
 
         async def answer(request: Request) -> Response:
-            number, tag = _number(request), await self._tag(request, Fresh.FACTS)
-            if tag and _has(request, tag):
-                return _respond(request, b"", "text/plain", tag=tag)
+            number = _number(request)
             return await self._show(
-                request, page.path, page.template, lambda: page.make(self._workspace, number), as_json=as_json, tag=tag
-            )
+                request, page.path, page.template, lambda: page.make(self._workspace, number), as_json=as_json,
+                fresh=Fresh.FACTS,
+            )  # fmt: skip
 
         return answer
 
     async def _show(
-        self, request: Request, path: str, template: str, make: Callable[[], Any], *, as_json: bool, tag: str = ""
-    ) -> Response:
-        """Return a page of the value that `make` returns. Both are made in a worker: either can take long."""
-        return await self._workers.run(
-            lambda: self._make_response(request, path, template, make(), as_json=as_json, tag=tag)
-        )
+        self, request: Request, path: str, template: str, make: Callable[[], Any], *, as_json: bool,
+        fresh: Fresh = Fresh.BODY,
+    ) -> Response:  # fmt: skip
+        """Return a page of the value that `make` returns, or 304. A worker makes all of it: any part can take long."""
+
+        def answer() -> Response:
+            tag = self._make_tag(request, fresh)
+            if tag and _has(request, tag):
+                return _respond(request, b"", "text/plain", tag=tag)
+            return self._make_response(request, path, template, make(), as_json=as_json, tag=tag)
+
+        return await self._workers.run(answer)
 
     def _make_response(
         self, request: Request, path: str, template: str, value: Any, *, as_json: bool, tag: str
