@@ -104,7 +104,8 @@ def test_an_answer_counts_the_records_without_a_value(stores):
 def test_a_filter_for_other_collections_than_those_searched_is_reported(stores, monkeypatch):
     class Adapter:
         @staticmethod
-        def search(_workspace, text, *, offset, limit, explain):
+        def search(_workspace, text, *, offset, limit, explain, facets):
+            assert not facets
             return record_story.search(stores["news"].store, "news", text, offset=offset, limit=limit, explain=explain)
 
     monkeypatch.setattr(together, "capable", lambda _capability, _names=None: {"news": Adapter})

@@ -12,7 +12,7 @@ from windrow.app import search as together
 from windrow.cli.command import Console
 from windrow.cli.search import search_command
 from windrow.errors import UsageError, WindrowError
-from windrow.query.clause import FacetCounts
+from windrow.query.clause import NO_FACETS, FacetCounts
 from windrow.reasons import Reason
 
 
@@ -25,12 +25,15 @@ def result(title, snippet="", year=2026, url="https://a.example/"):
                         datetime(year, 1, 1, tzinfo=UTC))  # fmt: skip
 
 
-def collection(*results: SearchResult, relaxed=False, frequency=None, note=""):
-    def search(_workspace: Any, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+def collection(*results: SearchResult, relaxed=False, frequency=None, note="", counts=NO_FACETS):
+    def search(_workspace: Any, text: str, *, offset: int, limit: int, explain: bool, facets: bool) -> SearchAnswer:
         del explain
         shown = results[offset : offset + limit]
         notes = (note,) if note else ()
-        return SearchAnswer(text, offset, shown, notes, len(results) > offset + limit, relaxed, frequency or {}, 10)
+        return SearchAnswer(
+            text, offset, shown, notes, len(results) > offset + limit, relaxed, frequency or {}, 10,
+            counts=counts if facets else NO_FACETS,
+        )  # fmt: skip
 
     return SimpleNamespace(search=search)
 
@@ -148,17 +151,21 @@ def test_a_collection_that_cannot_be_searched_yet_hides_no_other(ask):
         ask({"one": broken, "two": broken})
 
 
-def test_a_collection_that_cannot_be_counted_hides_no_counts_of_others(monkeypatch):
-    def fail(*_: Any) -> FacetCounts:
+def test_a_collection_that_cannot_be_counted_hides_no_counts_of_others(ask):
+    def fail(*_: Any, **__: Any) -> SearchAnswer:
         raise WindrowError("the store is broken")
 
-    adapters = {"one": SimpleNamespace(count_facets=fail),
-                "two": SimpleNamespace(count_facets=lambda *_: FacetCounts(3, {"year": {"2026": 3}}))}  # fmt: skip
-    monkeypatch.setattr(together, "capable", lambda _verb, names: {name: adapters[name] for name in names})
-    counts = together.count_facets(None, None, "tea", collections=["one", "two"])
-    assert (counts["collection"], counts["year"]) == ({"two": 3}, {"2026": 3})
-    with pytest.raises(WindrowError, match="broken"):
-        together.count_facets(None, None, "tea", collections=["one"])
+    counted = collection(GREEN, counts=FacetCounts(3, {"year": {"2026": 3}}))
+    counts = ask({"one": SimpleNamespace(search=fail), "two": counted}, facets=True).counts
+    assert (counts.documents, counts.relaxed) == (3, False)
+    assert (counts.facets["collection"], counts.facets["year"]) == ({"two": 3}, {"2026": 3})
+    assert ask({"two": counted}).counts == NO_FACETS, "they were not asked for"
+
+
+def test_counts_leave_out_a_collection_that_has_only_some_of_the_words(ask):
+    some, all_words = (FacetCounts(9, {"year": {"2025": 9}}, relaxed=True), FacetCounts(1, {"year": {"2026": 1}}))
+    makers = {"one": collection(GREEN, counts=some), "two": collection(GREEN, counts=all_words)}
+    assert ask(makers, facets=True).counts.facets["collection"] == {"two": 1}
 
 
 def test_only_collections_that_have_sources_are_searched_and_missed(ask):

@@ -243,4 +243,4 @@ def test_results_are_counted_by_facet(root: Path, windrow) -> None:
     (message,) = windrow("search", "tea", "--facets", "--json").of("facets")
     counts = message["counts"]
     assert (counts["collection"], counts["source"]) == ({"pages": 3}, {"https://tea.example": 3})
-    assert Windrow(root).facets("tea")["language"] == {"en": 2, "und": 1}
+    assert Windrow(root).search("tea", facets=True).counts.facets["language"] == {"en": 2, "und": 1}

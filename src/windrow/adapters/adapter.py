@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from windrow.ledger.sessions import RuleCount
     from windrow.ledger.typed.items import StepCount
     from windrow.model import Source
-    from windrow.query.clause import FacetCounts
 
 
 def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
@@ -402,15 +401,13 @@ class Compares(Protocol):
 class Searches(Protocol):
     """Can search its records."""
 
-    def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Return at most `limit` results from `offset` on, with remarks if `explain` is true. Any text is valid."""
+    def search(
+        self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool, facets: bool = False
+    ) -> SearchAnswer:
+        """Return at most `limit` results from `offset` on, with remarks if `explain` is true. Any text is valid.
 
-
-class CountsFacets(Protocol):
-    """Can count the documents that its search finds."""
-
-    def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the documents that a query finds, in total and for each value of a facet. Any text is a valid query."""
+        With `facets`, the answer also counts the documents that the query finds, in total and for each facet's value.
+        """
 
 
 class ListedRecord(NamedTuple):

@@ -228,10 +228,12 @@ def list_records(store: RecordStore, before: int, limit: int) -> RecordList:
     return RecordList(records, entries[limit - 1][0] if len(entries) > limit else None)
 
 
-def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-    """Search the current records of the collection `name`; any text is a valid query."""
+def search(
+    store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool, facets: bool = False
+) -> SearchAnswer:
+    """Search the current records of the collection `name`, and count them by facet; any text is a valid query."""
     query = parse_query(text, columns())
-    entries = store.search(query, name, offset=offset, limit=limit + 1)
+    entries = store.search(query, name, offset=offset, limit=limit + 1, facets=facets)
     find = term_pattern([*searched_terms(query.root), *map(Word, entries.forms)])
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
@@ -243,7 +245,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
-        entries.suggestions,
+        entries.suggestions, counts=entries.counts,
     )  # fmt: skip
 
 

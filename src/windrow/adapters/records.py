@@ -37,7 +37,6 @@ from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
-from windrow.contract.registry import columns
 from windrow.digest import digest, hash64
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
@@ -56,8 +55,7 @@ from windrow.formats.url import describe_bad_address, normalise, normalise_typed
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
-from windrow.query.clause import NO_FACETS, FacetCounts
-from windrow.query.columns import check_columns, parse_query
+from windrow.query.columns import check_columns
 from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.record_versions import Removal
@@ -390,19 +388,15 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             lines.append("  due next" if address.due <= 1 else f"  due again at {due_time}")
         return Explanation(address, tuple(messages), tuple(lines))
 
-    def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+    def search(
+        self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool, facets: bool = False
+    ) -> SearchAnswer:
         """Search the current records. Raises WindrowError if there is no store yet."""
         with self._store(workspace) as store:
             name, hint = self._collection.name, f"windrow run {self._collection.name}"
             if store is None:
                 raise WindrowError(f"there are no records of {name} yet", hint=hint, reason=Reason.NOT_FOUND)
-            return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
-
-    def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the current records that a search finds, by facet. Without a store, nothing is found."""
-        del ledger
-        with self._store(workspace) as store:
-            return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
+            return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain, facets=facets)
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         del form

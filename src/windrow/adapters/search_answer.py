@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from windrow.query.clause import NO_FACETS, FacetCounts
 from windrow.query.likeness import Piece
 from windrow.query.spelling import Suggestion
 
@@ -50,7 +51,7 @@ class SearchAnswer(NamedTuple):
     `further` is true if there are more results. `relaxed` is true if no document has all the words, so that documents
     with some of them are shown. `documents` is the number of documents that were searched, and `frequency` the number
     of them that have each word. `suggestions` are for words that no document has. `did_you_mean` is the query with
-    these suggestions, or "".
+    these suggestions, or "". `counts` are the counts by facet, if they were asked for.
     """
 
     query: str
@@ -63,3 +64,4 @@ class SearchAnswer(NamedTuple):
     documents: int = 0
     suggestions: Mapping[str, Suggestion] = {}
     did_you_mean: str = ""
+    counts: FacetCounts = NO_FACETS

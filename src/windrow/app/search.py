@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CountsFacets, Searches, harvested_collections
+from windrow.adapters.adapter import Searches, harvested_collections
 from windrow.adapters.search_answer import SearchAnswer, SearchResult
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, columns, installed, names
 from windrow.errors import UsageError, WindrowError
-from windrow.ledger import Ledger
-from windrow.query.clause import FacetCounts
+from windrow.query.clause import NO_FACETS, FacetCounts
 from windrow.query.columns import parse_query
 from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
 from windrow.query.spelling import Suggestion, replace_words
@@ -23,7 +22,7 @@ from windrow.query.word import address_text, words
 from windrow.reasons import Reason
 
 FACETS = ("collection", "source", "language", "type", "year")
-"""The names of the properties by which `count_facets` counts documents."""
+"""The names of the properties by which `merge_counts` counts documents."""
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """The weights of the parts of a `MergeScore`."""
@@ -51,6 +50,7 @@ def search(
     offset: int = 0,
     limit: int = 10,
     explain: bool = False,
+    facets: bool = False,
     collections: Names[str] = (),
 ) -> SearchAnswer:
     """Search `collections` or, if it is empty, the collections that have or had sources, or else all.
@@ -58,6 +58,7 @@ def search(
     Any text is a valid query. Each collection orders its own results. Results of several collections are merged by how
     well the words match title, snippet and address. If one collection has results with all the words, results of others
     with only some words are left out. A note names each collection whose search failed, unless it has no records yet.
+    With `facets`, the answer has the counts of `merge_counts`.
     Raises UsageError for a collection that has no search, and WindrowError if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
@@ -74,7 +75,7 @@ def search(
     for name, adapter in adapters.items():
         start, count = (offset, limit) if is_single else (0, offset + limit)
         try:
-            answers[name] = adapter.search(workspace, text, offset=start, limit=count, explain=explain)
+            answers[name] = adapter.search(workspace, text, offset=start, limit=count, explain=explain, facets=facets)
         except WindrowError as error:
             errors[name] = error
     if not answers:
@@ -92,7 +93,8 @@ def search(
         f"{name} is not searched: {error}" for name, error in errors.items() if error.reason != Reason.NOT_FOUND
     ]
     notes = (*answer.notes, *failures, *_note_filters(workspace, text, adapters, is_empty=not answer.results))
-    return answer._replace(did_you_mean=_correct(text, answers.values()), notes=notes)
+    counts = merge_counts({name: each.counts for name, each in answers.items()}) if facets else NO_FACETS
+    return answer._replace(did_you_mean=_correct(text, answers.values()), notes=notes, counts=counts)
 
 
 def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_empty: bool) -> Iterator[str]:
@@ -115,35 +117,22 @@ def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_e
             yield f"source {name!r} is not declared"
 
 
-def count_facets(
-    workspace: Workspace, ledger: Ledger, text: str, *, collections: Names[str] = ()
-) -> dict[str, dict[str, int]]:
-    """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
+def merge_counts(counts: Mapping[str, FacetCounts]) -> FacetCounts:
+    """Merge the counts of collections, by name, into counts by collection, source, language, type and year.
 
-    As in `search`, documents with only some of the words are left out if a document has all words, and a collection
-    whose documents cannot be counted now is left out. Raise UsageError for a collection that does not count documents,
-    and WindrowError if every count failed.
+    The most frequent values come first. As in `search`, documents with only some of the words are left out if a
+    document has all words.
     """
-    adapters = capable(CountsFacets, collections or harvested_collections(workspace))
-    if unknown := sorted(set(collections) - set(adapters)):
-        raise UsageError(f"the documents of {unknown[0]!r} cannot be counted", hint="windrow search --help")
-    counts: dict[str, FacetCounts] = {}
-    first_error: WindrowError | None = None
-    for name, adapter in adapters.items():
-        try:
-            counts[name] = adapter.count_facets(workspace, ledger, text)
-        except WindrowError as error:
-            first_error = first_error or error
-    if first_error and not counts:
-        raise first_error
     nonempty = {name: count for name, count in counts.items() if count.documents}
-    counts = {name: count for name, count in nonempty.items() if not count.relaxed} or nonempty
+    unrelaxed = {name: count for name, count in nonempty.items() if not count.relaxed}
+    merged = unrelaxed or nonempty
     facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for name, count in counts.items():
+    for name, count in merged.items():
         facets["collection"][name] = count.documents
         for facet, numbers in count.facets.items():
             facets[facet].update(numbers)
-    return {name: dict(numbers.most_common()) for name, numbers in facets.items()}
+    ordered = {name: dict(numbers.most_common()) for name, numbers in facets.items()}
+    return FacetCounts(facets["collection"].total(), ordered, relaxed=bool(merged) and not unrelaxed)
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:

@@ -332,27 +332,21 @@ class Windrow:
             return killed_session(ledger)
 
     def search(
-        self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
-    ) -> SearchAnswer:
+        self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False,
+        facets: bool = False,
+    ) -> SearchAnswer:  # fmt: skip
         """Search the harvested records. Any text is a query; `as-of:` searches the pages as they were at a time.
 
         All collections are searched, or those in `collection`, and their results are merged. With `explain`, each
-        result has a remark on how its score was computed.
+        result has a remark on how its score was computed. With `facets`, all documents found are counted too:
+        `search("tea", facets=True).counts.facets["year"]` is `{'2026': 12, '2025': 3}`, for example.
         """
         from windrow.app.search import search
 
         collections = as_tuple(collection)
-        return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
-
-    def facets(self, text: str, *, collection: Names = ()) -> dict[str, dict[str, int]]:
-        """Count the documents that a search finds, by collection, source, language, type and year.
-
-        `facets("tea")["year"]` is `{'2026': 12, '2025': 3}`, for example.
-        """
-        from windrow.app.search import count_facets
-
-        with self._open_ledger() as ledger:
-            return count_facets(self.config, ledger, text, collections=as_tuple(collection))
+        return search(
+            self.config, text, offset=offset, limit=limit, explain=explain, facets=facets, collections=collections
+        )
 
     def records(self, collection: str, *, before: int | None = None, limit: int = 50) -> RecordList:
         """Return current records of a collection, the newest first; `before` is `next` of the list that is continued.

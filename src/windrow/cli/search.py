@@ -63,8 +63,8 @@ def search_command(
     """
     offset = (page - 1) * limit
     workspace, text = console.open(), " ".join(words)
-    answer = workspace.search(text, collection=collection, offset=offset, limit=limit, explain=explain)
-    counts = workspace.facets(text, collection=collection) if facets else {}
+    answer = workspace.search(text, collection=collection, offset=offset, limit=limit, explain=explain, facets=facets)
+    counts = answer.counts.facets
     if console.json:
         for number, result in enumerate(answer.results, offset + 1):
             console.message(result.type, {"rank": number, **to_json_value(result.details)})

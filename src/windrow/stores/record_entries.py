@@ -15,8 +15,10 @@ from windrow.contract import TypedColumn
 from windrow.formats.url import normalise, parts
 from windrow.query.clause import (
     NO_DOCUMENT,
+    NO_FACETS,
     Clause,
     Everything,
+    FacetCounts,
     IndexDocument,
     IndexField,
     Leaf,
@@ -95,7 +97,7 @@ class FoundEntries(NamedTuple):
     `frequency` has the number of documents with each word of the query; `documents` is the number of all documents in
     the index. `suggestions` are for words that no document has. `forms` are the other forms of words that were also
     searched for. `lacking` has, for each column by which the query filters, the number of documents without a value in
-    it; a column in which every document has a value is left out.
+    it; a column in which every document has a value is left out. `counts` are the counts by facet, if asked for.
     """
 
     entries: tuple[Entry, ...]
@@ -105,6 +107,7 @@ class FoundEntries(NamedTuple):
     suggestions: Mapping[str, Suggestion] = {}
     forms: tuple[str, ...] = ()
     lacking: Mapping[str, int] = {}
+    counts: FacetCounts = NO_FACETS
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:

@@ -90,20 +90,21 @@ class RecordIndex:
         remove_index(self.folder)
         self.update(go_on)
 
-    def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
+    def find(self, query: Query, kind: str, *, offset: int, limit: int, facets: bool = False) -> FoundEntries:
         """Return at most `limit` matches after the first `offset`: the best or, if the query has no words, the newest.
 
-        For `kind` see `SearchedRecords`.
+        With `facets`, all matches are counted by facet. For `kind` see `SearchedRecords`.
         """
         try:
-            return self._find(query, kind, offset, limit, anew=False)
+            return self._find(query, kind, offset, limit, facets=facets, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
-            return self._find(query, kind, offset, limit, anew=True)
+            return self._find(query, kind, offset, limit, facets=facets, anew=True)
 
-    def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
+    def _find(self, query: Query, kind: str, offset: int, limit: int, *, facets: bool, anew: bool) -> FoundEntries:
         index = self._open_to_search(anew=anew)
         try:
-            return self._search(index, query, kind, offset, limit)
+            entries = self._search(index, query, kind, offset, limit)
+            return entries._replace(counts=self._count_facets(index, query, kind)) if facets else entries
         finally:
             index.close()
 
@@ -153,29 +154,18 @@ class RecordIndex:
         counts = {name: index.count(MarkIn(LACKING, (name,))) for name in sorted(filtered)}
         return {name: count for name, count in counts.items() if count}
 
-    def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the documents that `find` finds, by facet. For `kind` see `SearchedRecords`."""
-        try:
-            return self._count_facets(query, kind, anew=False)
-        except IndexDamaged:
-            return self._count_facets(query, kind, anew=True)
-
-    def _count_facets(self, query: Query, kind: str, *, anew: bool) -> FacetCounts:
+    def _count_facets(self, index: FullTextIndex, query: Query, kind: str) -> FacetCounts:
         if query.nothing or query.as_of is not None:
             return NO_FACETS
-        index = self._open_to_search(anew=anew)
-        try:
-            records = SearchedRecords(self._connection, kind, self._columns)
-            for relaxed_query, share in relaxed_queries(query):
-                forms = find_forms(index, relaxed_query) if share == 1 else {}
-                clause = build_clause(records, relaxed_query, share, forms)
-                count, (sources, languages, years) = index.count_by_facet(clause, ("source", "lang"), "published")
-                if count:
-                    languages = {tag: number for tag, number in languages.items() if "-" not in tag}
-                    facets = {"source": sources, "language": languages, "type": {kind: count}, "year": years}
-                    return FacetCounts(count, facets, relaxed=share < 1)
-        finally:
-            index.close()
+        records = SearchedRecords(self._connection, kind, self._columns)
+        for relaxed_query, share in relaxed_queries(query):
+            forms = find_forms(index, relaxed_query) if share == 1 else {}
+            clause = build_clause(records, relaxed_query, share, forms)
+            count, (sources, languages, years) = index.count_by_facet(clause, ("source", "lang"), "published")
+            if count:
+                languages = {tag: number for tag, number in languages.items() if "-" not in tag}
+                facets = {"source": sources, "language": languages, "type": {kind: count}, "year": years}
+                return FacetCounts(count, facets, relaxed=share < 1)
         return NO_FACETS
 
     def _open_to_search(self, *, anew: bool) -> FullTextIndex:

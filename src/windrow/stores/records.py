@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip, TypedColumn
 from windrow.digest import digest, hash64
 from windrow.formats.text import dump_json, replace_lone_surrogates
-from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.change_counts import DELETE_UNUSED_VALUES, REMOVE_COUNTS, ChangeCounts
@@ -372,15 +371,10 @@ class RecordStore(ChangeCounts):
                 ]  # fmt: skip
                 yield AttemptObservations(attempt, datetime.fromisoformat(last_time), url, source, tuple(observations))
 
-    def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
+    def search(self, query: Query, kind: str, *, offset: int, limit: int, facets: bool = False) -> FoundEntries:
         """Return what `RecordIndex.find` returns: at most `limit` matches after the first `offset`."""
         with self._guarded():
-            return self._index().find(query, kind, offset=offset, limit=limit)
-
-    def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the matches of a query by facet. For `kind` see `SearchedRecords`."""
-        with self._guarded():
-            return self._index().count_facets(query, kind)
+            return self._index().find(query, kind, offset=offset, limit=limit, facets=facets)
 
     def entries(self, before: int, limit: int) -> list[tuple[int, Entry]]:
         """Return at most `limit` current records with ids below `before` (0: all), the newest first, with their ids."""

@@ -86,9 +86,9 @@ class SessionsPage(NamedTuple):
 
 
 class SearchPage(NamedTuple):
-    """The results of a search and their counts by facet; both are None without a query.
+    """The results of a search and their counts by facet; None without a query.
 
-    The counts are None, too, if there is nothing to search yet; then a note of the answer says how to begin.
+    If there is nothing to search yet, a note of the answer says how to begin, and it has no facets.
     """
 
     query: str
@@ -97,7 +97,6 @@ class SearchPage(NamedTuple):
     as_of: str
     explain: bool
     answer: SearchAnswer | None
-    facets: Mapping[str, Mapping[str, int]] | None
 
 
 class CaptureFacts(NamedTuple):
@@ -233,17 +232,17 @@ def search(workspace: Windrow, query: PageQuery) -> SearchPage:
     explain = query.choice("explain", ("1",)) == "1"
     asked = f"{text} as-of:{as_of}" if as_of and text else text
     if not text:
-        return SearchPage(text, asked, collection, as_of, explain, None, None)
+        return SearchPage(text, asked, collection, as_of, explain, None)
     offset = query.number("offset", 0, WEB_RESULTS.number)
-    facets = None
     try:
-        answer = workspace.search(asked, collection=collection or (), offset=offset, limit=10, explain=explain)
-        facets = workspace.facets(asked, collection=collection or ())
+        answer = workspace.search(
+            asked, collection=collection or (), offset=offset, limit=10, explain=explain, facets=True
+        )
     except WindrowError as error:
         if error.reason != Reason.NOT_FOUND:
             raise
         answer = SearchAnswer(asked, offset, (), (f"{error}; to begin: {error.hint}",), further=False, relaxed=False)
-    return SearchPage(text, asked, collection, as_of, explain, answer, facets)
+    return SearchPage(text, asked, collection, as_of, explain, answer)
 
 
 def capture(workspace: Windrow, attempt: int) -> CaptureFacts:

@@ -12,7 +12,6 @@ ADAPTER = LazyAdapter(
         "clean_stores": "commands",
         "compare": "changes",
         "content": "changes",
-        "count_facets": "search",
         "count_skipped": "changes",
         "content_of_attempts": "changes",
         "explain": "explain",

@@ -152,11 +152,14 @@ class Search:
                 self._index.close()
                 self._open(anew=True)
 
-    def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
+    def __call__(
+        self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False, facets: bool = False
+    ) -> SearchAnswer:
         """Answer a query with at most `limit` results; the first `offset` results are skipped.
 
         Every text is a valid query. `now` is the present time in UNIX seconds, which is used to compute the freshness
         of pages. The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true.
+        With `facets`, the documents that match are counted for each origin (as `source`), language, type and year.
         Raises StoreError if the database or the index cannot be read.
         """
         query = self._parse(text)
@@ -165,20 +168,22 @@ class Search:
         index = self._index
         try:
             with self._summary.read_transaction():
-                return self._answer(text, query, now, offset, limit, explain=explain)
+                return self._answer(text, query, now, offset, limit, explain=explain, facets=facets)
         except IndexDamaged:  # the files were damaged after the index was opened
             with self._reopening:
                 if self._index is index:
                     self._open(anew=True)
         with self._summary.read_transaction():
-            return self._answer(text, query, now, offset, limit, explain=explain)
+            return self._answer(text, query, now, offset, limit, explain=explain, facets=facets)
 
     def _parse(self, text: str) -> Query:
         """Parse a query, and complete its filters with the time of the query and with the origins of sources."""
         query = at_query_time(parse_query(text, columns()), has_past_links=self._summary.has_past_links())
         return add_origins(query, self._origins_of)
 
-    def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
+    def _answer(
+        self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool, facets: bool
+    ) -> SearchAnswer:
         frequencies, document_count = self._count_frequencies(query)
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
@@ -213,6 +218,7 @@ class Search:
             (*query.notes, *notes, *self._notes), further=len(ranked_pages) > offset + limit,
             relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
             suggestions=self._index.suggest(frequencies, "main"),
+            counts=self._count_facets(query, matches) if facets else NO_FACETS,
         )  # fmt: skip
 
     def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
@@ -230,13 +236,8 @@ class Search:
         self._manifest.__exit__()
         self._index.close()
 
-    def count_facets(self, text: str) -> FacetCounts:
+    def _count_facets(self, query: Query, matches: Matches) -> FacetCounts:
         """For each origin (as `source`), language, type and year, count the documents that match a query."""
-        query = self._parse(text)
-        if query.nothing:
-            return NO_FACETS
-        with self._summary.read_transaction():
-            matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
         for relaxed_query, share in relaxed_queries(query):
             word_forms = find_forms(self._index, relaxed_query) if share == 1 else {}
             clause = make_clause(relaxed_query, matches, share=share, word_forms=word_forms)
@@ -369,39 +370,41 @@ class Search:
 
 
 @contextmanager
-def _open_search(workspace: Workspace) -> Iterator[Search]:
+def _open_search(workspace: Workspace) -> Iterator[tuple[Search, Callable[[], PageSources]]]:
     with ExitStack() as stack:
 
         @cache
-        def sources() -> PageSources:  # only queries with `source:` need the ledger
+        def sources() -> PageSources:  # only queries with `source:` and counts by facet need the ledger
             return PageSources(workspace, stack.enter_context(closing(Ledger(workspace.ledger))))
 
-        yield stack.enter_context(
-            closing(
-                Search(
-                    require_summary(workspace),
-                    workspace.section(Pages).index,
-                    lambda source: sources().origins_of(source),
-                    lambda url: sources().of_page(url),
-                )
-            )
+        search_pages = Search(
+            require_summary(workspace),
+            workspace.section(Pages).index,
+            lambda source: sources().origins_of(source),
+            lambda url: sources().of_page(url),
         )
+        yield stack.enter_context(closing(search_pages)), sources
 
 
-def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-    """Search the pages of a workspace, as `Search` does; raise WindrowError if there are no pages yet."""
-    with _open_search(workspace) as search_pages:
-        return search_pages(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
-
-
-def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """For each value of each facet, count the pages that a search finds. Pages with the same text count separately.
+def search(
+    workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False, facets: bool = False
+) -> SearchAnswer:
+    """Search the pages of a workspace, as `Search` does; raise WindrowError if there are no pages yet.
 
     In the facet `source`, pages are counted under the name of their origin if the origin has no source or several.
+    Pages with the same text count separately.
     """
-    with _open_search(workspace) as search_pages:
-        counts = search_pages.count_facets(text)
-    sources = PageSources(workspace, ledger)
+    with _open_search(workspace) as (search_pages, sources):
+        answer = search_pages(
+            text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain, facets=facets
+        )
+        if not answer.counts.documents:
+            return answer
+        return answer._replace(counts=_count_by_source(answer.counts, sources()))
+
+
+def _count_by_source(counts: FacetCounts, sources: PageSources) -> FacetCounts:
+    """Return the counts with those of origins, in the facet `source`, under the names of their sources."""
     by_source: dict[str, int] = {}
     for origin, count in counts.facets.get("source", {}).items():
         source = sources.of_origin(origin) or origin
