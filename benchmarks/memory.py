@@ -48,13 +48,17 @@ def tree(root: int) -> list[int]:
     return processes
 
 
-def size(process: int) -> int:
-    """Return a process's proportional set size in bytes, 0 if it has ended."""
+def size(process: int, part: str = "Pss") -> int:
+    """Return a process's proportional set size in bytes, 0 if it has ended.
+
+    `part` can be `Pss_Anon`, the memory of its own, or `Pss_File`, the pages of files that it maps: the kernel keeps
+    them while it does not need the memory.
+    """
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
         return 0
-    return next((int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss:")), 0)
+    return next((int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith(f"{part}:")), 0)
 
 
 def run_measured(command: list[str], cwd: Path) -> tuple[int, int]:

@@ -113,10 +113,14 @@ def _find_occurrences(text: str, word: str) -> list[tuple[int, int, str]]:
     return occurrences
 
 
-@lru_cache(maxsize=4096)
 def first_words(text: str) -> tuple[str, ...]:
     """Return the folded words in the first 500 characters of a text."""
-    return tuple(words(text[:500]))
+    return _fold_words(text[:500])  # the cache keeps what it is given, so it gets no more than it needs
+
+
+@lru_cache(maxsize=4096)
+def _fold_words(text: str) -> tuple[str, ...]:
+    return tuple(words(text))
 
 
 WORD_SHARES = (1.0, 0.6, 0.0)
