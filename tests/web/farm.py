@@ -94,12 +94,13 @@ def make_farm(folder: Path) -> windrow.Windrow:
             f"<p>{'Hostile words of a museum. ' * 9}</p>",
         }
         warc = folder / f"{day}.warc"
-        warc.write_bytes(b"".join(_record(url, page.encode(), day) for url, page in pages.items()))
+        warc.write_bytes(b"".join(warc_record(url, page.encode(), day) for url, page in pages.items()))
         farm.run(str(warc), source="town")
     return windrow.open(folder / "farm")
 
 
-def _record(url: str, body: bytes, day: str) -> bytes:
+def warc_record(url: str, body: bytes, day: str) -> bytes:
+    """Return a WARC record of an answer from an address on a day of November 2026."""
     http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     head = (
         f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2026-11-{day}T10:00:00Z\r\n"

@@ -97,7 +97,7 @@ def test_a_month_shows_the_first_events_of_each_day(council) -> None:
     views = {link.text: link.get("href") for link in page.xpath("//nav[@aria-label='Views']/a")}
     for name in ("agenda", "month", "month before"):
         assert "q=session" in views[name], name
-    assert "Night session" in get(council, views["agenda"].replace("11-09", "11-04")).text
+    assert "Night session" in get(council, views["agenda"].replace("11-09", "11-03")).text
     assert "No events here" in get(council, views["agenda"]).text
 
 

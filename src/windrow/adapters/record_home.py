@@ -61,7 +61,8 @@ def show_home(store: RecordStore | None, ledger: Ledger, shown: ShownCollection,
     if store is None:
         following = None
     elif view.words:
-        entries, following = _find_entries(store, shown, view.words, start)
+        words = f"({view.words}) {view.group}" if view.group else view.words  # a group is a filter of searches, too
+        entries, following = _find_entries(store, shown, words, start)
     else:
         entries, following = _list_entries(store, shown, view.group.removeprefix("source:"), start)
     note = ""

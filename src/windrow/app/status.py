@@ -89,7 +89,8 @@ class WorkspaceState:
     other content than was fetched. `errors` are those of earlier tasks without a source, if no later session reached
     their phase. `undeclared` are sources that are not declared, of which `windrow forget` removes what was kept.
     `problems` say what is lost in the archive or unfinished now, each with what to do. `not_counted` says why the
-    records of a harvested collection could not be counted, such as that its store cannot be read.
+    records of a harvested collection could not be counted, such as that its store cannot be read. `not_read` are the
+    entries of lists and the captures that could not be read, by reason; `reasons` have them too.
     """
 
     workspace: str
@@ -108,6 +109,7 @@ class WorkspaceState:
     undeclared: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     not_counted: tuple[str, ...] = ()
+    not_read: tuple[ReasonCount, ...] = ()
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -131,11 +133,11 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason()]
     reasons += ((failing.reason, failing.number) for failing in ledger.addresses.failing_reasons())
     reasons += ((failed.reason, failed.lines) for failed in ledger.captures.failed_by_reason())
-    reasons += (skipped := count_skipped(workspace, ledger, None, unreadable)).items()
+    skipped = count_skipped(workspace, ledger, None, unreadable)
     unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
     of_captures = _left_out_of_captures(workspace, ledger)
     damaged = _damaged_of(of_captures)
-    reasons += [(count.reason, count.lines) for count in damaged]
+    not_read = [*skipped.items(), *((count.reason, count.lines) for count in damaged)]
     older_ledger = describe_older_ledger(ledger, workspace.archive.folder)
     problems = (
         *([f"{older_ledger}; {RESTORE_HINT}"] if older_ledger else []),
@@ -153,7 +155,8 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             damaged=damaged, counts_by_source=(frontier_counts, records), by_content=counts,
         ),
         states=count_states(ledger),
-        reasons=count_reasons(reasons),
+        reasons=count_reasons([*reasons, *not_read]),
+        not_read=count_reasons(count for count in not_read if count[0] not in BY_RULE),
         resting=_resting_files(workspace, frontiers),
         unread=unread,
         waits=_service_waits(workspace, ledger, unreadable),

@@ -16,11 +16,12 @@ from windrow.app.session_details import SessionDetails, SourceRun
 from windrow.app.session_progress import SessionProgress, running_session
 from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
-from windrow.app.summary import SessionSummary
+from windrow.app.summary import ReasonCount, SessionSummary
 from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
 from windrow.errors import StepError, UsageError, WindrowError
 from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
+from windrow.ledger.sessions import RuleCount
 from windrow.model import Limits
 from windrow.reasons import Reason
 from windrow.web.query import PageQuery, write_cursor
@@ -35,6 +36,7 @@ _LINES_SHOWN = 12  # changes on the first page, which links to all
 class Attention(NamedTuple):
     """Something that needs a person: what it is about, what happened, and a command that helps.
 
+    The subject is a source, a file, a collection or the workspace.
     `since` is the last good run of a source, or since when documents wait. `reasons` are names in the manual's list.
     """
 
@@ -48,7 +50,9 @@ class Attention(NamedTuple):
 class TodayPage(NamedTuple):
     """The first page: what needs a person, what changed since a time by kind, the sources with their last runs.
 
-    `progress` is that of the session that runs now, or None. `at` is the minute in which the page was made.
+    `progress` is that of the session that runs now, or None. `at` is the minute in which the page was made. `reasons`
+    count what failed or was left out, `left_out` what rules and caps left out, and `undeclared` are sources that are
+    not declared any more, all as `windrow status` has them.
     """
 
     at: datetime
@@ -62,6 +66,9 @@ class TodayPage(NamedTuple):
     sources: tuple[SourceState, ...]
     runs: Mapping[str, tuple[SourceRun, ...]]
     progress: SessionProgress | None
+    reasons: tuple[ReasonCount, ...]
+    left_out: tuple[RuleCount, ...]
+    undeclared: tuple[str, ...]
 
 
 class ChangesPage(NamedTuple):
@@ -149,6 +156,7 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
         query.now.replace(second=0, microsecond=0), state.workspace, state.holder, state.last, since,
         tuple(_find_attention(state)), counts,
         tuple(changes[:_LINES_SHOWN]), state.sources, keep_steady(workspace, "runs", workspace.runs), progress,
+        state.reasons, state.left_out, state.undeclared,
     )  # fmt: skip
 
 
@@ -321,7 +329,8 @@ def _find_attention(state: WorkspaceState) -> list[Attention]:
     entries += [Attention("workspace", problem, None, "windrow status") for problem in (*state.problems, *state.errors)]
     entries += [Attention("workspace", f"not counted: {why}", None, "windrow check") for why in state.not_counted]
     for count in state.unread:
-        text = f"{counted(count.documents, 'document')} not read in {count.phase}: {count.reason.meaning}"
+        phase = "" if count.phase == "read" else f" by {count.phase}"
+        text = f"{counted(count.documents, 'document')} not read{phase}: {count.reason.meaning}"
         command = f"windrow retry --reason {count.reason}"
         entries.append(Attention(count.collection, text, None, command, (count.reason,)))
     entries += [Attention(wait.collection, wait.describe(), wait.since, wait.command) for wait in state.waits]
@@ -329,6 +338,9 @@ def _find_attention(state: WorkspaceState) -> list[Attention]:
     for resting in state.resting:
         text = f"failed in {counted(resting.sessions, 'session')} in a row: {resting.reason.meaning}"
         entries.append(Attention(resting.key, text, None, f"windrow retry {resting.key}", (resting.reason,)))
+    for reason in state.not_read:
+        text = f"{counted(reason.items, 'document')} not read: {reason.meaning}"
+        entries.append(Attention("workspace", text, None, "windrow status", (reason.reason,)))
     return entries
 
 

@@ -119,7 +119,7 @@ def _select(group: str, parsers: Mapping[str, str]) -> _Selection:
 def _read_events(
     databases: EventDatabases, selection: _Selection, start: str, end: str = "", skip: int = 0
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the selected events in order of time, each with its place in the view.
+    """Yield the selected events in order of time in UTC, each with its place in the view.
 
     The documents of other programs without a valid time are left out, as in all exports.
     """
@@ -138,12 +138,20 @@ def _read_events(
 def _read_agenda(
     databases: EventDatabases, selection: _Selection, view: HomeView, day: date
 ) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
-    events = _read_events(databases, selection, day.isoformat(), skip=read_start(view))
-    found = [*islice(events, _PAGE_EVENTS + 1)]
+    """Return the events from a day on, by the local days of their sources, and a link to later ones."""
+    events = _read_events(databases, selection, _day_before(day), skip=read_start(view))
+    entries = ((place, entry) for place, event in events if (entry := _describe(event)).day >= day)
+    found = [*islice(entries, _PAGE_EVENTS + 1)]
     further = None
     if len(found) > _PAGE_EVENTS:
         further = HomeLink("Later events", view=view._replace(day=day.isoformat(), start=str(found[-1][0])))
-    return tuple(_describe(event) for _, event in found[:_PAGE_EVENTS]), further
+    shown = (entry for _, entry in found[:_PAGE_EVENTS])
+    return tuple(sorted(shown, key=lambda entry: entry.day)), further
+
+
+def _day_before(day: date) -> str:
+    """Return the day before: in UTC, an event of a place east of Greenwich may begin on it."""
+    return (day - timedelta(days=1)).isoformat()
 
 
 def _show_month(databases: EventDatabases, selection: _Selection, day: date) -> Agenda:
@@ -184,8 +192,9 @@ def _searched(databases: EventDatabases) -> SqliteDocuments:
 def _search(
     databases: EventDatabases, selection: _Selection, view: HomeView
 ) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
-    skip = read_start(view)
-    bounds = ViewRange(selection.first, view.day, limit=_PAGE_EVENTS + 1, skip=skip)
+    skip, day = read_start(view), date.fromisoformat(view.day) if view.day else date.min
+    start = _day_before(day) if view.day else ""
+    bounds = ViewRange(selection.first, start, limit=_PAGE_EVENTS + 1, skip=skip)
     found = list(_searched(databases).search(databases.events, view.words, selection.view, bounds))
     further = view._replace(start=str(skip + _PAGE_EVENTS)) if len(found) > _PAGE_EVENTS else None
     shown = (
@@ -193,7 +202,8 @@ def _search(
         for document in found[:_PAGE_EVENTS]
         if (event := complete_document(document)) and (not selection.source or event.get("source") == selection.source)
     )
-    return tuple(map(_describe, shown)), HomeLink("Earlier events", view=further) if further else None
+    entries = tuple(entry for entry in map(_describe, shown) if entry.day >= day)
+    return entries, HomeLink("Earlier events", view=further) if further else None
 
 
 def _describe(event: Mapping[str, Any]) -> AgendaEntry:

@@ -107,7 +107,8 @@ def _search_pages(workspace: Workspace, view: HomeView) -> Home:
 def _show_site(workspace: Workspace, ledger: Ledger, source: Source, view: HomeView) -> Home:
     """Return a site: its origins, and its present pages origin by origin, in the order of addresses."""
     hosts = ledger.addresses.hosts(COLLECTION.name)
-    origins = sorted({host.origin for host in hosts if host.source == source.name})
+    # With the slash they are in the order of addresses: https://a.co.uk/ before https://a.co/
+    origins = sorted({host.origin for host in hosts if host.source == source.name}, key="{}/".format)
     # The origins are on the first page of the list, as counting their addresses takes long.
     parts = [] if view.start else _show_origins(workspace, ledger, source)
     entries: list[HomeEntry] = []

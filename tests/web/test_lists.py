@@ -1,0 +1,118 @@
+"""Lists that people read agree with what the command line says, and no page of a list leaves an entry out."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import html
+
+import windrow
+from tests.web.farm import get, warc_record
+from tests.web.homes import ADDRESS, event, observed
+from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.pages.adapter import home
+from windrow.contract import AttemptObservations, Skip
+from windrow.reasons import Reason
+from windrow.stores.late_attempts import LateAttemptStore
+from windrow.web import app
+
+URLS = [f"https://town.{end}/{name}" for end in ("co", "co.uk") for name in ("a", "b", "c")]
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory) -> Any:
+    """Make a web view of two sources of news with an article each, and an entry that could not be read."""
+    root = tmp_path_factory.mktemp("papers") / "papers"
+    workspace = windrow.init(root)
+    for name in ("gazette", "herald"):
+        workspace.new_source(name, f"https://{name}.example/feed", collection="news")
+    skip = Skip(Reason.INCOMPLETE_RECORD, "entry 2", "it has no title")
+    unread = AttemptObservations(3, datetime(2026, 1, 2, tzinfo=UTC), ADDRESS, "gazette", (skip,))
+    articles = [
+        observed(1, "ferry", {"title": "The ferry returns"}),
+        observed(2, "other", {"title": "A ferry of others"}, "herald"),
+    ]
+    with closing(LateAttemptStore(root / "news.db")) as store:
+        store.settle([*articles, unread], 3)
+    return app(windrow.open(root))
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory) -> Any:
+    """Make a web view of a site with two origins, of which one's name begins with the other's; a page changed twice."""
+    folder = tmp_path_factory.mktemp("town")
+    workspace = windrow.init(folder / "farm")
+    workspace.new_source("town", "https://town.co/", collection="pages")
+    seeds = 'collection = "pages"\nseeds = ["https://town.co/", "https://town.co.uk/"]\n'
+    (folder / "farm" / "sources" / "town.toml").write_text(seeds)
+    workspace = windrow.open(folder / "farm")
+    for day, urls, word in (("21", URLS, "one"), ("22", URLS[:1], "two"), ("23", URLS[:1], "three")):
+        pages = (warc_record(url, f"<title>{url}</title><p>{url} is page {word}.</p>".encode(), day) for url in urls)
+        (folder / f"{day}.warc").write_bytes(b"".join(pages))
+        workspace.run(str(folder / f"{day}.warc"), source="town")
+    return app(workspace)
+
+
+def test_each_change_leads_to_its_own_difference(town) -> None:
+    page = html.fromstring(get(town, "/changes?since=2025-01-01&kind=changed").text)
+    links = page.xpath("//a[starts-with(@href, '/diff')]/@href")
+    shown = [html.fromstring(get(town, link).text).text_content() for link in links]
+    assert [[word in text for word in ("one", "two", "three")] for text in shown] == [
+        [False, True, True], [True, True, False],
+    ]  # fmt: skip
+
+
+def test_words_are_searched_in_the_source_that_is_chosen(papers) -> None:
+    for words, expected in (("ferry", ["A ferry of others"]), ("ferry OR returns", ["A ferry of others"])):
+        page = html.fromstring(get(papers, f"/collections?collection=news&group=source:herald&q={words}").text)
+        assert [record.xpath("string(.//a)") for record in page.find_class("record")] == expected, words
+
+
+def test_today_names_what_was_not_read_by_its_reason(papers) -> None:
+    page = html.fromstring(get(papers, "/").text)
+    (card,) = page.xpath("//section[@aria-labelledby='needs']//li")
+    assert "1 document not read:" in card.text_content()
+    assert card.xpath(".//a[contains(@href, 'reasons#')]/text()") == ["incomplete_record"]
+    assert get(papers, "/index.json").json["reasons"][0]["reason"] == "incomplete_record"
+    assert "incomplete_record" in page.xpath("string(//details)")
+
+
+def test_an_agenda_begins_with_the_first_event_of_the_day_where_it_takes_place(tmp_path: Path) -> None:
+    workspace = windrow.init(tmp_path)
+    workspace.new_source(
+        "tokyo", ADDRESS, collection="events", reader="icalendar", branch="Legislative", entity="Senate",
+        timezone="Asia/Tokyo",
+    )  # fmt: skip
+    workspace = windrow.open(tmp_path)
+    times = {
+        "Evening before": ("2026-11-26T11:00:00Z", "2026-11-26T20:00:00", "Asia/Tokyo"),
+        "Breakfast": ("2026-11-26T22:30:00Z", "2026-11-27T07:30:00", "Asia/Tokyo"),
+        "Honolulu": ("2026-11-28T05:00:00Z", "2026-11-27T19:00:00", "Pacific/Honolulu"),
+        "Next morning": ("2026-11-27T23:00:00Z", "2026-11-28T08:00:00", "Asia/Tokyo"),
+    }
+    events = [
+        event(number, utc, title, local_datetime=local, source_timezone=zone, parser_name="tokyo", source="tokyo")
+        for number, (title, (utc, local, zone)) in enumerate(times.items())
+    ]
+    with open_databases(workspace.config) as databases:
+        databases.write(databases.events, events)
+    view = app(windrow.open(tmp_path))
+    (agenda,) = get(view, "/collections.json?collection=events&day=2026-11-27").json["home"]["parts"]
+    listed = [(entry["day"], entry["title"]["text"]) for entry in agenda["entries"]]
+    assert listed == [("2026-11-27", "Breakfast"), ("2026-11-27", "Honolulu"), ("2026-11-28", "Next morning")]
+    (found,) = get(view, "/collections.json?collection=events&day=2026-11-27&q=breakfast").json["home"]["parts"]
+    assert [entry["title"]["text"] for entry in found["entries"]] == ["Breakfast"]
+
+
+def test_no_page_of_a_site_is_left_out_between_two_origins(town, monkeypatch) -> None:
+    monkeypatch.setattr(home, "_PAGE_PAGES", 2)
+    target, listed = "/collections?collection=pages&name=town", []
+    while target:
+        page = html.fromstring(get(town, target).text)
+        listed += [record.xpath("string(.//a)") for record in page.find_class("record")]
+        target = next(iter(page.xpath("//a[@rel='next']/@href")), "")
+    assert sorted(listed) == sorted(URLS)
