@@ -249,7 +249,7 @@ WEB_SECONDS = _cap(
     "WEB_SECONDS", 20, "seconds of a page of the web view", "threads", "the page is refused (`time_limit`)"
 )
 WEB_NAME_CHARACTERS = _cap(
-    "WEB_NAME_CHARACTERS", 2_000, "characters of a name or query in the web view", "time of a search", "it is refused"
+    "WEB_NAME_CHARACTERS", 2_500, "characters of a name or query in the web view", "time of a search", "it is refused"
 )
 WEB_RESULTS = _cap(
     "WEB_RESULTS", 1_000, "results of a search that the web view pages through", "time of a search", "it is refused"

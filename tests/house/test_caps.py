@@ -35,7 +35,7 @@ NO_CAPS = {
         "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",
         "*kinds_named*", "*RESULTS_PER_HOST", "*TEXTS_READ", "*MAX_BLOCKS", "*MAX_MATCHES", "*COMPLETIONS", "*index_lines:_MAX_LINES",
         "*likeness:*", "query/spelling:*", "query/word_forms:*", "*rules:MAX_RULES", "*record_changes:*", "*KINDS_NAMED", "*RECENT_SITEMAPS", "*DESCRIPTION_LENGTH",
-        "web/words:_MAX_*", "*home:_MAX_ROWS", "*home:_MAX_GROUPS", "*home:_MAX_MOMENTS", "*home:_SHOWN_AUTHORS",
+        "web/words:_MAX_*", "*home:_MAX_ROWS", "*home:_MAX_FINDINGS", "*home:_MAX_GROUPS", "*home:_MAX_MOMENTS", "*home:_SHOWN_AUTHORS",
     ),
     "messages, names and fields shortened for a column or a line": (
         "*MESSAGE*", "*COMMENT*", "*ERROR_CHARACTERS", "*LINE_CHARACTERS", "*UID_CHARACTERS", "*RULE_LENGTH", "*_KEY_CHARACTERS",

@@ -15,6 +15,7 @@ from tests.web.farm import HOSTILE, SITE, get
 from tests.web.homes import JPEG, make_council, make_gazette, make_library
 from windrow.adapters.home import HomeView, Matrix, MatrixCount, Point, Series
 from windrow.adapters.record_home import find_picture
+from windrow.collections.drops.adapter import home as tracker_home
 from windrow.collections.events.adapter.databases import location_of
 from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
 from windrow.collections.pages.database.store import SummaryStore
@@ -134,7 +135,7 @@ def test_events_can_be_subscribed_to_at_the_addresses_of_their_standard(council)
     assert get(council, "/api/other").status == 404
 
 
-def test_the_tracker_leads_from_a_number_to_a_zip_a_file_and_its_findings(view, farm) -> None:
+def test_the_tracker_leads_from_a_number_to_a_zip_a_file_and_its_findings(view, farm, monkeypatch) -> None:
     tracker = farm.home("drops").parts[0]
     assert isinstance(tracker, Matrix)
     assert tracker.legend[4] == MatrixCount("failed: the phase ended with an error", 0, "ff0000")
@@ -150,6 +151,11 @@ def test_the_tracker_leads_from_a_number_to_a_zip_a_file_and_its_findings(view, 
     assert "CheckNotRun" in page.text_content()
     for link in page.xpath("//main//a/@href"):
         assert get(view, link).status == 200, link
+    findings = page.xpath("//table[.//th='finding']//tr")
+    monkeypatch.setattr(tracker_home, "_MAX_FINDINGS", 1)
+    pages = [html.fromstring(get(view, f"{xml_page}&start={start}").text) for start in range(len(findings) - 1)]
+    assert [page.xpath("count(//table[.//th='finding']/tbody/tr)") for page in pages] == [1.0] * len(pages)
+    assert [bool(page.xpath("//a[@rel='next']")) for page in pages] == [*[True] * (len(pages) - 1), False]
     assert get(view, "/collections?collection=drops&name=none.zip").status == 404
     assert get(view, "/collections?collection=drops&view=zips&group=odd:failed").status == 400
 

@@ -13,12 +13,15 @@ from lxml import html
 import windrow
 from tests.web.farm import get, warc_record
 from tests.web.homes import ADDRESS, event, observed
+from windrow.adapters.adapter import SourceChange
+from windrow.app.changes import identify_changes
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.pages.adapter import home
 from windrow.contract import AttemptObservations, Skip
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.web import app
+from windrow.web.query import PageQuery
 
 URLS = [f"https://town.{end}/{name}" for end in ("co", "co.uk") for name in ("a", "b", "c")]
 
@@ -116,3 +119,30 @@ def test_no_page_of_a_site_is_left_out_between_two_origins(town, monkeypatch) ->
         listed += [record.xpath("string(.//a)") for record in page.find_class("record")]
         target = next(iter(page.xpath("//a[@rel='next']/@href")), "")
     assert sorted(listed) == sorted(URLS)
+
+
+def test_changes_of_one_second_have_ids_of_their_own() -> None:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    changes = [SourceChange(at, "town", "pages", "changed", "key", "", text) for text in ("a -> b", "b -> c")]
+    ids = [text for _, text in identify_changes(changes)]
+    assert ids == ["changed 2026-11-21T00:00:00+00:00 town key", "changed 2026-11-21T00:00:00+00:00 town key  b -> c"]
+
+
+def test_a_collection_that_is_none_is_refused_and_the_end_of_a_day_includes_it(town) -> None:
+    assert "nwes" in get(town, "/changes?collection=nwes").text
+    assert get(town, "/changes.atom?collection=nwes").status == 400
+    query = PageQuery({"until": "yesterday"}, datetime(2026, 11, 27, 9, tzinfo=UTC))
+    assert query.time("until", "", is_end=True) == datetime(2026, 11, 27, tzinfo=UTC)
+    assert query.time("until", "") == datetime(2026, 11, 26, tzinfo=UTC)
+
+
+def test_a_capture_is_shown_as_text_in_its_own_encoding(tmp_path: Path) -> None:
+    workspace = windrow.init(tmp_path / "farm")
+    workspace.new_source("town", "https://town.co/", collection="pages")
+    body = "<!doctype html><meta charset=iso-8859-1><p>Café de la Gare</p>".encode("latin-1")
+    record = warc_record("https://town.co/a", body, "21").replace(b"; charset=utf-8", b"".ljust(15))
+    (tmp_path / "town.warc").write_bytes(record)
+    workspace.run(str(tmp_path / "town.warc"), source="town")
+    story = get(app(workspace), "/why.json?name=https://town.co/a").json["explained"][0]
+    (capture,) = {message["number"] for message in story if message["type"] == "page_attempt"}
+    assert "Café de la Gare" in get(app(workspace), f"/captures/{capture}/text").text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TypeVar
 from uuid import NAMESPACE_URL, uuid5
@@ -266,11 +266,11 @@ def format_atom(
         *(f'<link rel="{relation}" href="{xml_text(address)}"/>' for relation, address in (links or {}).items()),
         "<author><name>windrow</name></author>",
     ]
-    for change in changes:
+    for change, change_id in identify_changes(changes):
         lines += [
             "<entry>",
             f"<title>{xml_text(f'{change.kind}: {change.title or change.key}')}</title>",
-            f"<id>{_make_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
+            f"<id>{_make_urn(change_id)}</id>",
             f"<updated>{_format_time(change.at)}</updated>",
             f'<category term="{xml_text(change.kind)}"/>',
             *([f'<link href="{xml_text(address)}"/>'] if (address := find_address(change)) else []),
@@ -278,6 +278,20 @@ def format_atom(
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
+
+
+def identify_changes(changes: Iterable[SourceChange]) -> Iterator[tuple[SourceChange, str]]:
+    """Yield each change with a text that no other has, and that is the same in each feed.
+
+    If a document changed several times in one second, the differences tell the changes apart from the second on.
+    """
+    known = set[str]()
+    for change in changes:
+        text = f"{change.kind} {change.at.astimezone(UTC).isoformat()} {change.source} {change.key}"
+        if text in known:
+            text = f"{text} {change.title} {change.difference}"
+        known.add(text)
+        yield change, text
 
 
 def format_html(changes: Iterable[SourceChange], name: str) -> str:

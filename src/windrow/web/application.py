@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from windrow.adapters.home import RequestAnswer
 from windrow.app import Windrow
-from windrow.app.changes import find_address, format_atom
+from windrow.app.changes import find_address, format_atom, identify_changes
 from windrow.app.listening import ProxyHeader, check_token
 from windrow.app.session_details import SessionDetails
 from windrow.app.story import StoryAnswer
@@ -257,14 +257,14 @@ class _View:
         value, links = await self._feed(request)
         items = [
             {
-                "id": f"{change.kind} {change.at.astimezone(UTC).isoformat()} {change.source} {change.key}",
+                "id": change_id,
                 "title": f"{change.kind}: {change.title or change.key}",
                 "content_text": change.difference or change.source,
                 "date_published": change.at.astimezone(UTC).isoformat(),
                 "tags": [change.kind, change.collection, change.source],
                 **({"url": address} if (address := find_address(change)) else {}),
             }
-            for change in value.changes
+            for change, change_id in identify_changes(value.changes)
         ]
         title = f"{self._workspace.config.name}: what changed"
         feed = {

@@ -43,7 +43,13 @@ def environment() -> Environment:
         loader=PackageLoader("windrow.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_finalize,
     )  # fmt: skip
-    templates.filters |= {"moment": moment, "size": spell_size, "seconds": spell_duration, "number": "{:,}".format}
+    templates.filters |= {
+        "visible": visible,
+        "moment": moment,
+        "size": spell_size,
+        "seconds": spell_duration,
+        "number": "{:,}".format,
+    }
     templates.globals |= {
         "link": link, "counted": counted, "session_bars": session_bars, "run_bars": run_bars, "timeline": timeline,
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
@@ -86,6 +92,15 @@ def _finalize(value: Any) -> Any:
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return replace_controls(value).translate(_TURNS)
+
+
+def visible(text: str) -> str:
+    """Return a text if a reader sees a character of it, else "".
+
+    >>> visible("A title"), visible("\u200b \u2063")
+    ('A title', '')
+    """
+    return text if any(character.isprintable() and not character.isspace() for character in text) else ""
 
 
 def moment(time: datetime | None) -> Markup | str:

@@ -18,6 +18,8 @@ from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import ReasonCount, SessionSummary
 from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
+from windrow.content.charset import decode
+from windrow.contract.registry import names
 from windrow.errors import StepError, UsageError, WindrowError
 from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
@@ -131,13 +133,14 @@ class CaptureFacts(NamedTuple):
 class CaptureBytes(NamedTuple):
     """The bytes of a capture, without content codings if they can be undone, and a name for a file with them.
 
-    If `cut`, only a part of the body can be decoded.
+    If `cut`, only a part of the body can be decoded. `content_type` is what the answer said of itself.
     """
 
     content: bytes
     name: str
     size: int
     cut: bool = False
+    content_type: str = ""
 
 
 def read_status(workspace: Windrow) -> WorkspaceState:
@@ -166,7 +169,7 @@ def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     The page begins after the line that the cursor names, so that it does not shift when new changes come.
     """
     since, until = query.time("since", "7d"), query.time("until", "", is_end=True)
-    collection, words = query.text("collection"), query.text("q").casefold().split()
+    collection, words = query.choice("collection", names()), query.text("q").casefold().split()
     unreadable: dict[str, str] = {}
     source, kind = query.text("source"), query.choice("kind", KINDS)
     found = workspace.changes(since, source=source, kind=kind, unreadable=unreadable)
@@ -272,21 +275,23 @@ def capture_bytes(workspace: Windrow, attempt: int, most: int | None) -> Capture
     """Return the bytes of a capture, at most the first `most`."""
     kept = workspace.capture(attempt)
     with kept.body:
-        name = f"capture-{attempt}{_suffix(kept.fields.get('content-type', ''))}"
+        content_type = kept.fields.get("content-type", "")
+        name = f"capture-{attempt}{_suffix(content_type)}"
         if not _is_coded(kept.fields):
-            return CaptureBytes(kept.body.read(-1 if most is None else most), name, kept.size)
+            content = kept.body.read(-1 if most is None else most)
+            return CaptureBytes(content, name, kept.size, content_type=content_type)
         content, is_cut = kept.body.read(), False
         try:
             content, is_cut = _decode(content, kept.fields)
         except StepError:  # it is given as it came
             name = f"capture-{attempt}.coded"
-        return CaptureBytes(content[:most], name, len(content), is_cut)
+        return CaptureBytes(content[:most], name, len(content), is_cut, content_type)
 
 
 def shown_text(workspace: Windrow, attempt: int) -> str:
     """Return the start of a capture as text, with a last line that says if it is not all."""
     found = capture_bytes(workspace, attempt, SHOWN_CAPTURE_BYTES.number)
-    text = found.content.decode("utf-8", "replace")
+    text = decode(found.content, found.content_type).text
     if found.size > len(found.content):
         text += (
             f"\n\n[windrow: the first {len(found.content):,} of {counted(found.size, 'byte')}; the download has all]\n"

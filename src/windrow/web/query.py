@@ -56,7 +56,7 @@ class PageQuery:
             return None
         midnight = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
         if text in {"today", "yesterday"}:
-            return midnight - timedelta(days=text == "yesterday")
+            return midnight + timedelta(days=is_end - (text == "yesterday"))
         if span := read_time_span(text):
             return from_unix_time(span.end if is_end else span.start)
         try:

@@ -36,7 +36,8 @@ from windrow.stores.databases import map_errors
 _TRACKER, _ZIPS, _XMLS = "tracker", "zips", "XML files"
 _NO_CENTRE = "no centre"  # of files whose names have none
 _PAGE_FILES = 50
-_MAX_ROWS = 500  # of a table about one file, such as the findings about it
+_MAX_ROWS = 500  # of a table about one zip
+_MAX_FINDINGS = 200  # about an XML file, on one page
 
 _STATUSES = sa.text("SELECT id, short_name, description, rgba FROM a_status ORDER BY id")
 _COUNT_ZIPS = sa.text("""
@@ -99,7 +100,7 @@ SELECT x.id, t.short_name, c.short_name, x.created, x.inc, x.size_bytes, x.conte
 """)
 _XML_LOG = sa.text("""
 SELECT e.short_name, l.line, l.col, l.message FROM xml_log l JOIN an_exception e ON e.id = l.exception_id
-WHERE l.xml_id = :xml ORDER BY l.id LIMIT :most
+WHERE l.xml_id = :xml ORDER BY l.id LIMIT :most OFFSET :start
 """)
 
 
@@ -128,7 +129,7 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
                 return _list_files(connection, view)._replace(views=views)
             if view.name:
                 zip_name, _, xml_name = view.name.partition("/")
-                shown = _show_xml(connection, zip_name, xml_name) if xml_name else _show_zip(connection, zip_name)
+                shown = _show_xml(connection, view, xml_name) if xml_name else _show_zip(connection, zip_name)
                 return shown._replace(views=views)
             return Home("Tracker", tuple(_show_tracker(connection)), views)
     except WindrowError as error:
@@ -188,7 +189,7 @@ def _show_zip(connection: sa.Connection, name: str) -> Home:
     if found is None:
         raise unknown_name(COLLECTION.name, name)
     number, file_name, *values = found
-    query = {"zip": number, "most": _MAX_ROWS}
+    query = {"zip": number, "most": _MAX_ROWS + 1}
     facts = (*_describe_file(values), Fact("story", HomeLink("from the first listing on", story=file_name)))
     parts: list[Part] = [Facts("", facts)]
     parts += _table("State", ("action", "phase", "status"), map(_texts, connection.execute(_ACTIONS, {"zip": number})))
@@ -215,7 +216,8 @@ def _show_zip(connection: sa.Connection, name: str) -> Home:
     return Home(file_name, tuple(parts))
 
 
-def _show_xml(connection: sa.Connection, zip_name: str, name: str) -> Home:
+def _show_xml(connection: sa.Connection, view: HomeView, name: str) -> Home:
+    zip_name, start = view.name.partition("/")[0], read_start(view)
     found = connection.execute(_FIND_XML, {"zip": zip_name, "name": name}).first()
     if found is None:
         raise unknown_name(COLLECTION.name, f"{zip_name}/{name}")
@@ -226,13 +228,18 @@ def _show_xml(connection: sa.Connection, zip_name: str, name: str) -> Home:
         Fact("state", HomeLink(f"{phase}: {status}")),
         Fact("story", HomeLink("from the zip on", story=f"{action}/{zip_name}/{name}")),
     )
-    findings = (
+    findings = tuple(
         (HomeLink(kind), line or None, column or None, HomeLink(message or ""))
-        for kind, line, column, message in connection.execute(_XML_LOG, {"xml": number, "most": _MAX_ROWS})
+        for kind, line, column, message in connection.execute(
+            _XML_LOG, {"xml": number, "most": _MAX_FINDINGS + 1, "start": start}
+        )
     )
-    parts = _table("Findings", ("finding", "line", "column", "message"), findings)
+    parts = _table("Findings", ("finding", "line", "column", "message"), findings[:_MAX_FINDINGS])
     note = "" if parts else "No findings about this file."
-    return Home(name, (Facts("", facts), *parts), note=note)
+    further = None
+    if len(findings) > _MAX_FINDINGS:
+        further = HomeLink("Further findings", view=view._replace(start=str(start + _MAX_FINDINGS)))
+    return Home(name, (Facts("", facts), *parts), further=further, note=note)
 
 
 def _describe_file(values: Iterable[Any]) -> Iterable[Fact]:
@@ -245,8 +252,8 @@ def _describe_file(values: Iterable[Any]) -> Iterable[Fact]:
 def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> list[Part]:
     """Return a table as a list, which is empty without rows. A title says if only the latest rows are there."""
     found = tuple(rows)
-    capped = f", the latest {_MAX_ROWS}" if len(found) == _MAX_ROWS else ""
-    return [HomeTable(f"{title}{capped}", columns, found)] if found else []
+    capped = f", the latest {_MAX_ROWS}" if len(found) > _MAX_ROWS else ""
+    return [HomeTable(f"{title}{capped}", columns, found[:_MAX_ROWS])] if found else []
 
 
 def _texts(row: Iterable[Any]) -> tuple[Cell, ...]:

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from windrow.caps import WEB_NAME_CHARACTERS
 from windrow.collections.events.adapter.databases import EventDatabases, connect_databases
 from windrow.collections.events.exports import FORMS, EventForm, FeedAddresses
 from windrow.config import Workspace, find_workspace, load
@@ -134,7 +135,9 @@ class EventApi:
 
         `address` is that of the view, without parameters.
         """
-        words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
+        words = parameters.get("q", "")
+        if len(words) > WEB_NAME_CHARACTERS.number:
+            return _error_response(400, f"q has {WEB_NAME_CHARACTERS.rule}")
         values = {name: parameters[name] for name in _SELECTED_KEYS if name in parameters}
         longer_range = view_range._replace(limit=view_range.limit + 1)
         fields: dict[str, str] = {}
