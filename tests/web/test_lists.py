@@ -121,6 +121,32 @@ def test_no_page_of_a_site_is_left_out_between_two_origins(town, monkeypatch) ->
     assert sorted(listed) == sorted(URLS)
 
 
+def test_words_in_the_list_of_a_site_find_its_pages_only(town) -> None:
+    for name, number in (("town", 6), ("", 6)):
+        page = html.fromstring(get(town, f"/collections?collection=pages&name={name}&q=page").text)
+        assert len(page.find_class("record")) == number
+    assert get(town, "/collections.json?collection=pages&name=town&q=page").json["home"]["title"] == (
+        "Pages with “page” of town"
+    )
+
+
+def test_a_story_leads_to_the_thing_itself(town, papers) -> None:
+    for view, name in ((town, URLS[0]), (town, "town"), (papers, "ferry")):
+        (link,) = html.fromstring(get(view, f"/why?name={name}").text).xpath("//p[@class='lead']/a/@href")
+        assert get(view, link).status == 200, name
+
+
+def test_a_capture_is_downloaded_in_pieces_and_never_packed(town) -> None:
+    story = get(town, f"/why.json?name={URLS[1]}").json["explained"][0]
+    (capture,) = {message["number"] for message in story if message["type"] == "page_attempt"}
+    reply = get(town, f"/captures/{capture}/download", accept_encoding="gzip")
+    assert reply.text.startswith(f"<title>{URLS[1]}")
+    assert (reply.fields["content-length"], reply.fields.get("content-encoding")) == (str(len(reply.body)), None)
+    assert get(town, f"/captures/{capture}/download", if_none_match=reply.fields["etag"]).status == 304
+    head = get(town, f"/captures/{capture}/download", "HEAD")
+    assert (head.body, head.fields["content-length"]) == (b"", reply.fields["content-length"])
+
+
 def test_changes_of_one_second_have_ids_of_their_own() -> None:
     at = datetime(2026, 11, 21, tzinfo=UTC)
     changes = [SourceChange(at, "town", "pages", "changed", "key", "", text) for text in ("a -> b", "b -> c")]

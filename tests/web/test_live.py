@@ -25,9 +25,11 @@ from windrow.app.listening import Address, listen
 from windrow.app.session_progress import read_progress
 from windrow.cli.serve import serve_command
 from windrow.clock import now
+from windrow.errors import StoreError
 from windrow.ledger import Ledger
 from windrow.ledger.lease import Lease, name_this_process
 from windrow.web import app, live, server
+from windrow.web.worker import Workers
 
 
 class UnderWay:
@@ -114,6 +116,25 @@ def test_streams_end_when_the_server_stops_and_more_than_the_cap_are_refused(und
     assert get(stopping, "/sessions/1/events", "HEAD").body == b""
     monkeypatch.setattr(live, "WEB_STREAMS", live.WEB_STREAMS._replace(number=0))
     assert get(stopping, "/sessions/1/events").status == 503
+
+
+def test_streams_that_are_asked_for_at_one_moment_are_counted_one_by_one(under_way, monkeypatch) -> None:
+    monkeypatch.setattr(live, "WEB_STREAMS", live.WEB_STREAMS._replace(number=3))
+
+    async def ask_at_once() -> int:
+        sessions = live.LiveSessions(under_way.farm, Workers(), lambda: False)
+        opened = await asyncio.gather(*(sessions.open(1) for _ in range(9)), return_exceptions=True)
+        are_open = [not isinstance(stream, StoreError) for stream in opened]
+        for stream in opened:
+            if not isinstance(stream, BaseException):
+                await anext(stream)
+                await stream.aclose()
+        again = await sessions.open(1)
+        await anext(again)
+        await again.aclose()
+        return sum(are_open)
+
+    assert asyncio.run(ask_at_once()) == 3
 
 
 def test_the_address_can_be_opened_before_the_libraries_are_loaded() -> None:

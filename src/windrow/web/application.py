@@ -16,7 +16,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from windrow.adapters.home import RequestAnswer
 from windrow.app import Windrow
 from windrow.app.changes import find_address, format_atom, identify_changes
 from windrow.app.listening import ProxyHeader, check_token
@@ -122,6 +121,9 @@ def _json_bytes(value: Any) -> bytes:
     return replace_lone_surrogates(dump_json(value)).encode()
 
 
+OCTETS = "application/octet-stream"
+
+
 class _View:
     """Answers requests about one workspace."""
 
@@ -194,10 +196,15 @@ class _View:
         html = self._render(
             request, template, value=value, asked=asked, current=path, json=link(f"{twin}.json", **asked),
             collections=names(), sources=[source.name for source in self._workspace.config.sources],
-            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **_extras(value, request.scope.get("root_path", "")),
+            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **self._extras(value, request.scope.get("root_path", "")),
         )  # fmt: skip
         policy = {"content_security_policy": LIVE_POLICY} if getattr(value, "progress", None) else {}
         return _respond(request, html, "text/html", tag=tag, **policy)
+
+    def _extras(self, value: Any, root: str) -> dict[str, Any]:
+        if isinstance(value, StoryAnswer):
+            return {**_extras(value, root), "shown_at": homes.find_homes(self._workspace, value)}
+        return _extras(value, root)
 
     def _render(self, request: Request, template: str, **values: Any) -> bytes:
         root = request.scope.get("root_path", "")
@@ -211,15 +218,28 @@ class _View:
 
     async def capture_text(self, request: Request) -> Response:
         """Return the start of a capture as plain text, in a page that can do nothing."""
-        text = await self._workers.run(lambda: pages.shown_text(self._workspace, _number(request)))
-        return _respond(request, text.encode(), "text/plain", content_security_policy=CAPTURE_POLICY)
+
+        def answer() -> Response:
+            text = pages.shown_text(self._workspace, _number(request))
+            return _respond(request, text.encode(), "text/plain", content_security_policy=CAPTURE_POLICY)
+
+        return await self._workers.run(answer)
 
     async def capture_download(self, request: Request) -> Response:
-        """Return a capture as a file to store."""
-        kept = await self._workers.run(lambda: pages.capture_bytes(self._workspace, _number(request), None))
-        disposition = f'attachment; filename="{kept.name}"'
-        policy = {"content_security_policy": CAPTURE_POLICY, "content_disposition": disposition}
-        return _respond(request, kept.content, "application/octet-stream", **policy)
+        """Return a capture as a file to store, piece by piece, however large it is."""
+        number = _number(request)
+        kept = await self._workers.run(lambda: pages.open_download(self._workspace, number))
+        headers = {
+            "etag": f'"capture-{number}"', "content-security-policy": CAPTURE_POLICY,
+            "content-length": str(kept.size), "content-disposition": f'attachment; filename="{kept.name}"',
+        }  # fmt: skip
+        is_known = _has(request, headers["etag"])
+        if is_known or request.method == "HEAD":
+            kept.pieces.close()
+            return Response(
+                status_code=304 if is_known else 200, headers=headers, media_type="application/octet-stream"
+            )
+        return StreamingResponse(kept.pieces, 200, headers, "application/octet-stream")
 
     async def _feed(self, request: Request) -> tuple[pages.ChangesPage, dict[str, str]]:
         """Return a page of changes, and the addresses of this feed, of its next page and of the HTML page."""
@@ -301,8 +321,12 @@ class _View:
     async def picture(self, request: Request) -> Response:
         """Return a picture of a collection, or one that a capture is."""
         query = PageQuery(request.query_params, now())
-        found = await self._workers.run(lambda: homes.picture(self._workspace, query))
-        return _respond(request, found.content, found.media, content_security_policy=CAPTURE_POLICY)
+
+        def answer() -> Response:
+            found = homes.picture(self._workspace, query)
+            return _respond(request, found.content, found.media, content_security_policy=CAPTURE_POLICY)
+
+        return await self._workers.run(answer)
 
     async def other(self, request: Request) -> Response:
         """Return what a collection answers at an address that its standard names."""
@@ -310,18 +334,20 @@ class _View:
         sent = (request.scope.get("raw_path") or quote(request.scope["path"]).encode()).decode("latin-1")
         path, query = sent.removeprefix(quote(request.scope.get("root_path", ""))), request.scope["query_string"]
 
-        def answer() -> RequestAnswer | None:
+        def answer() -> Response | None:
             adapter = homes.find_answering(self._workspace, path)
-            base = self._root_address(request)
-            return adapter.answer_request(self._workspace.config, path, query, base) if adapter else None
+            if adapter is None:
+                return None
+            found = adapter.answer_request(self._workspace.config, path, query, self._root_address(request))
+            if found.status != 200:
+                return Response(found.content, found.status, media_type=found.media)
+            fields = {**dict(found.fields), "content_security_policy": CAPTURE_POLICY}
+            return _respond(request, found.content, found.media, **fields)
 
-        found = await self._workers.run(answer)
-        if found is None:
+        response = await self._workers.run(answer)
+        if response is None:
             raise HTTPException(404)
-        if found.status != 200:
-            return Response(found.content, found.status, media_type=found.media)
-        fields = {**dict(found.fields), "content_security_policy": CAPTURE_POLICY}
-        return _respond(request, found.content, found.media, **fields)
+        return response
 
     async def style(self, request: Request) -> Response:
         """Return the style sheet; its address changes with it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from calendar import Calendar
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from windrow.adapters.home import (
 )
 from windrow.app import Windrow
 from windrow.app.records import open_home
+from windrow.app.story import StoryAnswer
 from windrow.contract.registry import capable
 from windrow.errors import UsageError, WindrowError
 from windrow.reasons import Reason
@@ -59,6 +61,23 @@ def home(workspace: Windrow, query: PageQuery) -> HomePage:
             return HomePage(collection, collections, shown)
     shown = keep_steady(workspace, f"home {collection}", lambda: workspace.home(collection))  # it is asked for most
     return HomePage(collection, collections, shown)
+
+
+def find_homes(workspace: Windrow, answer: StoryAnswer) -> list[tuple[str, HomeView]]:
+    """Return where the thing that a story is about can be looked at: pairs (collection, view), mostly one or none."""
+    story, config = answer.story, workspace.config
+    names = [answer.asked]
+    if story:  # a file of a partner: ACTION/ZIP/XML is ZIP/XML in the tracker
+        names += [story.key, story.key.partition("/")[2]]
+    found = []
+    with workspace._open_ledger() as ledger:  # noqa: SLF001 as above
+        for collection in capable(HasHome, harvested_collections(config, ledger), skip_broken=True):
+            for name in filter(None, dict.fromkeys(names)):
+                with suppress(WindrowError):
+                    open_home(config, ledger, collection, HomeView(name=name))
+                    found.append((collection, HomeView(name=name)))
+                    break
+    return found
 
 
 def picture(workspace: Windrow, query: PageQuery) -> PictureBytes:

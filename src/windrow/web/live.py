@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import closing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, closing, suppress
 
 from windrow.app import Windrow
 from windrow.app.session_progress import SessionProgress, read_progress
@@ -41,13 +41,15 @@ class LiveSessions:
 
         Raise StoreError if there are as many streams as there may be, and WindrowError for an unknown session.
         """
-        if sum(watch.streams for watch in self._watches.values()) >= WEB_STREAMS.number:
+        watch = self._watches.get(number) or _Watch(await self._read(number, None))
+        if sum(each.streams for each in self._watches.values()) >= WEB_STREAMS.number:
             message = f"{WEB_STREAMS.number} streams of events are open, and more are refused"
             raise StoreError(message, hint="load the page again to see how far the session is")
-        watch = self._watches.get(number) or _Watch(await self._read(number, None))
-        return self._events(number, self._watches.setdefault(number, watch))
+        events = self._events(number, self._watches.setdefault(number, watch))
+        first = await anext(events)  # so that the stream is counted before another one is let in
+        return _continue(first, events)
 
-    async def _events(self, number: int, watch: _Watch) -> AsyncIterator[str]:
+    async def _events(self, number: int, watch: _Watch) -> AsyncGenerator[str]:
         watch.streams += 1
         if watch.reading is None and watch.progress.running:
             watch.reading = asyncio.create_task(self._keep_reading(watch))
@@ -81,6 +83,13 @@ class LiveSessions:
                 return read_progress(ledger, number, earlier)
 
         return await self._workers.run(read)
+
+
+async def _continue(first: str, events: AsyncGenerator[str]) -> AsyncIterator[str]:
+    async with aclosing(events):
+        yield first
+        async for event in events:
+            yield event
 
 
 def _spell_event(progress: SessionProgress) -> str:

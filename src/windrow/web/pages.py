@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from io import BytesIO
+from typing import Any, BinaryIO, NamedTuple
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange
 from windrow.adapters.search_answer import SearchAnswer
@@ -286,6 +287,31 @@ def capture_bytes(workspace: Windrow, attempt: int, most: int | None) -> Capture
         except StepError:  # it is given as it came
             name = f"capture-{attempt}.coded"
         return CaptureBytes(content[:most], name, len(content), is_cut, content_type)
+
+
+class Download(NamedTuple):
+    """A capture to store: a name for its file, its size in bytes, and a generator of its bytes in pieces."""
+
+    name: str
+    size: int
+    pieces: Generator[bytes]
+
+
+def open_download(workspace: Windrow, attempt: int) -> Download:
+    """Open a capture; only one with a content coding, which is undone, is in memory as a whole."""
+    kept = workspace.capture(attempt)
+    if not _is_coded(kept.fields):
+        name = f"capture-{attempt}{_suffix(kept.fields.get('content-type', ''))}"
+        return Download(name, kept.size, _read_pieces(kept.body))
+    kept.body.close()
+    found = capture_bytes(workspace, attempt, None)
+    return Download(found.name, found.size, _read_pieces(BytesIO(found.content)))
+
+
+def _read_pieces(body: BinaryIO) -> Generator[bytes]:
+    with body:
+        while piece := body.read(1 << 18):
+            yield piece
 
 
 def shown_text(workspace: Windrow, attempt: int) -> str:

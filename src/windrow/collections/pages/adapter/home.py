@@ -49,7 +49,7 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
     """
     sources = {source.name: source for source in workspace.of(COLLECTION.name)}
     if view.words:
-        return _search_pages(workspace, view)
+        return _search_pages(workspace, view, f"source:{view.name}" if view.name in sources else "")
     if not view.name:
         return _list_sites(workspace, ledger, sources.values())
     if view.name in sources:
@@ -87,9 +87,10 @@ def _list_sites(workspace: Workspace, ledger: Ledger, sources: Iterable[Source])
     return Home("Sites", (HomeTable("", columns, rows),) if rows else (), by_words=True, note=note)
 
 
-def _search_pages(workspace: Workspace, view: HomeView) -> Home:
+def _search_pages(workspace: Workspace, view: HomeView, of_site: str) -> Home:
+    """Return the pages that have some words: those that the filter `of_site` leaves, or all if it is empty."""
     offset = read_start(view)
-    answer = search(workspace, view.words, offset=offset, limit=_PAGE_PAGES)
+    answer = search(workspace, f"({view.words}) {of_site}" if of_site else view.words, offset=offset, limit=_PAGE_PAGES)
     entries = tuple(
         HomeEntry(
             HomeLink(hit.title or hit.url, view=HomeView(name=hit.url)),
@@ -99,7 +100,7 @@ def _search_pages(workspace: Workspace, view: HomeView) -> Home:
     )  # fmt: skip
     start = str(offset + len(entries))
     further = HomeLink("Further pages", view=view._replace(start=start)) if answer.further else None
-    title = f"Pages with “{view.words}”"
+    title = f"Pages with “{view.words}”{f' of {view.name}' if of_site else ''}"
     parts = (HomeList("", entries),) if entries else ()
     return Home(title, parts, further=further, by_words=True, note="" if entries else "No page has these words.")
 
