@@ -84,6 +84,19 @@ def test_today_names_what_was_not_read_by_its_reason(papers) -> None:
     assert "incomplete_record" in page.xpath("string(//details)")
 
 
+def test_programs_are_told_of_what_fails_and_is_left_out(papers, tmp_path: Path) -> None:
+    workspace = windrow.init(tmp_path)
+    workspace.new_source("nobody", f"file://{tmp_path}/missing/", collection="drops", centre="H")
+    windrow.open(tmp_path).run()
+    view = app(windrow.open(tmp_path))
+    text = get(view, "/metrics").text
+    for line in ('source_error{source="nobody"} 1', "unread 0", "problems 0", "not_counted 0"):
+        assert f"windrow_{line}" in text
+    assert get(view, "/healthz").json["failing"] == ["nobody"]
+    assert "errors at 1 source" in html.fromstring(get(view, "/").text).xpath("string(//p[@class='lead'])")
+    assert 'windrow_failures{reason="incomplete_record"} 1' in get(papers, "/metrics").text
+
+
 def test_an_agenda_begins_with_the_first_event_of_the_day_where_it_takes_place(tmp_path: Path) -> None:
     workspace = windrow.init(tmp_path)
     workspace.new_source(

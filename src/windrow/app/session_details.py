@@ -112,8 +112,9 @@ def group_failures(tasks: Iterable[SessionTask]) -> list[FailureGroup]:
             groups.setdefault(task.reason or task.comment, []).append(task)
     described = [
         FailureGroup(
-            Reason(first.reason).meaning if (first := group[0]).reason else "it failed", len(group),
-            tuple(dict.fromkeys(task.source or task.collection for task in group)), first.comment or "no message",
+            Reason(first.reason).meaning if (first := group[0]).reason else first.comment or "it failed", len(group),
+            tuple(dict.fromkeys(task.source or task.collection for task in group)),
+            first.comment if first.reason else "",
         )
         for group in groups.values()
     ]  # fmt: skip

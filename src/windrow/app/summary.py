@@ -157,6 +157,12 @@ class SessionSummary:
         return not (self.reasons or self.errors or self.capped or self.problems or self.damaged)
 
     @property
+    def other_errors(self) -> list[str]:
+        """The errors that are not those of one source."""
+        source_prefixes = tuple(f"{source.source}: " for source in self.sources if source.error)
+        return [line for line in self.errors if not line.startswith(source_prefixes)]
+
+    @property
     def capped(self) -> int:
         """The number of things that caps left out."""
         return sum(count.addresses for count in self.left_out if count.reason == Reason.CAPPED)

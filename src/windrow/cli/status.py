@@ -36,7 +36,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         ]  # fmt: skip
         text.append(table([*head, *page_columns], rows, "  "))
     text += [f"  {prefix_name(source.source, source.error)}" for source in summary.sources if source.error]
-    text += [f"  {line}" for line in _errors_of_no_source(summary)]
+    text += [f"  {line}" for line in summary.other_errors]
     text += [f"  {line}" for line in _problem_lines(summary.problems)]
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
@@ -134,11 +134,6 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
     ]
 
 
-def _errors_of_no_source(summary: SessionSummary) -> list[str]:
-    source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
-    return [line for line in summary.errors if not line.startswith(source_prefixes)]
-
-
 def _source_notes(state: WorkspaceState) -> Iterator[str]:
     for source in state.sources:
         if source.waiting:
@@ -149,7 +144,7 @@ def _source_notes(state: WorkspaceState) -> Iterator[str]:
 
 
 def _error_lines(state: WorkspaceState) -> list[str]:
-    last_errors = _errors_of_no_source(state.last) if state.last else []
+    last_errors = state.last.other_errors if state.last else []
     not_counted = (f"not counted: {line}" for line in state.not_counted)
     return [*state.errors, *last_errors, *_problem_lines(state.problems), *not_counted]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -154,6 +155,8 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     state, since = read_status(workspace), query.time("since", "24h")
     with closing(workspace.ledger()) as ledger:
         progress = running_session(ledger) if state.holder else None
+    if state.holder and progress is None:  # it ended since the state was read
+        state = workspace.status()
     changes = _newest_first(workspace.changes(since, unreadable={}))  # the status says what cannot be read
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
@@ -357,7 +360,8 @@ def _find_attention(state: WorkspaceState) -> list[Attention]:
         for source in state.sources
         if source.error or source.failed
     ]  # fmt: skip
-    entries += [Attention("workspace", problem, None, "windrow status") for problem in (*state.problems, *state.errors)]
+    problems = (*state.problems, *state.errors, *(state.last.other_errors if state.last else ()))
+    entries += [Attention("workspace", problem, None, "windrow status") for problem in problems]
     entries += [Attention("workspace", f"not counted: {why}", None, "windrow check") for why in state.not_counted]
     for count in state.unread:
         phase = "" if count.phase == "read" else f" by {count.phase}"
@@ -385,21 +389,26 @@ def _describe_source(source: SourceState) -> str:
 
 
 class Health(NamedTuple):
-    """Whether the workspace can be read with all stores, the latest good run of any source, and the overdue sources."""
+    """Whether the workspace can be read with all stores, the latest good run of any source, and sources in trouble.
+
+    `overdue` sources were due more than a day ago, and the last runs of `failing` ones failed.
+    """
 
     ready: bool
     running: bool
     last_good: datetime | None
     overdue: tuple[str, ...]
+    failing: tuple[str, ...]
 
 
 def health(workspace: Windrow, query: PageQuery) -> Health:
-    """Return whether all is well; a source is overdue if it was due more than a day ago."""
+    """Return whether all is well."""
     state = read_status(workspace)
     latest = max((source.last_good for source in state.sources if source.last_good), default=None)
     late = query.now - timedelta(days=1)
     overdue = tuple(source.source for source in state.sources if source.next_due and source.next_due < late)
-    return Health(not state.not_counted, bool(state.holder), latest, overdue)
+    failing = tuple(source.source for source in state.sources if source.error)
+    return Health(not state.not_counted, bool(state.holder), latest, overdue, failing)
 
 
 def metrics(workspace: Windrow, query: PageQuery) -> str:
@@ -417,9 +426,24 @@ def metrics(workspace: Windrow, query: PageQuery) -> str:
     ]
     lines += _metric("windrow_items", "Items by state.", counts)
     lines += _metric("windrow_failures", "Items by reason.", [({"reason": r.reason}, r.items) for r in state.reasons])
+    lost = {entry.partition(":")[0] for entry in state.not_counted}  # a collection that was not counted has no numbers
     for name, text in (("items", "Items"), ("failed", "Failed items"), ("waiting", "Addresses due")):
-        values = [({"source": source.source}, getattr(source, name)) for source in state.sources]
+        values = [
+            ({"source": source.source}, getattr(source, name))
+            for source in state.sources
+            if source.collection not in lost
+        ]
         lines += _metric(f"windrow_source_{name}", f"{text} of a source.", values)
+    errors = [({"source": source.source}, int(bool(source.error))) for source in state.sources]
+    lines += _metric("windrow_source_error", "1 if a source's last run failed.", errors)
+    left_out = Counter[tuple[str, str]]()
+    for count in state.left_out:
+        left_out[count.source, count.reason] += count.addresses
+    labelled = [({"source": source, "reason": reason}, number) for (source, reason), number in left_out.items()]
+    lines += _metric("windrow_left_out", "What rules and caps left out of a source.", labelled)
+    lines += _metric("windrow_unread", "Documents not read.", [({}, sum(count.documents for count in state.unread))])
+    lines += _metric("windrow_problems", "Losses and unfinished work.", [({}, len(state.problems))])
+    lines += _metric("windrow_not_counted", "Stores that cannot be read.", [({}, len(state.not_counted))])
     ages = [
         ({"source": source.source}, round((query.now - source.last_good).total_seconds()))
         for source in state.sources

@@ -175,7 +175,9 @@ def _show_page(workspace: Workspace, page: PageState, view: HomeView) -> Home:
         parts.append(HomeTable("Copies", ("address", "text"), tuple(copies)))
     parts.append(_show_history(page))
     note = "" if version else f"No version of it is kept from {day.isoformat()} or before."
-    return Home(title, (_show_facts(page, edition, view), *parts), by_day="as of", note=note)
+    return Home(
+        title, (_show_facts(workspace.of(COLLECTION.name), page, edition, view), *parts), by_day="as of", note=note
+    )
 
 
 def _version_at(versions: Sequence[PageVersion], day: date) -> PageVersion | None:
@@ -184,9 +186,12 @@ def _version_at(versions: Sequence[PageVersion], day: date) -> PageVersion | Non
     return next((version for version in reversed(versions) if version.first_seen < end.timestamp()), None)
 
 
-def _show_facts(page: PageState, edition: Edition | None, view: HomeView) -> Facts:
+def _show_facts(sources: Iterable[Source], page: PageState, edition: Edition | None, view: HomeView) -> Facts:
     facts = [Fact("address", HomeLink(page.url, story=page.url)), Fact("state", HomeLink(page.state))]
-    facts += [Fact("site", HomeLink(page.source, view=HomeView(name=page.source)))] if page.source else []
+    if page.source:  # one that is not declared any more has a story, and no list here
+        is_site = any(source.name == page.source for source in sources)
+        link = HomeLink(page.source, view=HomeView(name=page.source)) if is_site else None
+        facts.append(Fact("site", link or HomeLink(page.source, story=page.source)))
     facts += [Fact("found at", HomeLink(page.via[0], view=HomeView(name=page.via[0])))] if page.via else []
     facts += [Fact("next request", page.due)] if page.due and page.due.timestamp() > 1 else []
     if edition:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from windrow.adapters.adapter import ListedRecord
@@ -30,6 +29,7 @@ from windrow.collections.papers.row_keys import parse_digest, row_key
 from windrow.errors import StoreError
 from windrow.formats.text import spell_value
 from windrow.ledger import Ledger
+from windrow.reasons import Reason
 
 _SHOWN_AUTHORS = 6  # of a paper in a list; the others are counted
 _JPEG = "image/jpeg"
@@ -76,10 +76,17 @@ def _show_paper(settings: PaperSettings, store: PaperStore | None, key: str, val
 
 
 def _show_match(settings: PaperSettings, key: str) -> Iterator[Part]:
-    """Yield the match with the catalogue: its status, the DOI, and what was compared; nothing if the row has none."""
+    """Yield the match with the catalogue: its status, the DOI, and what was compared; nothing if the row has none.
+
+    If the server of the table does not answer, yield why it is not known.
+    """
     cells: Mapping[str, Any] = {}
-    with suppress(StoreError), open_rows(settings) as table:  # the server may not answer, or nothing is written yet
-        cells = decode_row(table.get(row_key(parse_digest(key), settings.key_form), ["match0"]))
+    try:
+        with open_rows(settings) as table:
+            cells = decode_row(table.get(row_key(parse_digest(key), settings.key_form), ["match0"]))
+    except StoreError as error:
+        if error.reason != Reason.NOT_FOUND:  # nothing is written yet
+            yield Facts("Match with the catalogue", (Fact("not known", HomeLink(str(error))),))
     if cells:
         reasons = cells.get("match0:minfo")
         facts = [Fact("status", HomeLink(str(cells.get("match0:mstatus") or "")))]
