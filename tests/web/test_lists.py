@@ -93,7 +93,7 @@ def test_programs_are_told_of_what_fails_and_is_left_out(papers, tmp_path: Path)
     for line in ('source_error{source="nobody"} 1', "unread 0", "problems 0", "not_counted 0"):
         assert f"windrow_{line}" in text
     assert get(view, "/healthz").json["failing"] == ["nobody"]
-    assert "errors at 1 source" in html.fromstring(get(view, "/").text).xpath("string(//p[@class='lead'])")
+    assert "1 of 1 source failed" in html.fromstring(get(view, "/").text).xpath("string(//p[@class='lead'])")
     assert 'windrow_failures{reason="incomplete_record"} 1' in get(papers, "/metrics").text
 
 

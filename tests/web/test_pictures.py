@@ -69,6 +69,6 @@ def test_tasks_that_failed_for_one_reason_are_one_group() -> None:
         task("d", "fetch", 0, 1),
     ]
     groups = group_failures(tasks)
-    assert [(group.tasks, group.sources, group.example) for group in groups] == [
+    assert [(group.tasks, group.sources, group.example or group.meaning) for group in groups] == [
         (2, ("b", "c"), "b did not answer"), (1, ("a",), "no space")
     ]  # fmt: skip
