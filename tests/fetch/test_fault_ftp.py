@@ -151,6 +151,17 @@ def test_a_server_without_mlsd_is_asked_for_names_when_its_list_is_empty(feature
             assert not list_entries(site("ftp", port), "add")
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_size_or_time_that_is_not_to_be_had_now_ends_the_list(number) -> None:
+    names = b"a.zip\r\nb.zip\r\n" if number == 2 else b"a.zip\r\n"
+    busy = {"MLSD": b"502 no\r\n", "SIZE": b"450 file busy\r\n"}
+    with listening(ftp(busy, {"NLST": names})) as port:
+        assert_fails(lambda: list_entries(site("ftp", port), "add"), TransientFailure, Reason.SERVER_ERROR)
+    times = {"MLSD": b"502 no\r\n", "FEAT": b"211-Features\r\n MDTM\r\n211 End\r\n", "MDTM": b"451 busy\r\n"}
+    with listening(ftp(times, b"-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip\r\n")) as port:
+        assert_fails(lambda: list_entries(site("ftp", port), "add"), TransientFailure, Reason.SERVER_ERROR)
+
+
 def test_a_list_that_is_refused_or_not_complete_is_not_taken_as_whole() -> None:
     no_mlsd, line = {"MLSD": b"502 no\r\n"}, b"-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip\r\n"
     with listening(ftp({**no_mlsd, "NLST": b"550 permission denied\r\n"})) as port:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, map_network_error, refuse_proxy, tls_context
-from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
+from windrow.fetch.ftp_session import Delayed, FtpSession, Refused, refuse_delay
 from windrow.fetch.secret import read_secret
 from windrow.fetch.transport import Connection, Sink, TransferEnd, is_replaced, printable, public_address, server_path
 from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
@@ -242,18 +242,16 @@ class FtpConnection(Connection):
     def _list_any_names(self, session: FtpSession, folder: str) -> Entries:
         """Return a folder's entries with NLST, or [] if the server does not have it or replies that there are no files.
 
-        For no files some servers send 450, or 550 as for a missing folder, which this one is not.
+        For no files some servers send 450, or 550 as for a missing folder, which this one is not. A name is a file if
+        SIZE returns a size, or if the server lacks SIZE. A size that is not to be had now (4yz) ends the list: it does
+        not tell a file from a folder.
         """
         try:
-            return self._list_names(session, folder)
+            names = read_nlst(session.lines("NLST", public_address(self._site, folder)))
         except (Refused, Delayed) as error:
             if str(error)[:3] not in {"450", "500", "502"} and map_error(error, "").reason is not Reason.NOT_FOUND:
                 raise
             return []
-
-    def _list_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries with NLST. A name is a file if SIZE returns a size, or if the server lacks SIZE."""
-        names = read_nlst(session.lines("NLST", public_address(self._site, folder)))
         safe_names = [name for name in names if _SAFE_NAME.fullmatch(name)]
         sizes = dict(zip(safe_names, session.sizes(safe_names), strict=True))
         return [
@@ -300,6 +298,7 @@ def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries
     folder = full_path.rstrip("/")
     replies = session.ask_all(f"MDTM {folder}/{entries[index].name}" for index in indexes)
     for index, reply in zip(indexes, replies, strict=True):
+        refuse_delay(reply)  # a file whose time is not to be had now would look as if it had changed
         if reply.startswith("213"):
             entries[index] = entries[index]._replace(modified=read_time(reply[4:].strip()))
     return entries

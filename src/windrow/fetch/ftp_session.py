@@ -280,12 +280,19 @@ class FtpSession(ftplib.FTP):
         return self._read_size(self._query(f"SIZE {filename}"))
 
     def sizes(self, filenames: Sequence[str]) -> list[int | None]:
-        """Return the sizes of files as `size` does. After the first one, several are requested at a time."""
-        sizes = [self.size(filename) for filename in filenames[:1]]
-        others = filenames[1:]
-        if not self.has_size:
-            return sizes + [None] * len(others)
-        return sizes + [self._read_size(reply) for reply in self.ask_all(f"SIZE {filename}" for filename in others)]
+        """Return the sizes of files as `size` does. After the first one, several are requested at a time.
+
+        Raises Delayed if the server cannot tell a size now.
+        """
+        replies = self.ask_all(f"SIZE {filename}" for filename in filenames[:1]) if self.has_size else []
+        sizes = [self._read_size(reply) for reply in replies]
+        others = filenames[len(sizes) :]
+        if self.has_size:
+            more_replies = self.ask_all(f"SIZE {filename}" for filename in others)
+            for reply in (*replies, *more_replies):
+                refuse_delay(reply)
+            return sizes + [self._read_size(reply) for reply in more_replies]
+        return sizes + [None] * len(others)
 
     def _read_size(self, reply: str) -> int | None:
         digits = reply[4:].strip()
@@ -315,6 +322,12 @@ class FtpSession(ftplib.FTP):
         if reply.startswith("421"):
             raise reply_error(reply)
         return reply
+
+
+def refuse_delay(reply: str) -> None:
+    """Raise Delayed for a reply that says "not now" (4yz)."""
+    if reply.startswith("4"):
+        raise Delayed(reply)
 
 
 def reply_error(reply: str) -> ftplib.Error:
