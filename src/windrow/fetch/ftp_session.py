@@ -284,7 +284,7 @@ class FtpSession(ftplib.FTP):
 
         Raises Delayed if the server cannot tell a size now.
         """
-        replies = self.ask_all(f"SIZE {filename}" for filename in filenames[:1]) if self.has_size else []
+        replies = [self._query(f"SIZE {filename}") for filename in filenames[:1] if self.has_size]
         sizes = [self._read_size(reply) for reply in replies]
         others = filenames[len(sizes) :]
         if self.has_size:
