@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 
 import pytest
 
@@ -201,6 +202,18 @@ def test_bytes_that_are_not_in_the_archive_any_more_have_a_reason(tmp_path):
     assert summarise(tmp_path) == 3
     assert generations(tmp_path) == [(A, None, 10, 10, None)]
     assert reasons(tmp_path) == [(A, "disk_failed")]
+
+
+def test_bytes_that_changed_in_the_archive_are_not_read_as_the_page(tmp_path):
+    noise = random.Random(1).randbytes(8_000).replace(b"-", b"_").replace(b">", b"_")
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A 412 whales"), at=10)
+        attempts.answer(B, b"<!--" + noise + b"-->" + page("412 whales"), at=10)
+    (warc,) = (tmp_path / "archive").glob("*.warc")  # what does not shrink is not compressed, so has no checksum
+    warc.write_bytes(warc.read_bytes().replace(b"412", b"912"))
+    assert summarise(tmp_path) == 3
+    assert [version[:2] for version in generations(tmp_path)] == [(A, "A 412 whales"), (B, None)]
+    assert reasons(tmp_path)[1:] == [(B, "disk_failed")]
 
 
 def test_later_sessions_may_bring_earlier_attempts(tmp_path):

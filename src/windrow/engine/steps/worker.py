@@ -16,13 +16,15 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 from windrow.archive import Capture, open_response
 from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Load, Rows, Settle, Step, Summarise, Task
+from windrow.digest import Hasher
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.field_types import result_type
 from windrow.engine.plain_values import MessageRefused, pack_values
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import SharedNumbers, end_with_parent, lower_limit
 from windrow.engine.steps.sandbox import restrict_process
-from windrow.errors import MissingExtra, StepError, WindrowError
+from windrow.errors import ArchiveError, MissingExtra, StepError, WindrowError
+from windrow.formats.inflate import BLOCK_BYTES
 from windrow.formats.text import replace_lone_surrogates
 from windrow.model import MAX_INTEGER, ArchivePlace, Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
@@ -51,6 +53,9 @@ MIN_MEMORY = 32 << 20
 """The minimum memory for documents, in bytes, with which a worker starts. With less, every document would fail."""
 
 
+_VERIFIED_CAPTURES = 1_000  # that a worker remembers, so that the steps of one document read its bytes once for all
+
+
 class WorkerConfig(NamedTuple):
     """The configuration of a worker, which is the same for all its jobs."""
 
@@ -69,6 +74,7 @@ class CaptureReader:
         self._folder = folder
         self._place: ArchivePlace | None = None
         self._capture: Capture | None = None
+        self._verified: dict[ArchivePlace, None] = {}
 
     def open(self, place: ArchivePlace) -> Capture:
         """Return a capture, with its body positioned at the start."""
@@ -79,6 +85,27 @@ class CaptureReader:
             self._capture, self._place = open_response(self._folder, place), place
         self._capture.view.seek(0)
         return self._capture
+
+    def verify(self, digest: str) -> None:
+        """Compare the open capture with its digest on the ledger, once; raise ArchiveError if its bytes have changed.
+
+        So damage of the disk is not taken for a fault of the document, and is not read as its content. A compressed
+        record has a checksum, which was compared when it was opened.
+        """
+        assert self._capture is not None
+        assert self._place is not None
+        if self._place in self._verified or isinstance(self._capture.view, io.BytesIO):
+            return
+        hasher = Hasher()
+        while block := self._capture.view.read(BLOCK_BYTES):
+            hasher.update(block)
+        if hasher.digest() != digest:
+            place = f"byte {self._place.offset:,} of {self._place.warc}"
+            raise ArchiveError(f"the record at {place} has changed since it was written: restore it from a backup")
+        self._capture.view.seek(0)
+        self._verified[self._place] = None
+        for oldest in [*self._verified][:-_VERIFIED_CAPTURES]:
+            self._verified.pop(oldest)
 
     def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
         """Return the header fields of a response. Those of a 304 are added to `earlier`, the fields of the original."""
@@ -133,6 +160,8 @@ class JobRunner:
         step = collection.steps[job.step]
         answers = {name: self._open_answer(answer) for name, answer in job.answers.items()}
         view, fields, _ = self._reader.open(job.place)
+        if not job.item.member:  # a member has the digest of its own content
+            self._reader.verify(job.item.digest)
         if job.head is not None:
             fields = self._reader.fields(job.head, fields)
         if job.item.member:
