@@ -207,3 +207,24 @@ def test_files_of_other_kinds_are_refused_and_broken_ones_are_problems(tmp_path)
     file = index.import_file("first.jsonl", "1", read_works(tmp_path / "first.jsonl"))
     assert (file.works, file.refused) == (1, {"bad_line": 1})
     index.close()
+
+
+def test_a_book_without_its_document_and_xml_of_others_are_refused(tmp_path):
+    path = tmp_path / "works.xml"
+    path.write_bytes(b"<PubmedArticleSet><PubmedBookArticle/></PubmedArticleSet>")
+    assert list(read_works(path)) == [{}]
+    path.write_bytes(b"<PubmedArticleSet><Other/></PubmedArticleSet>")
+    with pytest.raises(StepError, match="without articles"):
+        list(read_works(path))
+    named = PUBMED.replace(b"<PubmedArticleSet>", b'<PubmedArticleSet xmlns="https://example.org/pubmed">')
+    path.write_bytes(named)
+    assert [work["id"] for work in read_works(path)] == ["pmid:88", "pmid:89"]
+
+
+def test_a_record_with_lists_of_its_own_is_no_page_and_each_list_of_a_page_is_read(tmp_path):
+    path = tmp_path / "works.json"
+    record = {**CROSSREF, "data": [], "items": [1]}
+    path.write_text(json.dumps(record))
+    assert list(read_works(path)) == [record]
+    path.write_text(json.dumps({"items": [CROSSREF], "results": [SCHOLAR]}))
+    assert list(read_works(path)) == [CROSSREF, SCHOLAR]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -34,6 +35,8 @@ _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are re
 _MAX_DOCUMENT_SIZE = CATALOGUE_BYTES.number
 _HEAD_SIZE = 1 << 16  # bytes by which the format is recognised
 _LIST_NAMES = ("items", "data", "results")  # keys of the list of records: of Crossref, DataCite, and OpenAlex
+_RECORD_NAMES = {"title", "titles", "display_name", "DOI", "doi"}
+"""Keys that a record has, and a page of an API with a list of records does not."""
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PUBMED_ROOTS = (b"<PubmedArticleSet", b"<PubmedBookArticleSet")
@@ -62,7 +65,7 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
     if head.startswith(b"<"):
         if not any(root in head for root in _PUBMED_ROOTS):
             raise StepError(f"{path} is XML, but not a list of PubMed articles", Reason.UNSUPPORTED)
-        yield from _read_pubmed(file)
+        yield from _read_pubmed(path, file)
     elif not head or head.startswith((b"{", b"[")) or file_name.endswith(_LINE_SUFFIXES) or b"\n{" in head:
         yield from _read_json(path, file)
     else:
@@ -119,8 +122,9 @@ def _is_start_of_document(first_line: bytes) -> bool:
 def _list_in(document: Any) -> list[Any] | None:
     if isinstance(document, dict):
         document = document.get("message", document)
-    if isinstance(document, dict):
-        document = next((records for name in _LIST_NAMES if isinstance(records := document.get(name), list)), None)
+    if isinstance(document, dict) and not _RECORD_NAMES & document.keys():
+        lists = [records for name in _LIST_NAMES if isinstance(records := document.get(name), list)]
+        return list(chain.from_iterable(lists)) if lists else None
     return document if isinstance(document, list) else None
 
 
@@ -130,10 +134,18 @@ def _records_of(document: Any) -> Iterator[RawWork]:
         yield record if isinstance(record, dict) else json.dumps(record).encode()
 
 
-def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and the deleted works."""
+def _read_pubmed(path: Path, file: BinaryIO) -> Iterator[RawWork]:
+    """Yield the articles and books of a PubMed file, as objects with windrow's own keys, and the deleted works.
+
+    Raise StepError (UNSUPPORTED) if it has none.
+    """
     options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
-    for _, element in etree.iterparse(file, tag=(*_PUBMED_READERS, *_PUBMED_DELETIONS), **options):
+    tags = [f"{{*}}{name}" for name in (*_PUBMED_READERS, *_PUBMED_DELETIONS)]  # in a namespace or in none
+    is_empty = True
+    for _, element in etree.iterparse(file, tag=tags, **options):
+        is_empty = False
+        for part in element.iter("{*}*"):
+            part.tag = etree.QName(part).localname
         if element.tag in _PUBMED_DELETIONS:
             yield from (DeletedWork(name) for pmid in element.iterfind("PMID") if (name := _pmid_name(pmid.text)))
         else:
@@ -141,6 +153,8 @@ def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
         element.clear()
         while element.getprevious() is not None:
             del element.getparent()[0]
+    if is_empty:
+        raise StepError(f"{path} is XML without articles or books of PubMed", Reason.UNSUPPORTED)
 
 
 def _read_article(article: Any) -> Mapping[str, Any]:
@@ -158,8 +172,13 @@ def _read_article(article: Any) -> Mapping[str, Any]:
 
 
 def _read_book(article: Any) -> Mapping[str, Any]:
-    """Return the record of a chapter or, if none is named, of a book. A chapter's journal is the title of its book."""
+    """Return the record of a chapter or, if none is named, of a book; an empty one if there is neither.
+
+    A chapter's journal is the title of its book.
+    """
     book = article.find("BookDocument")
+    if book is None:
+        return {}
     book_title, chapter = _title_text(book.find("Book/BookTitle")), _title_text(book.find("ArticleTitle"))
     authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))
     pmid = book.findtext("PMID") or ""
