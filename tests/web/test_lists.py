@@ -15,6 +15,7 @@ from tests.web.farm import get, warc_record
 from tests.web.homes import ADDRESS, event, observed
 from windrow.adapters.adapter import SourceChange
 from windrow.app.changes import identify_changes
+from windrow.collections.events.adapter import home as events_home
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.pages.adapter import home
 from windrow.contract import AttemptObservations, Skip
@@ -122,6 +123,43 @@ def test_an_agenda_begins_with_the_first_event_of_the_day_where_it_takes_place(t
     assert listed == [("2026-11-27", "Breakfast"), ("2026-11-27", "Honolulu"), ("2026-11-28", "Next morning")]
     (found,) = get(view, "/collections.json?collection=events&day=2026-11-27&q=breakfast").json["home"]["parts"]
     assert [entry["title"]["text"] for entry in found["entries"]] == ["Breakfast"]
+
+
+def test_the_events_of_a_source_are_listed_whatever_its_parser_was_called(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(events_home, "_MAX_READ", 2)
+    workspace = windrow.init(tmp_path)
+    for name in ("north", "south"):
+        workspace.new_source(
+            name, ADDRESS, collection="events", reader="icalendar", branch="Legislative", entity="Senate",
+            timezone="Europe/Paris",
+        )  # fmt: skip
+    sources = {1: "north", 2: "north", 3: "north", 4: "south"}
+    events = [
+        event(day, f"2026-12-0{day}T10:00:00Z", f"Session {day}", parser_name="earlier", source=source)
+        for day, source in sources.items()
+    ]
+    with open_databases(workspace.config) as databases:
+        databases.write(databases.events, events)
+    view = app(windrow.open(tmp_path))
+    target, listed, notes = "/collections?collection=events&day=2026-12-01&group=source:south", [], []
+    while target:
+        page = html.fromstring(get(view, target).text)
+        listed += [link.text for link in page.xpath("//main//a[contains(@href, 'name=')]")]
+        notes += page.xpath("//p[@class='empty']/text()")
+        target = next(iter(page.xpath("//a[@rel='next']/@href")), "")
+    assert listed == ["Session 4"]
+    assert "None of the next 2 events is one of these" in notes[0]
+    page = get(view, "/collections.json?collection=events&day=2026-12-02&q=session&group=source:north").json["home"]
+    assert [entry["title"]["text"] for entry in page["parts"][0]["entries"]] == ["Session 2", "Session 3"]
+
+
+def test_a_parameter_that_chooses_nothing_is_refused(town) -> None:
+    for target in ("/changes?souce=town", "/changes.atom?souce=town", "/changes?source=town&source=other", "/?odd=1"):
+        assert get(town, target).status == 400, target
+    assert get(town, "/changes?utm_source=letter&_=1").status == 200
+    for day in ("yesterday", "7d"):
+        assert "searched as words" not in get(town, f"/search?q=page&as_of={day}").text
+        assert get(town, f"/search.json?q=page&as_of={day}").json["as_of"].startswith("20")
 
 
 def test_no_page_of_a_site_is_left_out_between_two_origins(town, monkeypatch) -> None:

@@ -34,8 +34,8 @@ from windrow.web.live import LiveSessions
 from windrow.web.manual import ManualPage, open_manual, render_manual
 from windrow.web.markup import icon, link, render, script, style
 from windrow.web.openapi import WebError, describe_api
-from windrow.web.query import PageQuery
-from windrow.web.routes import NUMBERED, PAGES, Fresh, NumberedRoute, PageRoute
+from windrow.web.query import PageQuery, refuse_unknown_parameters
+from windrow.web.routes import CHANGES_PARAMETERS, NUMBERED, PAGES, Fresh, NumberedRoute, PageRoute
 from windrow.web.steady import steady_fact
 from windrow.web.worker import Workers
 
@@ -84,7 +84,8 @@ def app(
 
 def _wants_json(request: Request) -> bool:
     accepted = request.headers.get("accept", "")
-    return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
+    is_for_programs = request.url.path.endswith((".json", ".atom", ".feed", "/healthz", "/metrics"))
+    return is_for_programs or ("application/json" in accepted and "text/html" not in accepted)
 
 
 def _respond(request: Request, body: bytes, media_type: str, *, tag: str = "", **fields: str) -> Response:
@@ -136,8 +137,10 @@ class _View:
 
     def endpoint(self, page: PageRoute, *, as_json: bool) -> Callable[[Request], Any]:
         """Return the function that answers requests for a page."""
+        known = [parameter.name for parameter in page.parameters]
 
         async def answer(request: Request) -> Response:
+            refuse_unknown_parameters(request.query_params.multi_items(), known)
             query = PageQuery(request.query_params, now())
             return await self._show(
                 request, page.path, page.template, lambda: page.make(self._workspace, query), as_json=as_json,
@@ -243,6 +246,8 @@ class _View:
 
     async def _feed(self, request: Request) -> tuple[pages.ChangesPage, dict[str, str]]:
         """Return a page of changes, and the addresses of this feed, of its next page and of the HTML page."""
+        known = [parameter.name for parameter in CHANGES_PARAMETERS]
+        refuse_unknown_parameters(request.query_params.multi_items(), known)
         query, asked = PageQuery(request.query_params, now()), dict(request.query_params)
         value = await self._workers.run(lambda: pages.changes(self._workspace, query))
         if value.unreadable:  # a reader that asks again later gets all entries

@@ -27,6 +27,7 @@ from windrow.formats.http import CUT_BODY, decode_body
 from windrow.formats.text import counted
 from windrow.ledger.sessions import RuleCount
 from windrow.model import Limits
+from windrow.query.tree import is_time_prefix
 from windrow.reasons import Reason
 from windrow.web.query import PageQuery, write_cursor
 from windrow.web.steady import keep_steady
@@ -244,6 +245,8 @@ def session(workspace: Windrow, number: int) -> SessionDetails:
 def search(workspace: Windrow, query: PageQuery) -> SearchPage:
     """Return a page of results of the query `q`, in all collections or one, as they are now or were on a day."""
     text, collection, as_of = query.text("q"), query.text("collection"), query.text("as_of")
+    if as_of and not is_time_prefix(as_of) and (time := query.time("as_of", "")):  # such as yesterday, or 7d
+        as_of = f"{time:%Y-%m-%d}" if as_of in {"today", "yesterday"} else f"{time:%Y-%m-%dT%H:%M:%S}"
     explain = query.choice("explain", ("1",)) == "1"
     asked = f"{text} as-of:{as_of}" if as_of and text else text
     if not text:

@@ -26,11 +26,15 @@ class Bar(NamedTuple):
 
 
 class TimelineRow(NamedTuple):
-    """The tasks of one phase of one source: their name, their picture, and for how many seconds they ran together."""
+    """The tasks of one phase of one source: their name, their picture, and for how many seconds they ran together.
+
+    `failed` is true if one of them failed.
+    """
 
     name: str
     picture: Markup
     seconds: float
+    failed: bool = False
 
 
 def outcome_class(entry: SessionEntry) -> str:
@@ -102,6 +106,7 @@ def timeline(tasks: Iterable[SessionTask], began: datetime, ended: datetime | No
             f"{source or collection}, {phase}",
             _draw_tasks(row, began, last),
             sum(((task.ended or last) - task.began).total_seconds() for task in row),
+            any(task.failed for task in row),
         )
         for (collection, source, phase), row in rows.items()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from windrow.caps import WEB_NAME_CHARACTERS
@@ -81,6 +81,19 @@ class PageQuery:
         if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
             raise UsageError("cursor is not one that a page of this view gave")
         return tuple(values)
+
+
+def refuse_unknown_parameters(asked: Iterable[tuple[str, str]], known: Collection[str]) -> None:
+    """Raise UsageError for a parameter that a page does not read, or that is given twice.
+
+    Names that begin with `_` or `utm_`, which other programs add to addresses, are ignored.
+    """
+    names = [name for name, _ in asked if not name.startswith(("_", "utm_"))]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{name[:100]!r} is none of the parameters {', '.join(known) or '(there are none)'}")
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is given more than once")
 
 
 def write_cursor(values: Iterable[str]) -> str:

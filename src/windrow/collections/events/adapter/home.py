@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -31,7 +31,6 @@ from windrow.clock import now
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.documents import complete_document
 from windrow.collections.events.exports import NOTES, describe_notes
-from windrow.collections.events.reading import parser_of
 from windrow.collections.events.times import parse_utc
 from windrow.errors import UsageError
 from windrow.formats.text import cut_around_difference
@@ -44,7 +43,8 @@ _PAGE_EVENTS = 50
 _DAY_EVENTS = 4  # of a day in a month, which leads to all of them
 _READ_OF_DAY = 500  # events of a day in UTC that are read for a month; some are of the local day before or after
 _MAX_GROUPS = 150  # branches, or entities; the search finds the events of others
-_MAX_READ = 20_000  # events that are read to find those of one source among those with the same parser
+_MAX_READ = 5_000  # events that are read for a page to find those of one source; the next page goes on after them
+_MAX_MATCHES = 20_000  # of a search whose events are put in order of time
 _FEEDS = (("iCalendar", "ical"), ("Atom", "atom"), ("JSON Feed", "jsonfeed"), ("JSON", "json"), ("CSV", "csv"))
 
 
@@ -61,7 +61,7 @@ def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeVi
     """Return the agenda from a day on (by default today), the month of that day, or the events that have some words."""
     refuse_unknown("view", view.view, (_AGENDA, _MONTH))
     groups = tuple(_list_groups(databases, sources))
-    selection = _select(view.group, {source.name: parser_of(source).name for source in sources})
+    selection = _select(view.group, {source.name for source in sources})
     day = read_day(view, now().date())
     views = tuple(
         HomeLink(name, view=HomeView(name, "", view.group, view.day, view.words)) for name in (_AGENDA, _MONTH)
@@ -70,15 +70,17 @@ def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeVi
     if view.view == _MONTH:
         part: Part = _show_month(databases, selection._replace(words=view.words), day)
         views = (*views, *_other_months(view, day))
-    elif view.words:
-        entries, further = _search(databases, selection, view._replace(day=day.isoformat() if view.day else ""))
-        since = f" from {day.isoformat()} on" if view.day else ""
-        part = Agenda(f"Events with “{view.words}”{since}, the latest first", entries)
+    elif view.words and not view.day:
+        entries, further = _search(databases, selection, view)
+        part = Agenda(f"Events with “{view.words}”, the latest first", entries)
     else:
-        entries, further = _read_agenda(databases, selection, view, day)
-        part = Agenda(f"From {day.isoformat()} on", entries)
+        entries, further = _read_agenda(databases, selection._replace(words=view.words), view, day)
+        title = f"Events with “{view.words}” from" if view.words else "From"
+        part = Agenda(f"{title} {day.isoformat()} on", entries)
     if isinstance(part, Agenda) and not part.entries:
         note = "No events here: an earlier day may have some, or windrow run events"
+        if further:
+            note = f"None of the next {_MAX_READ:,} events is one of these: further ones may be"
     return Home(
         "Events", (part,), views, groups, _list_feeds(view, selection), further, by_day="from",
         by_words=isinstance(databases.store, SqliteDocuments), note=note,
@@ -105,12 +107,12 @@ def _read_values(databases: EventDatabases, field: str) -> Iterator[str]:
         start = following
 
 
-def _select(group: str, parsers: Mapping[str, str]) -> _Selection:
+def _select(group: str, sources: Container[str]) -> _Selection:
     field, _, value = group.partition(":")
     if not group:
         return _Selection("all", (), "")
-    if field == "source" and value in parsers:
-        return _Selection("parser", (parsers[value],), value)
+    if field == "source" and value in sources:  # whatever its parser was called when its events were read
+        return _Selection("all", (), value)
     if field in {"branch", "entity"} and value:
         return _Selection(field, (value,), "")
     raise UsageError(f"group: {group!r} is not a branch:NAME, entity:NAME or source:NAME of these events")
@@ -118,35 +120,43 @@ def _select(group: str, parsers: Mapping[str, str]) -> _Selection:
 
 def _read_events(
     databases: EventDatabases, selection: _Selection, start: str, end: str = "", skip: int = 0
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the selected events in order of time in UTC, each with its place in the view.
+) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
+    """Yield at most `_MAX_READ` events in order of time in UTC, each with its place in the view; None if not selected.
 
-    The documents of other programs without a valid time are left out, as in all exports.
+    The documents of other programs without a valid time are not selected, as in all exports.
     """
-    bounds = ViewRange(selection.first, start, end, limit=_MAX_READ, skip=skip)
     if selection.words:
-        matches = _searched(databases).search(databases.events, selection.words, selection.view, bounds)
-        documents: Iterable[Mapping[str, Any]] = sorted(matches, key=lambda match: str(match.get("datetime") or ""))
+        bounds = ViewRange(selection.first, start, end, limit=_MAX_MATCHES + 1)
+        matches = [*_searched(databases).search(databases.events, selection.words, selection.view, bounds)]
+        if len(matches) > _MAX_MATCHES:  # the earliest ones would be missing
+            raise UsageError(f"more than {_MAX_MATCHES:,} events from then on have these words: add a word")
+        in_order = sorted(matches, key=lambda match: str(match.get("datetime") or ""))
+        documents: Iterable[Mapping[str, Any]] = in_order[skip:]
     else:
+        bounds = ViewRange(selection.first, start, end, limit=_MAX_READ, skip=skip)
         documents = databases.store.view(databases.events, selection.view, bounds)
     for place, document in enumerate(documents, skip):
         is_selected = not selection.source or document.get("source") == selection.source
-        if is_selected and (event := complete_document(document)) is not None:
-            yield place, event
+        yield place, complete_document(document) if is_selected else None
 
 
 def _read_agenda(
     databases: EventDatabases, selection: _Selection, view: HomeView, day: date
 ) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
     """Return the events from a day on, by the local days of their sources, and a link to later ones."""
-    events = _read_events(databases, selection, _day_before(day), skip=read_start(view))
-    entries = ((place, entry) for place, event in events if (entry := _describe(event)).day >= day)
-    found = [*islice(entries, _PAGE_EVENTS + 1)]
+    skip, entries, following = read_start(view), list[AgendaEntry](), None
+    for place, event in _read_events(databases, selection, _day_before(day), skip=skip):
+        if event is not None and (entry := _describe(event)).day >= day:
+            if len(entries) == _PAGE_EVENTS:
+                following = place
+                break
+            entries.append(entry)
+        if place + 1 - skip == _MAX_READ:
+            following = place + 1
     further = None
-    if len(found) > _PAGE_EVENTS:
-        further = HomeLink("Later events", view=view._replace(day=day.isoformat(), start=str(found[-1][0])))
-    shown = (entry for _, entry in found[:_PAGE_EVENTS])
-    return tuple(sorted(shown, key=lambda entry: entry.day)), further
+    if following is not None:
+        further = HomeLink("Later events", view=view._replace(day=day.isoformat(), start=str(following)))
+    return tuple(sorted(entries, key=lambda entry: entry.day)), further
 
 
 def _day_before(day: date) -> str:
@@ -163,7 +173,8 @@ def _show_month(databases: EventDatabases, selection: _Selection, day: date) -> 
     for number in range(-1, last.day + 1):  # in UTC, an event may be on the day before or after
         one_day = first + timedelta(days=number)
         following = (one_day + timedelta(days=1)).isoformat()
-        for count, (_, event) in enumerate(_read_events(databases, selection, one_day.isoformat(), following)):
+        events = (event for _, event in _read_events(databases, selection, one_day.isoformat(), following) if event)
+        for count, event in enumerate(events):
             if count == _READ_OF_DAY:
                 cut_days.add(min(max(one_day, first), last))
                 break
@@ -192,9 +203,8 @@ def _searched(databases: EventDatabases) -> SqliteDocuments:
 def _search(
     databases: EventDatabases, selection: _Selection, view: HomeView
 ) -> tuple[tuple[AgendaEntry, ...], HomeLink | None]:
-    skip, day = read_start(view), date.fromisoformat(view.day) if view.day else date.min
-    start = _day_before(day) if view.day else ""
-    bounds = ViewRange(selection.first, start, limit=_PAGE_EVENTS + 1, skip=skip)
+    skip = read_start(view)
+    bounds = ViewRange(selection.first, limit=_PAGE_EVENTS + 1, skip=skip)
     found = list(_searched(databases).search(databases.events, view.words, selection.view, bounds))
     further = view._replace(start=str(skip + _PAGE_EVENTS)) if len(found) > _PAGE_EVENTS else None
     shown = (
@@ -202,8 +212,7 @@ def _search(
         for document in found[:_PAGE_EVENTS]
         if (event := complete_document(document)) and (not selection.source or event.get("source") == selection.source)
     )
-    entries = tuple(entry for entry in map(_describe, shown) if entry.day >= day)
-    return entries, HomeLink("Earlier events", view=further) if further else None
+    return tuple(map(_describe, shown)), HomeLink("Earlier events", view=further) if further else None
 
 
 def _describe(event: Mapping[str, Any]) -> AgendaEntry:
