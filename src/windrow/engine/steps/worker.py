@@ -53,7 +53,7 @@ MIN_MEMORY = 32 << 20
 """The minimum memory for documents, in bytes, with which a worker starts. With less, every document would fail."""
 
 
-_VERIFIED_CAPTURES = 1_000  # that a worker remembers, so that the steps of one document read its bytes once for all
+_REMEMBERED_CAPTURES = 1_000  # that a worker remembers, so that the steps of one document read its bytes once for all
 
 
 class WorkerConfig(NamedTuple):
@@ -104,7 +104,7 @@ class CaptureReader:
             raise ArchiveError(f"the record at {place} has changed since it was written: restore it from a backup")
         self._capture.view.seek(0)
         self._verified[self._place] = None
-        for oldest in [*self._verified][:-_VERIFIED_CAPTURES]:
+        for oldest in [*self._verified][:-_REMEMBERED_CAPTURES]:
             self._verified.pop(oldest)
 
     def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
