@@ -69,6 +69,19 @@ def test_where_the_header_is_plainly_wrong_the_meta_counts(encoding: str, text: 
         ("euc-kr", "시의회는 화요일 오전 열 시에 예산을 논의하기 위해 회의를 엽니다."),
         ("gbk", "市议会将于星期二上午十点召开会议讨论预算。"),
         ("big5", "市議會將於星期二上午十點召開會議討論預算。"),
+        ("windows-1250", "Příští zasedání zastupitelstva města se bude konat v úterý od deseti hodin."),
+        ("iso-8859-2", "Příští zasedání zastupitelstva města se bude konat v úterý, řekl též Tomáš Žák."),
+        ("windows-1250", "Następne posiedzenie rady miasta odbędzie się we wtorek o dziesiątej, później głosowanie."),
+        ("iso-8859-2", "Następne posiedzenie rady miasta odbędzie się we wtorek o dziesiątej, także głosowanie."),
+        ("windows-1250", "A képviselő-testület következő ülése kedden tíz órakor lesz, bővebb információ később."),
+        ("windows-1250", "Şedinţa consiliului local va avea loc marţi, la ora zece, în sala mare a primăriei."),
+        ("windows-1254", "Belediye meclisi toplantısı salı günü saat onda yapılacak, bütçe görüşülecek."),
+        ("windows-1257", "Kitas miesto tarybos posėdis įvyks antradienį dešimtą valandą, bus svarstomas biudžetas."),
+        ("windows-1257", "Nākamā pilsētas domes sēde notiks otrdien pulksten desmitos, tiks apspriests budžets."),
+        ("windows-1252", "Fundur bæjarstjórnar verður haldinn á þriðjudaginn klukkan tíu, fjárhagsáætlun rædd."),
+        ("windows-1252", "A próxima reunião da câmara será na terça-feira às dez horas, não haverá votações."),
+        ("windows-1252", "It costs £5, or £7 with a £2 fee; 3 m³ for ¥9, n.º 4, see note¹."),
+        ("windows-1252", "Anwesend: Jürgen Müller, José Núñez, Søren Ålund, Zoë Brontë, François Lefèvre."),
         ("windows-1252", "Où est l'élève âgé ? Là-bas, près de la forêt, à côté du château."),
     ],
 )
@@ -76,6 +89,14 @@ def test_without_a_declaration_the_letters_tell(encoding: str, text: str) -> Non
     raw = f"<html lang=x><title>A</title><p class=a>{text}".encode(_CODEC_BY_NAME[encoding])
     decoded = decode(raw, "text/html")
     assert (decoded.text[-len(text) :], *decoded[1:]) == (text, encoding, "content")
+
+
+def test_between_letters_that_fit_both_the_declared_language_decides() -> None:
+    raw = "<p>Később kerül sor a bővített ülésre.".encode("cp1250")
+    assert decode(b"<html><body>" + raw).encoding == "windows-1252", "Portuguese has these letters, too"
+    assert decode(b"<html lang='hu-HU'><body>" + raw).text.endswith("bővített ülésre.")
+    russian = ("<html lang=ru><p>" + "Form 12-B, PDF, 1.2 MB, " * 9 + "скачать образец заявления").encode("cp1251")
+    assert decode(russian).text.endswith("скачать образец заявления"), "most of it is in ASCII"
 
 
 def test_an_encoding_that_is_told_late_is_believed_and_one_in_a_script_is_not() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import NamedTuple
 
 _LABELS = """
@@ -102,6 +103,31 @@ _SYLLABLES = (
 )  # fmt: skip
 _HAN = (("gbk", "gb2312", _IDEOGRAPHS, 0.6), ("big5", "big5", _IDEOGRAPHS, 0.6))
 """Encodings of several bytes for a letter, with their codecs, characters, and the minimum share of these in a text."""
+_OTHER_SCRIPTS = {"ar", "be", "bg", "el", "fa", "he", "ja", "ko", "mk", "ru", "th", "uk", "ur", "yi", "zh"}
+"""Languages in all of these encodings."""
+_CENTRAL = {
+    "cs": "áčďéěíňóřšťúůýž", "sk": "áäčďéíĺľňóôŕšťúýž", "pl": "ąćęłńóśźż", "hu": "áéíóöőúüű", "ro": "ăâîşţ",
+    "hr": "čćđšž", "sl": "čšž", "bs": "čćđšž",
+}  # fmt: skip
+_LATIN = (
+    ("windows-1250", _CENTRAL),
+    ("iso-8859-2", _CENTRAL),
+    ("windows-1257", {"lv": "āčēģīķļņšūž", "lt": "ąčęėįšųūž", "et": "äöõüšž"}),
+    ("windows-1254", {"tr": "âçğıîöşüû\u0307"}),
+)  # fmt: skip
+"""Encodings of Latin letters, with the letters beyond ASCII of languages that windows-1252 cannot write."""
+_WESTERN = (
+    "àâæçèéêëîïôùûüÿœ", "áéíñóúü", "àçèéíïòóúü", "àáâãçéêíóôõúü", "àèéìîòóù", "äöüßé", "åäöæøéü", "áæéíðóöúýþ",
+    "áèéêëïóöü",
+)  # fmt: skip
+"""Letters beyond ASCII of languages in windows-1252: of French, Spanish, Catalan, Portuguese, Italian, German, of
+Scandinavia, of Icelandic and Dutch."""
+_MIN_ALPHABET_SHARE = 0.95  # of the letters beyond ASCII of a text that are in the alphabet of its language
+_MAX_WESTERN_SHARE = 0.95  # of the letters that such an alphabet explains, for a text that declares no language
+_MIN_LETTERS = 3  # beyond ASCII, in a text that declares no language
+_SIGN = re.compile(rb"(?<![A-Za-z\x8a-\xff])[\xa1-\xbf]|[\xa1-\xbf](?![A-Za-z\x8a-\xff])")
+"""Matches a sign of windows-1252, such as a pound or a raised 3. In other encodings it may be a letter of a word."""
+_LANGUAGE = re.compile(rb"<html\b[^>]{0,1000}?\slang\s*+=\s*+[\"']?+([a-z]{2})\b", re.IGNORECASE)
 
 
 class DecodedText(NamedTuple):
@@ -184,16 +210,51 @@ def _decode_undeclared(raw: bytes) -> DecodedText:
 
 
 def _guess_encoding(raw: bytes) -> str:
-    """Return the encoding of bytes that are not UTF-8 by the characters that they have in it; else `windows-1252`.
+    """Return the encoding of bytes that are not UTF-8 by the letters that they have in it; else `windows-1252`.
 
-    Only texts with few Latin letters are judged. Browsers use the language of their user there.
+    Where several encodings explain the letters, the language that the page declares decides. Browsers use the
+    top-level domain or the language of their user there.
     """
-    text = b"".join(_TAG.sub(b"", _RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES])).split())[:_SAMPLE_BYTES]
-    if len(text) < _MIN_SAMPLE_BYTES or len(text.translate(None, _ASCII)) <= len(text) * _MAX_LATIN_SHARE:
-        return "windows-1252"
-    share, alphabet = max((_share_of(letters, text, codec), name) for name, codec, letters in _LETTERS)
-    by_letters = alphabet if share >= _MIN_USUAL_SHARE else None
-    return _find_fitting(_SYLLABLES, text) or by_letters or _find_fitting(_HAN, text) or "windows-1252"
+    visible = _TAG.sub(b"", _RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES]))
+    declared = _LANGUAGE.search(raw[:_LATE_PRESCAN_BYTES])
+    language = declared[1].decode().lower() if declared else ""
+    text = b"".join(visible.split())[:_SAMPLE_BYTES]
+    beyond_ascii = len(text.translate(None, _ASCII))
+    if len(text) >= _MIN_SAMPLE_BYTES and (language in _OTHER_SCRIPTS or beyond_ascii > len(text) * _MAX_LATIN_SHARE):
+        share, alphabet = max((_share_of(letters, text, codec), name) for name, codec, letters in _LETTERS)
+        by_letters = alphabet if share >= _MIN_USUAL_SHARE else None
+        name = _find_fitting(_SYLLABLES, text) or by_letters or _find_fitting(_HAN, text)
+        if name or beyond_ascii > len(text) * _MAX_LATIN_SHARE:
+            return name or "windows-1252"
+    return guess_latin_encoding(visible, language)
+
+
+def guess_latin_encoding(raw: bytes, language: str = "") -> str:
+    """Return the encoding of one byte for a Latin letter in which a text has the letters of one language.
+
+    That is `windows-1252` if a language of western Europe has about as many of the letters, unless `language` (two
+    letters, or "") is one of another encoding that explains them as well.
+
+    >>> guess_latin_encoding("příliš žluťoučký kůň".encode("cp1250"))
+    'windows-1250'
+    """
+    sample = _SIGN.sub(b"", raw).translate(None, _ASCII)[:_SAMPLE_BYTES]
+    western_text = sample.decode("cp1252", "ignore").lower()
+    western_hits = max(_count_letters(western_text, alphabet) for alphabet in _WESTERN)
+    candidates = [(0, False, "windows-1252")]
+    for name, alphabets in _LATIN:
+        text = sample.decode(_CODEC_BY_NAME[name], "ignore").lower()
+        letters = sum(map(str.isalpha, text))
+        for alphabet_language, alphabet in alphabets.items():
+            hits, is_declared = _count_letters(text, alphabet), alphabet_language == language
+            is_likelier = hits >= _MIN_LETTERS and western_hits < hits * _MAX_WESTERN_SHARE
+            if hits >= letters * _MIN_ALPHABET_SHARE and (is_likelier or (is_declared and hits >= western_hits)):
+                candidates.append((hits, is_declared, name))
+    return max(candidates, key=itemgetter(0, 1))[2]  # the first of equal ones
+
+
+def _count_letters(text: str, alphabet: str) -> int:
+    return sum(map(text.count, alphabet))
 
 
 def _find_fitting(rules: Iterable[tuple[str, str, re.Pattern[str], float]], text: bytes) -> str | None:

@@ -102,6 +102,7 @@ def test_an_answer_in_place_of_a_page_says_nothing_about_it(status, body, fields
         ("Привет, это страница о городе и его жителях.", "cp1251", "wrong_encoding"),
         ("これは町についてのページです。", "cp932", "wrong_encoding"),
         ("안녕하세요 우리 도시의 새로운 소식입니다 모두 읽어 주세요", "cp949", "wrong_encoding"),
+        ("Příští zasedání zastupitelstva města se bude konat v úterý.", "cp1250", "wrong_encoding"),
         ("Él está aquí, ¿también tú? Añádelo mañana, así será más fácil.", "cp1252", ""),
         ("Où est l'élève âgé ? Là-bas, près de la forêt, à côté du château.", "cp1252", ""),
     ],

@@ -33,7 +33,7 @@ from windrow.collections.pages.reading.link import (
     set_localities,
 )
 from windrow.collections.pages.scope import Scope
-from windrow.content.charset import decode
+from windrow.content.charset import decode, guess_latin_encoding
 from windrow.content.head import PageHead
 from windrow.content.page import read_page as read_html
 from windrow.content.xhtml import is_page
@@ -347,14 +347,20 @@ _MAX_SHARE_BEYOND_ASCII = 1 / 3  # of a text in a language that windows-1252 can
 
 
 def _mark_garbled(page: PageDocument) -> PageDocument:
-    """Add a finding if a text was read as windows-1252, and is in no language that can be written in it."""
+    """Add a finding if a text was read as windows-1252, and is probably in a language that cannot be written in it."""
     if page.encoding != "windows-1252" or page.pile.text.isascii():
         return page
     characters = "".join(page.pile.text[:_MAX_EXAMINED_CHARACTERS].split())
-    count = len(characters) - len(characters.encode("ascii", "ignore"))
-    if len(characters) < _MIN_EXAMINED_CHARACTERS or count <= len(characters) * _MAX_SHARE_BEYOND_ASCII:
+    if len(characters) < _MIN_EXAMINED_CHARACTERS:
         return page
-    message = "read as windows-1252, as it declares no other encoding, but more than a third of it is not ASCII"
+    count = len(characters) - len(characters.encode("ascii", "ignore"))
+    message = ""
+    if count > len(characters) * _MAX_SHARE_BEYOND_ASCII:
+        message = "read as windows-1252, as it declares no other encoding, but more than a third of it is not ASCII"
+    elif (likely := guess_latin_encoding(page.pile.text.encode("cp1252", "ignore"))) != page.encoding:
+        message = f"read as windows-1252, but its letters are those of a language in {likely}"
+    if not message:
+        return page
     return replace(page, findings=(*page.findings, Finding(Reason.WRONG_ENCODING.value, message, Level.WARN)))
 
 
