@@ -26,8 +26,6 @@ from windrow.reasons import Reason
 MAX_LISTINGS = 99
 """The maximum number of other complete listings of a source that are examined for missing offers or records."""
 
-_NEVER_READ = "it could not be read, and the list does not have it any more"
-
 
 def _find_missing_offers(
     ledger: Ledger, listing: WholeListingRow, source: Source | None, ended_at: datetime, store: VersionStore
@@ -72,7 +70,8 @@ def find_missing(
     results = [*judge(complete_listing)]
     without_record = [offer.key for offer in complete_listing.missing if offer.value is None and offer.listings == 1]
     if without_record and isinstance(store, SkippingStore):
-        results += [Skip(Reason.NO_LONGER_LISTED, key, _NEVER_READ) for key in store.left_out(without_record)]
+        message = "it could not be read, and the list does not have it any more"
+        results += [Skip(Reason.NO_LONGER_LISTED, key, message) for key in store.left_out(without_record)]
     return results
 
 
@@ -80,7 +79,7 @@ def find_never_read(entries: Iterable[Any]) -> Iterator[tuple[int, Skip]]:
     """Yield the Skips of `find_missing` in the entries of attempts, each with the number of its attempt."""
     for entry in entries:
         for result in entry.results if isinstance(entry, AttemptObservations) else ():
-            if isinstance(result, Skip) and result.message == _NEVER_READ:
+            if isinstance(result, Skip) and result.reason is Reason.NO_LONGER_LISTED:
                 yield entry.attempt, result
 
 
