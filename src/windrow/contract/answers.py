@@ -253,6 +253,10 @@ class Observation(NamedTuple):
     shares an alias with a record is that record. It gets the record's first key, and so does a field of its value that
     repeats the key. But two things with different names of one system, which is what precedes the last `/` of a name,
     and with different texts are two records, even if they share the key: the key of the second one is `KEY#NAME`.
+
+    `own_lists` has, for each list of the value to which another document adds, such as the categories of a feed, what
+    the document itself states. A value of the record that differs only in these lists, and contains that, is not
+    replaced: otherwise two feeds that list the thing would change it in each run.
     """
 
     key: str
@@ -263,3 +267,4 @@ class Observation(NamedTuple):
     aside: Mapping[str, Any] = {}
     names: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    own_lists: Mapping[str, tuple[str, ...]] = {}

@@ -5,6 +5,7 @@ The functions find, assign and remove the keys, other names and aliases of recor
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -76,6 +77,9 @@ _FIND_VALUE = "SELECT id, aside FROM value WHERE digest = ?"
 _FIND_VALUE_OF_RECORD = """
 SELECT v.id FROM observation o JOIN value v ON v.id = o.value WHERE o.record = ? AND v.json = ? AND v.text = ?
 ORDER BY o.at DESC, o.attempt DESC LIMIT 1
+"""
+_VALUES_OF_RECORD = """
+SELECT id, json FROM value WHERE id IN (SELECT value FROM observation WHERE record = ?) AND text = ? ORDER BY id
 """
 _INSERT_VALUE = "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?)"
 
@@ -209,6 +213,22 @@ def format_time(time: datetime) -> str:
     """Return a time as a text in UTC; such texts sort by time. A time without a zone is taken to be in UTC."""
     aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware_time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def find_same_value(
+    connection: sqlite3.Connection, record: int, json_text: str, text: str, own_lists: Mapping[str, Sequence[str]]
+) -> int | None:
+    """Return the id of the record's first value that is the same for `Observation.own_lists`, or None."""
+    if not own_lists:
+        return None
+    value, blank = json.loads(json_text), dict.fromkeys(own_lists)
+    for value_id, stored_text in connection.execute(_VALUES_OF_RECORD, (record, text)):
+        stored = json.loads(stored_text)
+        if {**stored, **blank} == {**value, **blank} and all(
+            set(own).issubset(stored.get(name) or ()) for name, own in own_lists.items()
+        ):
+            return int(value_id)
+    return None
 
 
 def ensure_value(connection: sqlite3.Connection, record: int, value: tuple[str, str, str, str]) -> int:

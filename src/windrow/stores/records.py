@@ -27,6 +27,7 @@ from windrow.stores.record_tables import (
     SCHEMA,
     ensure_record,
     ensure_value,
+    find_same_value,
     format_time,
     key_of_alias,
     key_of_named,
@@ -223,7 +224,9 @@ class RecordStore(ChangeCounts):
             if (earlier := written.setdefault((record, time_text), value_digest)) != value_digest:
                 return set() if earlier else {record}
             aside = replace_lone_surrogates(dump_json(observation.aside, sort_keys=True)) if observation.aside else ""
-            value_id = ensure_value(self._connection, record, (value_digest, json_text, text, aside))
+            value_id = find_same_value(
+                self._connection, record, json_text, text, observation.own_lists
+            ) or ensure_value(self._connection, record, (value_digest, json_text, text, aside))
         gives_names = value_id is not None and observation.names
         gone_records = set_names(self._connection, observation.names, record, entry) if gives_names else set()
         if gives_names:  # records that were gone before the attempt was settled again

@@ -24,15 +24,16 @@ def press():
     served.close()
 
 
-def put_feed(press, dates):
-    """Serve a feed of articles: paths with dates of publication (None: without a date)."""
+def put_feed(press, dates, category=""):
+    """Serve a feed of articles in a category: paths with dates of publication (None: without a date)."""
     items = "".join(
         f"<item><title>{path}</title><link>{press.url}{path}</link>"
         + (f"<pubDate>{date:%a, %d %b %Y %H:%M:%S} GMT</pubDate>" if date else "")
-        + "</item>"
+        + f"<category>{category}</category></item>"
         for path, date in dates.items()
     )
-    press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{items}</channel></rss>", "application/rss+xml")
+    feed_text = f"<rss version='2.0'><channel><title>G</title>{items}</channel></rss>"
+    press.put(f"/{category or 'rss'}.xml", feed_text, "application/rss+xml")
 
 
 def asked_by_run(press, workspace, hours):
@@ -40,7 +41,7 @@ def asked_by_run(press, workspace, hours):
     pass_time(hours * HOUR)
     press.asked.clear()
     run(workspace)
-    return sorted(path for path in press.asked if path not in {"/robots.txt", "/rss.xml"})
+    return sorted(path for path in press.asked if path != "/robots.txt" and not path.endswith(".xml"))
 
 
 def test_an_edit_and_a_removal_that_no_list_tells_are_seen(tmp_path, press, real_clock):
@@ -65,6 +66,28 @@ def test_an_edit_and_a_removal_that_no_list_tells_are_seen(tmp_path, press, real
     assert asked_by_run(press, workspace, 2) == ["/young"]
     assert asked_by_run(press, workspace, 30 * 24) == ["/undated", "/young"]
     assert asked_by_run(press, workspace, 11 * 24) == ["/old", "/young"]
+
+
+def test_two_sources_whose_feeds_name_an_article_differently_do_not_change_it_in_turn(tmp_path, press, real_clock):
+    def put_feeds():
+        for name in ("Sports", "Politics"):
+            put_feed(press, {"/a": present() - timedelta(minutes=1)}, name)
+
+    put_feeds()
+    put_article(press, "/a", "The title of /a")
+    sources = {name: {"url": press.url, "kind": "feed", "seeds": [f"{name}.xml"]} for name in ("Sports", "Politics")}
+    workspace = configured(tmp_path, sources, "rewrite_changed = true")
+    assert asked_by_run(press, workspace, 0) == ["/a", "/a"]
+    keywords = articles(tmp_path)[f"{press.url}/a"]["keywords"]
+    assert keywords in (["Sports"], ["Politics"]), "those of the first feed"
+    assert asked_by_run(press, workspace, 7) == ["/a", "/a"]
+    article = articles(tmp_path)[f"{press.url}/a"]
+    assert (article["keywords"], article.get("metadata")) == (keywords, None), "there is no revision"
+    page = press.pages["/a"][2].decode()
+    press.put("/a", page.replace("</head>", "<meta name=keywords content='Harbour'></head>"))
+    assert asked_by_run(press, workspace, 13) == ["/a", "/a"]
+    article = articles(tmp_path)[f"{press.url}/a"]
+    assert ("Harbour" in article["keywords"], len(article["metadata"]["revisions"])) == (True, 2)
 
 
 def test_pauses_double_up_to_a_year():

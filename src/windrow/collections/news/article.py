@@ -59,6 +59,8 @@ class FoundArticle:
     """The time of publication in seconds since 1970, for a `date` that cannot be converted."""
     authors: list[str] = field(default_factory=list)
     keywords: list[str] = field(default_factory=list)
+    own_keywords: list[str] | None = None
+    """The keywords that its page states, if `keywords` also has categories of a list of articles."""
     image_url: str = ""
     excerpt: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -121,8 +123,11 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     if article.modified:
         aside["modified"] = article.modified
     names = (article.lasting_name,) if article.lasting_name else ()
-    return Observation(article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
-                       aliases=aliases)  # fmt: skip
+    own_keywords = article.own_keywords
+    return Observation(
+        article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names, aliases=aliases,
+        own_lists={} if own_keywords is None else {"keywords": tuple(unique_texts(own_keywords))},
+    )  # fmt: skip
 
 
 def separate_claim(article: FoundArticle, task: Task) -> FoundArticle:
@@ -314,6 +319,7 @@ def _make_article(
         date=first_date(stated_dates) or next(filter(None, stated_dates), page.published),
         authors=list(page.authors or feed_entry.get("authors", ())),
         keywords=[*page.keywords, *feed_entry.get("keywords", ())],
+        own_keywords=list(page.keywords) if feed_entry else None,
         image_url=page.image,
         excerpt=" ".join(page.description.split()),
         metadata={
