@@ -16,13 +16,14 @@ from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import hash64
 from windrow.engine.crawl.archiving_client import ArchivingClient, site_at
-from windrow.engine.crawl.walk import SURPLUS_RULE, OriginCrawler, RecentUrls
+from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, CrawlOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient, request_fields
 from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.http import CUT_BODY
+from windrow.formats.http_response import SURPLUS_RULE
 from windrow.model import FetchJob, Secret, Site
 from windrow.reasons import Reason
 

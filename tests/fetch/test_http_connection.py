@@ -18,6 +18,7 @@ from tests.servers.tls import Certificates
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.http_client import ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.http_connection import ATTEMPT_DELAY_SECONDS, connect_web
+from windrow.formats.http_response import UNCLOSED_RULE
 from windrow.model import ONLY_PUBLIC, Allowed, HttpRequest, Secret, Site
 from windrow.reasons import Reason
 
@@ -301,6 +302,27 @@ def test_large_answers_and_uploads_come_through_two_layers_of_tls(certificates: 
 
     assert attempt_through(Proxy(), certificates, target, encrypted=True, work=upload) == body
     assert b"\r\nContent-Length: 60000\r\n" in target.asked[0]
+
+
+def test_an_end_without_an_alert_leaves_a_doubt_where_only_the_end_tells_the_length(certificates: Certificates) -> None:
+    async def fetch(end: str, answer: bytes) -> str:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            await writer.drain()
+            getattr(writer.transport, end)()
+
+        async with await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls_context(certificates)) as server:
+            port = server.sockets[0].getsockname()[1]
+            site = Site(
+                "https", "127.0.0.1", port, timeout=30.0, allowed=ANYWHERE, ca_bundle=str(certificates.authority)
+            )
+            async with HttpClient(site) as client:
+                return (await client.send(f"{site.origin}/a", {}, MemorySink(), BOUNDS)).doubt
+
+    cut = b"HTTP/1.1 200 OK\r\n\r\n<p>a part"
+    doubts = [asyncio.run(fetch(end, answer)) for end in ("close", "abort") for answer in (cut, HELLO)]
+    assert doubts == ["", "", UNCLOSED_RULE, ""]
 
 
 def test_the_certificate_must_be_of_the_site_and_not_of_the_proxy(certificates: Certificates) -> None:

@@ -65,7 +65,7 @@ class ClientResponse(NamedTuple):
     fields: Mapping[str, str]  # in the form of `windrow.formats.http.join_fields`
     wait: float | None
     is_cut: bool = False  # whether the body was cut at the limit
-    has_surplus: bool = False  # whether it was cut at its Content-Length, although more bytes came
+    doubt: str = ""  # why it may not be whole, as in `ResponseReader`
 
 
 class HttpClient:
@@ -143,7 +143,7 @@ class HttpClient:
         fields = read_head(secrets.hide(bounded_sink.head.text) if secrets else bounded_sink.head.text).fields
         wait_text = fields.get("retry-after", "")
         wait = pace.retry_after(wait_text, datetime.now(UTC)) if wait_text else None
-        return ClientResponse(bounded_sink.head.status, fields, wait, bounded_sink.is_cut, bounded_sink.has_surplus)
+        return ClientResponse(bounded_sink.head.status, fields, wait, bounded_sink.is_cut, bounded_sink.doubt)
 
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
@@ -164,20 +164,20 @@ class HttpClient:
                 continue
             except StopReading:
                 sink.is_cut = True
-            sink.has_surplus = reader.has_surplus
+            sink.doubt = reader.doubt
             return
 
 
 class _BoundedSink:
     """Writes a response into a sink, and limits the size of its body. `head` is None until the head has arrived."""
 
-    __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "has_surplus", "head", "is_cut")
+    __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "doubt", "head", "is_cut")
 
     def __init__(self, sink: Sink, limits: ResponseLimits, address: str, kept_request: bytes) -> None:
         self._sink, self._limits, self._address, self._kept_request = sink, limits, address, kept_request
         self._size = 0  # bytes of the body so far
         self.head: ResponseHead | None = None
-        self.is_cut = self.has_surplus = False
+        self.is_cut, self.doubt = False, ""
 
     def begin(self, head: ResponseHead) -> None:
         """Open the sink. Raises TerminalFailure if the body must not be cut and its announced size is too large."""

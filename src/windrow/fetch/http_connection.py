@@ -124,10 +124,20 @@ class HttpConnection(asyncio.BufferedProtocol):
         cause = error
         if cause is None:
             try:
-                reader.end()
+                reader.end(is_closed_properly=self._is_closed_properly())
             except WindrowError as reader_error:
                 cause = reader_error
         self._finish(cause)
+
+    def _is_closed_properly(self) -> bool:
+        """Return whether the server closed TLS by an alert (close_notify); True without TLS, which has none."""
+        tls = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        try:
+            return tls is None or not tls.read(1)
+        except ssl.SSLZeroReturnError:
+            return True
+        except ssl.SSLError:  # asyncio would wait for more
+            return False
 
     def _finish(self, error: Exception | None) -> None:
         """End the open request. Close the connection after an error, or if it cannot be used again."""

@@ -51,6 +51,12 @@ class ResponseHead(NamedTuple):
     stays: bool
 
 
+SURPLUS_RULE = "a response is longer than its Content-Length states; the rest of it is not read"
+"""The rule under which responses are counted that were cut at a wrong Content-Length."""
+UNCLOSED_RULE = "a response without a length ended without a TLS alert; its end may be missing"
+"""The rule under which responses are counted that may have been cut."""
+
+
 class ResponseReader:
     r"""Reads one response from blocks of bytes.
 
@@ -63,7 +69,7 @@ class ResponseReader:
 
     __slots__ = (
         "_address", "_bytes_left", "_chunks", "_head", "_is_connect", "_may_stay_open", "_on_body", "_on_head",
-        "_skipped_bytes", "has_begun", "has_surplus", "is_done", "is_reusable",
+        "_skipped_bytes", "doubt", "has_begun", "is_done", "is_reusable",
     )  # fmt: skip
 
     def __init__(
@@ -91,7 +97,7 @@ class ResponseReader:
         self.has_begun = False  # at least one block was received
         self.is_done = False
         self.is_reusable = False  # the connection may be used again
-        self.has_surplus = False  # more bytes came with the body than its Content-Length states
+        self.doubt = ""  # why the body may not be whole: SURPLUS_RULE, UNCLOSED_RULE, or empty
 
     def feed(self, block: memoryview) -> None:
         """Read the next bytes of the connection; raise TerminalFailure if they are not valid or exceed a limit."""
@@ -111,20 +117,26 @@ class ResponseReader:
         else:
             if len(block) > self._bytes_left:
                 self.is_reusable = False
-                self.has_surplus = self._bytes_left > 0 and bool(bytes(block[self._bytes_left :]).strip())
+                if self._bytes_left > 0 and bytes(block[self._bytes_left :]).strip():
+                    self.doubt = SURPLUS_RULE
                 block = block[: self._bytes_left]
             if block:
                 self._on_body(block)
             self._bytes_left -= len(block)
             self.is_done = self._bytes_left == 0
 
-    def end(self) -> None:
-        """Process the end of the connection; raise TransientFailure if the response is not complete."""
+    def end(self, *, is_closed_properly: bool = True) -> None:
+        """Process the end of the connection; raise TransientFailure if the response is not complete.
+
+        `is_closed_properly` is False if TLS ended without an alert: then a body that ends with the connection may have
+        been cut (RFC 9112, section 9.8).
+        """
         self.is_reusable = False
         if self.is_done:
             return
         if self._head is None and self._chunks is None and self._bytes_left < 0:
             self.is_done = True
+            self.doubt = "" if is_closed_properly else UNCLOSED_RULE
             return
         raise TransientFailure(
             f"{self._address}: the connection was closed before the end of the response", Reason.INTERRUPTED

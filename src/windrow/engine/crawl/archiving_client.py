@@ -25,6 +25,7 @@ from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import CUT_BODY, decode_body, read_location
+from windrow.formats.http_response import UNCLOSED_RULE
 from windrow.formats.moment import read_utc_time
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
@@ -134,7 +135,7 @@ class CrawlResult(NamedTuple):
     attempt: Attempt
     fields: Mapping[str, str] = {}
     body: bytes = b""
-    has_surplus: bool = False  # as in `ClientResponse`
+    doubt: str = ""  # as in `ClientResponse`
 
     @property
     def status(self) -> int | None:
@@ -305,11 +306,11 @@ class ArchivingClient:
         except TransportError as error:
             return _discard_response(attempt, sink, error)
         # Of a body that was cut none is kept: the answer would be 304, and the rest would never come.
-        no_validators = message == CUT_BODY
+        no_validators = message == CUT_BODY or reply.doubt == UNCLOSED_RULE
         validators = ("", "") if no_validators else read_validators(fields, attempt.started)
         location, status = read_location(reply.status, fields), OK if reply.status == TRANSFORMED else reply.status
         attempt = Attempt(*attempt[:6], status, response, reason, message, validators, location, wait=reply.wait)
-        return CrawlResult(attempt, fields, body, reply.has_surplus)
+        return CrawlResult(attempt, fields, body, reply.doubt)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
         assert self._secrets is not None

@@ -53,9 +53,6 @@ MAX_HARMFUL = 5
 WITHOUT_CONTENT = frozenset({204, 205})
 """The HTTP statuses of successful responses that have no content."""
 
-SURPLUS_RULE = "a response is longer than its Content-Length states; the rest of it is not read"
-"""The rule under which responses are counted that were cut at a wrong Content-Length."""
-
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 """Reasons for which an attempt is recorded as not allowed by robots.txt."""
 
@@ -326,8 +323,8 @@ class OriginCrawler:
                 if left_out:
                     recent, mark = self._recent, self._source_mark
                     left_out = [entry for entry in left_out if recent.remember(entry.digest, mark)]
-                if reply.has_surplus:
-                    left_out.append(LeftOut(job.target, job.url, Reason.TRUNCATED, SURPLUS_RULE))
+                if reply.doubt:
+                    left_out.append(LeftOut(job.target, job.url, Reason.TRUNCATED, reply.doubt))
                 return AttemptEnded(self._walk.number, reply.attempt, urls, tuple(left_out))
         except Exception as error:  # noqa: BLE001 a bug in windrow must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
