@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
-from windrow.ledger.typed.captures import FailedRow, RuleRow, TypedCaptures
+from windrow.ledger.typed.captures import FailedRow, IndexRow, RuleRow, TypedCaptures
 from windrow.model import ArchivePlace, Attempt, KeptResponse, Status
 
 PARTIAL_BODY = "the record has only a part of the body"
@@ -75,6 +75,18 @@ class CaptureWriter:
         assert index is not None
         self._batch.database.execute("capture_index_forget_counts", index.id, PARTIAL_BODY)
         self._batch.database.execute("capture_failures_unmet", collection, *_range_of_failures(index.id))
+
+    def move(self, index: IndexRow, name: str, rules: str, folders: tuple[str, str]) -> None:
+        """Record that an index has the path `name` now, because a folder was moved: `folders` are its old and new path.
+
+        The places of the captures that were taken by it, and of its failures, change in the same way.
+        """
+        old_folder, new_folder = folders
+        run = self._batch.database.execute
+        run("capture_index_move", index.id, name, rules)
+        run("captured_move", index.id, f"{old_folder}/", f"{new_folder}/")
+        old_start, new_start = (f"{_range_of_failures(index.id)[0]}{folder}/" for folder in folders)
+        run("capture_failures_move", index.collection, index.source, old_start, new_start)
 
     def forget(self, collection: str, index: int) -> None:
         """Delete the counts of the lines of an index that rules left out, and its failures."""

@@ -110,6 +110,18 @@ WHERE collection = :collection AND source = :source ORDER BY id;
 INSERT INTO capture_index (collection, source, name, rules, place, seen, taken) VALUES (?,?,?,?,0,0,0)
 ON CONFLICT (collection, source, name) DO UPDATE SET rules = excluded.rules, place = 0, seen = 0, taken = 0;
 
+-- name: capture_index_move
+UPDATE capture_index SET name = ?2, rules = ?3 WHERE id = ?1;
+
+-- name: captured_move
+-- The folder ?2 of WARC files was moved to ?3.
+UPDATE captured SET warc = ?3 || substr(warc, length(?2) + 1)
+WHERE capture_index = ?1 AND substr(warc, 1, length(?2)) = ?2;
+
+-- name: capture_failures_move
+UPDATE capture_failed SET warc = ?4 || substr(warc, length(?3) + 1) WHERE collection = ?1 AND source = ?2
+AND substr(warc, 1, length(?3)) = ?3;
+
 -- name: capture_index_forget_counts
 -- The counts of the rule ?2 are kept.
 DELETE FROM capture_left_out WHERE capture_index = ?1 AND rule <> ?2;

@@ -157,18 +157,37 @@ class CaptureLedger:
         """Return the ledger's row for an index. If there is none, a new row is written.
 
         If the version of the rules, the source's options or `identity` (such as the file's size and time) has changed,
-        the row is reset and its counts of lines left out are deleted, so that the index is read from its start.
+        the row is reset and its counts of lines left out are deleted, so that the index is read from its start. A file
+        that was moved with its folder, such as that of the workspace, keeps its row.
         """
-        run, version = self.run, self.captures.version
-        options = sorted((key, str(setting)) for key, setting in source.options.items())
-        rules_digest = digest(json.dumps([version, identity, options]).encode())
+        run, rules_digest = self.run, self._digest_rules(source, identity)
         index = run.ledger.captures.index(run.collection.name, source.name, name)
+        if index is None and identity:
+            self._follow_moved(source, name, identity, rules_digest)
+            index = run.ledger.captures.index(run.collection.name, source.name, name)
         if index is None or index.rules != rules_digest:
             with run.ledger.writing() as writer:
                 writer.captures.begin(run.collection.name, source.name, name, rules_digest)
             index = run.ledger.captures.index(run.collection.name, source.name, name)
         assert index is not None
         return index
+
+    def _digest_rules(self, source: Source, identity: str, folders: tuple[str, str] = ("", "")) -> str:
+        """Return the digest of what decides how an index is read, as it was when the second folder was at the first."""
+        old_folder, new_folder = folders
+        options = sorted((key, str(setting)) for key, setting in source.options.items())
+        if new_folder:
+            options = [(key, setting.replace(new_folder, old_folder)) for key, setting in options]
+        return digest(json.dumps([self.captures.version, identity, options]).encode())
+
+    def _follow_moved(self, source: Source, name: str, identity: str, rules_digest: str) -> None:
+        """If the file `name` was an index at another path before a folder was moved, give that index this path."""
+        for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
+            folders = find_moved_folder(row.name, name)
+            if folders and row.rules == self._digest_rules(source, identity, folders) and not Path(row.name).exists():
+                with self.run.ledger.writing() as writer:
+                    writer.captures.move(row, name, rules_digest, folders)
+                return
 
     def store_progress(
         self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally
@@ -317,3 +336,17 @@ def _changed_at(path: Path) -> float:
         return path.stat().st_ctime
     except (OSError, ValueError):  # the name of a record on another machine is a URL
         return 0.0
+
+
+def find_moved_folder(old: str, new: str) -> tuple[str, str] | None:
+    """Return the old and the new path of the folder whose move changes the path `old` into `new`; None if none does.
+
+    >>> find_moved_folder("/data/a/cdx/1.cdx", "/mnt/b/cdx/1.cdx"), find_moved_folder("/a/1.cdx", "/a/2.cdx")
+    (('/data/a', '/mnt/b'), None)
+    """
+    old_path, new_path = Path(old), Path(new)
+    if old_path.name != new_path.name or not old_path.is_absolute():
+        return None
+    while old_path.name == new_path.name and old_path.name:
+        old_path, new_path = old_path.parent, new_path.parent
+    return (str(old_path), str(new_path)) if old_path.name and new_path.name else None
