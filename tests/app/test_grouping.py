@@ -65,6 +65,12 @@ def test_what_was_searched_for_is_shown_where_it_stands(search: Search) -> None:
     ]
 
 
+def test_a_copy_is_found_by_the_words_of_its_own_address(search: Search) -> None:
+    answer = search("4 print", now=NOW)
+    assert not answer.relaxed, "it has all words"
+    assert [(hit.details.url, hit.details.more) for hit in answer.results] == [("https://video.example/1", 3)]
+
+
 def test_a_filter_is_kept_to(search: Search) -> None:
     assert grouped_hits(search, "zebras inurl:from") == [
         ("http://copy.example/zebras?from=1", 3, 2, "https://copy.example/zebras"),

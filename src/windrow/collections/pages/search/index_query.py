@@ -208,7 +208,7 @@ def _make_page_clause(leaf: Filter) -> Clause | None:
     return None
 
 
-VERSION = "8"
+VERSION = "9"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
@@ -267,6 +267,9 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
     is_soft_404 = bool(page.is_suspect) or recognise_substitute(titles, page.text) is Reason.SOFT_404
     is_current = _is_current(page, is_soft_404=is_soft_404)
     fields = [("main" if is_current else "past", part) for part, weight in main_parts if part for _ in range(weight)]
+    if page.is_duplicate and not is_current and page.end is None and not is_soft_404:
+        # The words of its path are found as well as its original's, for which all else of it stands.
+        fields.append(("main", indexable_text(address_text(page.url).partition("/")[2])))
     other_parts = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
     other_parts += [("address", address), ("headline", headline)]
     other_parts += [("headline", big_headlines), ("headline", small_headlines)]
