@@ -118,3 +118,34 @@ def test_the_name_of_an_identifier_of_schema_org_is_no_id(identifier, uid):
     event = json.dumps({"@type": "Event", "name": "Board", "startDate": "2026-09-15", "identifier": identifier})
     (read_event,), _ = read(f'<script type="application/ld+json">{event}</script>', "schema.org")
     assert read_event.uid == uid
+
+
+def test_extra_keys_keep_objects_of_json_and_properties_of_icalendar():
+    committee = {"name": "Rules", "members": [{"id": 9007199254740993, "half": "\\ud800"}, {}]}
+    event_object = {
+        "t": "A", "d": "2026-09-15", "committee": committee, "deep": [json.loads("[" * 60 + "]" * 60)],
+        "bare": {"href": "https://a.example/1"}, "files": [{"url": "https://a.example/2"}, 7], "empty": {}, "none": [],
+    }  # fmt: skip
+    names = ("committee", "deep", "bare", "files", "empty", "none")
+    rules = {
+        "fields": {"title": "t", "start": "d"},
+        "extra": {**dict(zip(names, names, strict=True)), "file": "none|bare"},
+    }
+    document = read(json.dumps([event_object]).replace("\\\\", "\\"), "json", **rules)[0][0].value
+    assert document["committee"] == {"name": "Rules", "members": [{"id": "9007199254740993", "half": "?"}, {}]}
+    assert [document.get(name) for name in names[2:]] == [event_object["bare"], event_object["files"], None, None]
+    assert document["file"] == event_object["bare"]
+    assert json.dumps(document["deep"]).count("[") == 61
+    graph = json.dumps({"@type": "Event", "name": "A", "startDate": "2026-09-15", "offers": {"price": 5}})
+    script = f'<script type="application/ld+json">{graph}</script>'
+    assert read(script, "schema.org", extra={"offers": "offers"})[0][0].value["offers"] == {"price": 5}
+    properties = (
+        "CONTACT:Clerk\\, Ann\r\nCONTACT:Bo\r\nX-SUITE:a\\;b\\nc\r\nGEO:37.5;-122.25\r\nPRIORITY:1\r\n"
+        "ORGANIZER;CN=Board:mailto:b@a.example\r\nATTENDEE;CN=Jo:mailto:j@a.example"
+    )
+    extra = {"contact": "CONTACT", "suite": "x-suite", "geo": "GEO", "priority": "#PRIORITY", "guest": "ATTENDEE@CN"}
+    ics = calendar(f"UID:a\r\nDTSTART:20260915T100000Z\r\n{properties}")
+    document = read(ics, "icalendar", extra={**extra, "no": "ATTENDEE@ROLE|RESOURCES"})[0][0].value
+    assert [document.get(name) for name in (*extra, "organizer_name", "no")] == [
+        "Clerk, Ann, Bo", "a;b\nc", "37.5;-122.25", 1, "Jo", "Board", None
+    ]  # fmt: skip

@@ -199,6 +199,7 @@ def test_a_number_that_was_text_in_an_earlier_windrow_is_no_change_of_an_event()
         ("2", 2.0, 0),
         ("1.5", 1.5, 0),
         ("true", True, 0),
+        ("Parks, Roads", [{"name": "Parks"}, {"name": "Roads"}], 0),
         ("7", 8, 1),
         (1, "1", 1),
     ):

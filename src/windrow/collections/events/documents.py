@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeGuard
 
-from windrow.collections.events.readers.by_fields import json_to_text
+from windrow.collections.events.readers.expressions import json_to_text
 from windrow.collections.events.times import day_after, format_utc, parse_utc, zone_of
 from windrow.digest import digest
 from windrow.formats.text import cut_around_difference
@@ -210,8 +210,8 @@ def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str,
 
 
 def _are_equal(old: Any, new: Any) -> bool:
-    """Return whether two values are equal. A number equals its text, which earlier versions of parsers stored."""
-    if isinstance(old, str) and isinstance(new, int | float):
+    """Return whether two values are equal. Other JSON equals its text, which earlier versions of parsers stored."""
+    if isinstance(old, str) and isinstance(new, int | float | list | dict):
         return old == json_to_text(new)
     return bool(old == new)
 

@@ -1,17 +1,11 @@
-"""Read the fields of an event with the expressions in a parser's rules; read events in JSON.
-
-The expression `a.b|c` returns the text at the path `a.b` or, if it is empty, at `c`. `{date} {time}` joins the texts at
-two paths; it is empty if the first text is empty. `=word` returns the word. `a?word` returns the word if `a` is not
-empty, and `a!word` if `a` is empty. The reader decides how a path is looked up. In JSON, a path that begins with `/`
-starts at the top of the document.
-"""
+"""Read the fields of an event with the expressions in a parser's rules; read events in JSON."""
 
 from __future__ import annotations
 
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,6 +13,13 @@ from typing import Any
 from urllib.parse import quote, urljoin
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.readers.expressions import (
+    JsonLookup,
+    PathLookup,
+    evaluate,
+    json_to_text,
+    read_extra,
+)
 from windrow.collections.events.readers.html_text import visible_text
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
 from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned, read_span
@@ -26,40 +27,9 @@ from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.formats.json_page import find_error, find_repeated_keys, load_json
-from windrow.formats.text import counted, replace_lone_surrogates
+from windrow.formats.text import counted
 from windrow.formats.url import has_web_scheme
 from windrow.reasons import Reason
-
-_BRACED_PATH = re.compile(r"\{([^{}]+)\}")
-_CONDITION = re.compile("[?!]")
-
-PathLookup = Callable[[str], str | None]
-"""A function that returns the text at a path, or None if the path does not exist."""
-
-
-def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of the first alternative that is not empty in an expression; an empty text if all are empty.
-
-    >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
-    ('Board', '1 May')
-    >>> evaluate("=open", {}.get)
-    'open'
-    """
-    for alternative in expression.split("|"):
-        if alternative.startswith("="):
-            text = alternative[1:]
-        elif "{" in alternative:
-            first, *_ = [lookup(path) for path in _BRACED_PATH.findall(alternative)] or [""]
-            text = _BRACED_PATH.sub(lambda braced: lookup(braced[1]) or "", alternative).strip() if first else ""
-        elif condition := _CONDITION.search(alternative):
-            is_filled = bool((lookup(alternative[: condition.start()]) or "").strip())
-            text = alternative[condition.end() :] if is_filled == (condition[0] == "?") else ""
-        else:
-            text = (lookup(alternative) or "").strip()
-        if text:
-            return text
-    return ""
-
 
 _ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, iframe, template, head"
 
@@ -91,12 +61,6 @@ STATUSES = {
 A word for the state of the entry, such as `published`, says nothing about the event.
 """
 
-JsonLookup = Callable[[str], Any]
-"""A function that returns the JSON value at a path, or None if the path does not exist."""
-
-_MAX_EXACT_INTEGER = 1 << 53
-"""The largest integer that is exact in programs whose numbers are floats, such as JavaScript."""
-
 
 def build_event(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
@@ -104,7 +68,7 @@ def build_event(
     """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or its start is unreadable.
 
     A withdrawn event with an id needs no start. `text` is the part of the document that has the event. `lookup_json` is
-    given for JSON, so that extra keys keep the numbers and booleans of the document.
+    given for JSON, so that extra keys keep its numbers, booleans and objects.
     """
     fields = document.rules.fields
 
@@ -129,8 +93,7 @@ def build_event(
     is_day_after = document.rules.exclusive_end or bool(lookup_json and _has_day_after(lookup_json("end")))
     end, end_note = read_end(document, field("end"), span._replace(start=start), is_day_after=is_day_after)
     url = field("url")
-    extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
-    extra = {name: content for name, content in extra.items() if content != ""}
+    extra = read_extra(document.rules.extra, lookup, lookup_json)
     description = field("description")
     if "title" in document.rules.html_fields:
         title = remove_markup(title)
@@ -244,26 +207,6 @@ def join_url(base: str, url: str) -> str:
         return urljoin(base, url)
     except ValueError:
         return ""
-
-
-def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: for `#PATH` an integer, from JSON a number or boolean, and otherwise a text.
-
-    The text is empty if no path has a value, or if `#PATH` does not lead to an integer of 1 to 17 digits. A JSON value
-    that is neither a number nor a boolean becomes a text, and so does an integer above _MAX_EXACT_INTEGER.
-    """
-    if expression.startswith("#"):
-        digits = evaluate(expression[1:], lookup)
-        return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
-    for path in expression.split("|") if lookup_json else ():
-        content = lookup_json(path) if lookup_json else None
-        if isinstance(content, float):
-            return content
-        if isinstance(content, int) and abs(content) <= _MAX_EXACT_INTEGER:
-            return content
-        if text := evaluate(path, lookup):
-            return text
-    return "" if lookup_json else evaluate(expression, lookup)
 
 
 def span_of(document: SourceDocument, text: str) -> EventSpan | None:
@@ -431,24 +374,6 @@ def value_at_path(tree: Any, path: str) -> Any:
 
 def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
     return value_at_path(tree, path[1:]) if path.startswith("/") else value_at_path(event, path)
-
-
-def json_to_text(content: Any) -> str | None:
-    """Convert a JSON value to a text, but null to None.
-
-    The entries of a list are joined by commas. An object becomes the text of its `name`, `title` or `rendered`.
-    """
-    if content is None:
-        return None
-    if isinstance(content, list):
-        return ", ".join(filter(None, (json_to_text(entry) for entry in content)))
-    if isinstance(content, bool):
-        return "true" if content else "false"
-    if isinstance(content, dict):
-        return json_to_text(content.get("name") or content.get("title") or content.get("rendered"))
-    if isinstance(content, float) and content.is_integer():
-        return str(int(content))
-    return replace_lone_surrogates(str(content))
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:

@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from windrow.caps import EVENT_REPETITIONS
-from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import count_invalid_bytes, decode_text
 from windrow.collections.events.readers.calendar_heads import (
@@ -23,6 +22,7 @@ from windrow.collections.events.readers.calendar_heads import (
     icalendar_library,
     split_calendars,
 )
+from windrow.collections.events.readers.calendar_properties import event_url, extra_keys, property_text
 from windrow.collections.events.readers.repetitions import CUT_SERIES, UNTIL, all_repetitions, as_list, dates_of
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.collections.events.times import (
@@ -58,7 +58,6 @@ _DURATION_DAYS = re.compile(
     r"^DURATION(?:;[^:\n]*)?:[ \t]*\+?P(?:(\d+)W)?(?:(\d+)D)?", re.MULTILINE | re.IGNORECASE | re.ASCII
 )
 _ALARM = re.compile(r"^BEGIN:VALARM", re.MULTILINE | re.IGNORECASE)
-_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -142,7 +141,7 @@ def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]
     """
     numbers_by_name = defaultdict[tuple[str, str], list[int]](list)
     for number, event in enumerate(events):
-        if uid := _property_text(event.properties, "UID"):
+        if uid := property_text(event.properties, "UID"):
             recurrence = event.properties.get("RECURRENCE-ID")
             with suppress(*LIBRARY_ERRORS):
                 numbers_by_name[uid, recurrence.to_ical().decode() if recurrence is not None else ""].append(number)
@@ -161,7 +160,7 @@ def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]
 
 
 def _sequence(properties: Any) -> int:
-    digits = _property_text(properties, "SEQUENCE")
+    digits = property_text(properties, "SEQUENCE")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 18 else 0
 
 
@@ -214,7 +213,7 @@ class _Overrides(NamedTuple):
 
 def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
     first_starts = {
-        _property_text(event.properties, "UID"): event.properties.get("DTSTART")
+        property_text(event.properties, "UID"): event.properties.get("DTSTART")
         for event in events
         if event.properties.get("RECURRENCE-ID") is None
     }
@@ -222,7 +221,7 @@ def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for event in events:
         with suppress(*LIBRARY_ERRORS):
-            original_start, uid = _original_start(event, first_starts), _property_text(event.properties, "UID")
+            original_start, uid = _original_start(event, first_starts), property_text(event.properties, "UID")
             if original_start is None or not uid:  # without a UID, it is not known of which event it is a repetition
                 continue
             replaced_starts.add((uid, format_utc(original_start.utc)))
@@ -240,7 +239,7 @@ def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> E
     A RECURRENCE-ID without a zone, or with a day alone, is completed from the DTSTART of the VEVENT that repeats.
     """
     recurrence = event.properties.get("RECURRENCE-ID")
-    first_start = first_starts.get(_property_text(event.properties, "UID"))
+    first_start = first_starts.get(property_text(event.properties, "UID"))
     moment, first = _date_or_duration(recurrence), _date_or_duration(first_start)
     if not isinstance(moment, date) or not isinstance(first, date):
         return _event_time(event.document, recurrence)
@@ -256,8 +255,8 @@ def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> E
 def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     event_text, event, document, _ = calendar_event
     start = _event_time(document, event.get("DTSTART"))
-    status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
-    extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
+    status, status_note = read_status(property_text(event, "STATUS"), _STATUSES)
+    extra = extra_keys(event, document.rules.extra) | ({"status_note": status_note} if status_note else {})
     duration = _duration(calendar_event, start) if start else None
     end_moment = _date_or_duration(event.get("DTEND"))
     is_unread = duration is None or (start is not None and start.all_day and isinstance(end_moment, datetime))
@@ -267,9 +266,9 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     if unread := [str(message) for name, message in event.errors if not name]:
         extra["text_note"] = f"{counted(len(unread), 'line')} cannot be read: {unread[0][:_MESSAGE_CHARACTERS]}"
     return None if start is None else RawEvent(
-        _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
-        _end_time(start, duration), _property_text(event, "DESCRIPTION"), _event_url(event),
-        status, _property_text(event, "LOCATION"), extra,
+        property_text(event, "UID"), property_text(event, "SUMMARY"), start, event_text,
+        _end_time(start, duration), property_text(event, "DESCRIPTION"), event_url(event),
+        status, property_text(event, "LOCATION"), extra,
     )  # fmt: skip
 
 
@@ -282,7 +281,7 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
     event_text, event, document, _ = calendar_event
     raw_event = _raw_event(calendar_event)
     if raw_event is None or raw_event.start is None:
-        message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
+        message = f"{property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
         yield _skip_event(Reason.INCOMPLETE_RECORD, message, event_text)
         return
     uid, start = raw_event.id, raw_event.start
@@ -443,41 +442,3 @@ def _end_time(start: EventTime, duration: _Duration | None) -> EventTime | str:
         local_end = start.utc.astimezone(duration.zone).replace(tzinfo=None, fold=0) + duration.days
         end = local_end.replace(tzinfo=duration.zone).astimezone(UTC)
     return EventTime(end + duration.exact, all_day=start.all_day)
-
-
-def _property_text(event: Any, name: str) -> str:
-    properties = event.get(name)
-    first = properties[0] if isinstance(properties, list) and properties else properties
-    return "" if first is None else str(first).strip()
-
-
-def _event_url(event: Any) -> str:
-    address = _ADDRESS.match(_property_text(event, "URL"))
-    return address[0] if address else ""
-
-
-def _extra_keys(event: Any) -> dict[str, Any]:
-    extra: dict[str, Any] = {}
-    lists = as_list(event.get("CATEGORIES"))
-    categories = [str(category) for entries in lists for category in getattr(entries, "cats", [entries])]
-    if categories:
-        extra["categories"] = categories
-    if organizer := _property_text(event, "ORGANIZER"):
-        extra["organizer"] = organizer
-    if documents := [_attached_document(attachment) for attachment in _web_properties(event, "ATTACH")]:
-        extra["attachments"] = documents
-    if conferences := [str(conference).strip() for conference in _web_properties(event, "CONFERENCE")]:
-        extra["conference_urls"] = conferences
-    if any(event.get(name) is not None for name in ("RRULE", "RDATE", "RECURRENCE-ID")):
-        extra["recurring"] = True
-    return extra
-
-
-def _web_properties(event: Any, name: str) -> list[Any]:
-    return [value for value in as_list(event.get(name)) if web_address(str(value).strip())]
-
-
-def _attached_document(attachment: Any) -> dict[str, str]:
-    parameters = getattr(attachment, "params", {})
-    names = {"name": str(parameters.get("FILENAME", "")), "media_type": str(parameters.get("FMTTYPE", ""))}
-    return {"url": str(attachment).strip(), **names}

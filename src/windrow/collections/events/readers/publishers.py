@@ -29,7 +29,6 @@ from windrow.collections.events.readers.by_fields import (
     count_repeated_keys,
     decode_text,
     join_url,
-    json_to_text,
     load_tree,
     parse_json,
     read_end,
@@ -46,6 +45,7 @@ from windrow.collections.events.readers.by_path import (
     read_xml,
     xml_tree,
 )
+from windrow.collections.events.readers.expressions import json_to_text, read_extra
 from windrow.collections.events.readers.paging import count_up
 from windrow.collections.events.readers.repetitions import CUT_SERIES
 from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
@@ -355,7 +355,8 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
     url = join_url(document.url, field("url")) if field("url") else ""
-    extra: dict[str, Any] = {}
+    lookup_json = partial(value_at_path, event)
+    extra = read_extra(document.rules.extra, lambda path: json_to_text(lookup_json(path)), lookup_json)
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
         if field_text := field(name):
             extra[key] = field_text

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from windrow.caps import SCHEDULE_DAYS
-from windrow.collections.events.readers.by_fields import json_to_text
+from windrow.collections.events.readers.expressions import json_to_text
 from windrow.collections.events.times import zone_of
 from windrow.errors import StepError
 from windrow.reasons import Reason
