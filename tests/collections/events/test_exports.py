@@ -19,8 +19,8 @@ from windrow.app.export import write_export
 from windrow.cli import main
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.events.calendar_export import icalendar as written
 from windrow.collections.events.exports import FORMS, ocd_event
-from windrow.collections.events.exports import icalendar as written
 
 READ = """
 const ICAL = require('ical.js');
@@ -90,8 +90,8 @@ def test_our_icalendar_is_read_by_an_independent_program_as_the_same_events():
     plain = HARD.replace("\r\n", "\n").replace("\x07", " ")
     assert json.loads(done.stdout) == [
         ["p/1", plain, plain, "2026-12-01T15:00:00Z", "2026-12-01T16:30:00Z", False, "CANCELLED", 3],
-        ["p/2", "Recess", None, "2026-12-30", "2027-01-03", True, "CONFIRMED", 0],
-        ["p/3", "=HYPERLINK(1)", None, "2026-12-31", "2027-01-01", True, "CONFIRMED", 0],
+        ["p/2", "Recess", None, "2026-12-30", "2027-01-03", True, None, 0],
+        ["p/3", "=HYPERLINK(1)", None, "2026-12-31", "2027-01-01", True, None, 0],
     ]
 
 
@@ -138,7 +138,9 @@ def test_each_form_says_what_may_be_read_otherwise():
     for name in ("ical", "html", "atom", "jsonfeed", "csv", "ocd", "json"):
         text = "".join(FORMS[name].write([noted])).replace("\r\n ", "")
         assert [word in text for word in (note, end_note, "1 line", "cut", "on hold")] == [True] * 5, name
-    assert json.loads("".join(FORMS["city-scrapers"].write([noted])))["time_notes"] == "unknown_zone; on hold"
+    assert (
+        json.loads("".join(FORMS["city-scrapers"].write([noted])))["time_notes"] == f"unknown_zone; {end_note}; on hold"
+    )
     assert "COMMENT" not in text_of("ical")
 
 
@@ -172,6 +174,46 @@ def test_open_civic_data_has_the_agenda_and_the_minutes_as_documents():
     ]  # fmt: skip
     assert event["location"]["name"] == "Hall"
     assert ocd_event(document(1, agenda_url="javascript:x"))["documents"] == []
+
+
+def test_each_form_has_the_links_and_the_organizer_and_icalendar_no_more_than_is_known():
+    packet = {"url": "https://a.example/p", "name": 'The "Packet"', "media_type": "application/pdf"}
+    links = {
+        "agenda_url": "https://a.example/agenda", "minutes_url": "javascript:x", "video_url": "https://a.example/video",
+        "attachments": [packet, {"url": "https://a.example/q", "name": "", "media_type": "a;b"}],
+        "conference_urls": ["https://a.example/call"],
+    }  # fmt: skip
+    event = document(
+        1, **links, organizer="mailto:board@a.example", organizer_name="Board; Town", categories=["Parks, Roads", {}],
+        votes=[{"yes": 7}],
+    )  # fmt: skip
+    ocd_links = [
+        *(entry["links"][0]["url"] for entry in ocd_event(event)["documents"]),
+        links["video_url"],
+        links["conference_urls"][0],
+    ]
+    text = "".join(
+        written([event, document(2, status="confirmed", event_url="https://a.example/2", organizer="Board")])
+    )
+    first, second = icalendar.Calendar.from_ical(text.encode()).walk("VEVENT")
+    assert not first.errors
+    attached = [(str(each), each.params.get("FILENAME"), each.params.get("FMTTYPE")) for each in first["ATTACH"]]
+    assert attached == [
+        (links["agenda_url"], "Agenda", None), (packet["url"], "The 'Packet'", "application/pdf"),
+        ("https://a.example/q", None, None), (links["video_url"], "Video", None),
+    ]  # fmt: skip
+    assert [*(url for url, *_ in attached), str(first["CONFERENCE"])] == ocd_links
+    assert (str(first["ORGANIZER"]), first["ORGANIZER"].params["CN"]) == ("mailto:board@a.example", "Board; Town")
+    assert first["CATEGORIES"].cats == ["Legislative", "Senate", "Parks, Roads"]
+    assert [name in first for name in ("STATUS", "URL", "CONTACT")] == [False] * 3
+    assert str(first["LINK"]) == event["source_url"]
+    assert [str(second[name]) for name in ("STATUS", "URL", "CONTACT")] == ["CONFIRMED", "https://a.example/2", "Board"]
+    meeting = json.loads("".join(FORMS["city-scrapers"].write([event])))
+    assert [link["href"] for link in meeting["links"]] == ocd_links
+    for name in ("atom", "jsonfeed"):
+        assert [url in "".join(FORMS[name].write([event])) for url in ocd_links] == [True] * 5, name
+    (row,) = csv.DictReader(io.StringIO("".join(FORMS["csv"].write([event]))))
+    assert json.loads(row["extra"]).items() >= {**links, "votes": [{"yes": 7}]}.items()
 
 
 def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):

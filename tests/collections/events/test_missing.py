@@ -14,8 +14,8 @@ from tests.sessions import session_settings
 from windrow.adapters.adapter import Window
 from windrow.app.summary import count_left_out
 from windrow.clock import now
+from windrow.collections.events.calendar_export import _start_and_end
 from windrow.collections.events.discover import follow
-from windrow.collections.events.exports import _start_and_end
 from windrow.collections.events.reading import missing_events
 from windrow.contract import Answer, MissingOffer, Request, WholeListing
 from windrow.engine.progress import Progress

@@ -6,13 +6,23 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
+from windrow.collections.events.calendar_export import icalendar
 from windrow.collections.events.documents import complete_document, web_address
-from windrow.collections.events.times import day_after, parse_utc, zone_of
+from windrow.collections.events.export_texts import (
+    NOTES,
+    conferences_of,
+    describe_event,
+    describe_notes,
+    documents_of,
+    links_of,
+    page_of,
+    recordings_of,
+)
+from windrow.collections.events.times import parse_utc, zone_of
 from windrow.formats.text import json_text, xml_text
 
 
@@ -85,148 +95,34 @@ def event_urn(uid: str) -> str:
     return f"urn:uuid:{uuid5(NAMESPACE_URL, 'windrow:event:' + uid.encode('utf-8', 'replace').decode())}"
 
 
-def page_of(event: Mapping[str, Any]) -> str:
-    """Return the address of an event's page, or else of its source; empty if neither is a web address."""
-    return web_address(event.get("event_url")) or web_address(event["source_url"])
-
-
-NOTES = ("time_note", "end_note", "status_note", "title_note", "text_note")
-"""The keys of the notes about what was not read, or may be read otherwise than its source means."""
-
-
-def describe_notes(event: Mapping[str, Any], names: Sequence[str] = NOTES) -> str:
-    """Return the notes of an event on one line; empty if it has none.
-
-    >>> describe_notes({"title": "Fair", "time_note": "unknown_zone", "end_note": "the source writes: late"})
-    'time: unknown_zone; end: the source writes: late'
-    """
-    return "; ".join(f"{name.removesuffix('_note')}: {event[name]}" for name in names if event.get(name))
-
-
-def describe_event(event: Mapping[str, Any]) -> str:
-    """Return an event as lines of text: start, location, status unless it is scheduled, notes and description."""
-    time = event.get("local_datetime") or event["datetime"]
-    zone = "" if event["all_day"] else f" ({event['source_timezone']})"
-    lines = [f"{str(time).replace('T', ' ')}{zone}"]
-    lines += [str(event["location"])] if event.get("location") else []
-    lines += [f"Status: {event['status']}"] if event["status"] != "scheduled" else []
-    lines += [f"Notes: {notes}"] if (notes := describe_notes(event)) else []
-    lines += [str(event["description"])] if event["description"] else []
-    return "\n".join(lines)
-
-
-_ICAL_STATUSES = {
-    "cancelled": "CANCELLED", "withdrawn": "CANCELLED", "missing": "TENTATIVE", "tentative": "TENTATIVE",
-    "postponed": "TENTATIVE",
-}  # fmt: skip
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
-_MAX_LINE_OCTETS = 75
-
-
-def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the parts of an iCalendar file (RFC 5545) with a VEVENT for each event."""
-    yield "".join(map(_fold_line, (
-        "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//windrow//events//EN", "CALSCALE:GREGORIAN", "METHOD:PUBLISH",
-        "X-WR-CALNAME:Events",
-    )))  # fmt: skip
-    for event in events:
-        yield "".join(map(_fold_line, _event_lines(event)))
-    yield _fold_line("END:VCALENDAR")
-
-
-def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
-    yield "BEGIN:VEVENT"
-    yield f"UID:{escape_value(event['uid'])}"
-    yield f"DTSTAMP:{_ical_utc(event['changed'])}"
-    yield f"LAST-MODIFIED:{_ical_utc(event['changed'])}"
-    yield f"CREATED:{_ical_utc(event['first_seen'])}"
-    yield f"SEQUENCE:{event['revision']}"
-    yield f"STATUS:{_ICAL_STATUSES.get(event['status'], 'CONFIRMED')}"
-    yield from _start_and_end(event)
-    yield f"SUMMARY:{escape_value(event['title'])}"
-    for key, name in (("description", "DESCRIPTION"), ("location", "LOCATION")):
-        if text := event.get(key):
-            yield f"{name}:{escape_value(str(text))}"
-    if notes := describe_notes(event):
-        yield f"COMMENT:{escape_value(notes)}"
-    if url := page_of(event):
-        yield f"URL:{_CONTROL_CHARACTERS.sub('', url).replace(chr(10), '')}"
-    yield f"CATEGORIES:{escape_value(event['branch'])},{escape_value(event['entity'])}"
-    yield "END:VEVENT"
-
-
-def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, if the event ends after its start, DTEND.
-
-    An all-day event has a DTEND even if it has no end: the day after its last day, if the year is below 10000.
-    """
-    start = parse_utc(event["datetime"])
-    end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
-    if event["all_day"]:
-        following_day = day_after(max(start, end or start))
-        yield f"DTSTART;VALUE=DATE:{_ical_date(start)}"
-        if following_day.date() > start.date():  # without a DTEND the event lasts one day (RFC 5545, section 3.6.1)
-            yield f"DTEND;VALUE=DATE:{_ical_date(following_day)}"
-        return
-    yield f"DTSTART:{_ical_utc(event['datetime'])}"
-    if end is not None and end > start:
-        yield f"DTEND:{_ical_utc(event['end_datetime'])}"
-
-
-def _ical_date(day: datetime) -> str:
-    return f"{day:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
-
-
-def _ical_utc(text: str) -> str:
-    return text.replace("-", "").replace(":", "")
-
-
-def escape_value(text: str) -> str:
-    r"""Escape a text for a TEXT value (RFC 5545, section 3.3.11); control characters become spaces.
-
-    >>> escape_value("a, b; c\\d\r\ne")
-    'a\\, b\\; c\\\\d\\ne'
-    """
-    plain = _CONTROL_CHARACTERS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return plain.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,").replace("\n", "\\n")
-
-
-def _fold_line(line: str) -> str:
-    """Fold a line into pieces of at most 75 octets (RFC 5545, section 3.1), with CRLF at the end."""
-    content = line.encode("utf-8", "replace")
-    if len(content) <= _MAX_LINE_OCTETS:
-        return f"{line}\r\n"
-    pieces: list[bytes] = []
-    start, max_octets = 0, _MAX_LINE_OCTETS
-    while start < len(content):
-        end = min(start + max_octets, len(content))
-        while end < len(content) and content[end] & 0xC0 == 0x80:
-            end -= 1
-        pieces.append(content[start:end])
-        start, max_octets = end, _MAX_LINE_OCTETS - 1
-    return b"\r\n ".join(pieces).decode("utf-8", "replace") + "\r\n"
-
-
 CSV_COLUMNS = (
     "_id", "uid", "datetime", "end_datetime", "all_day", "title", "description", "location", "status", "branch",
     "entity", "event_url", "source_url", "source_timezone", "local_datetime", "parser_name", "parser_version",
     "access_datetime", "first_seen", "changed", "revision",
 )  # fmt: skip
+_NOT_EXTRA = frozenset((*CSV_COLUMNS, "source_text", "unique_key", "source", "_rev", "history", "history_left_out"))
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the parts of a CSV file: a header row, and a row for each event."""
+    """Yield the parts of a CSV file: a header row, and a row for each event; `extra` has its other keys as JSON."""
     out = io.StringIO()
     writer = csv.writer(out)
     columns = (*CSV_COLUMNS, *NOTES)
-    writer.writerow(columns)
+    writer.writerow((*columns, "extra"))
     for event in events:
-        writer.writerow([_cell_value(event.get(name)) for name in columns])
+        extra = {name: value for name, value in _extra_of(event).items() if name not in NOTES}
+        cells = [*(event.get(name) for name in columns), json_text(extra) if extra else ""]
+        writer.writerow(map(_cell_value, cells))
         yield out.getvalue()
         out.seek(0)
         out.truncate()
     yield out.getvalue()
+
+
+def _extra_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of an event that are neither in CSV_COLUMNS nor about its document."""
+    return {name: value for name, value in event.items() if name not in _NOT_EXTRA}
 
 
 def _cell_value(content: Any) -> Any:
@@ -250,41 +146,32 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "[]\n" if is_first else "\n]\n"
 
 
-_OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""A dict from a key of an event, whose value is the address of a document, to the `note` for the document."""
-
-
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    documents = [(note, event.get(key), "") for key, note in _OCD_DOCUMENTS.items()]
-    attachments = event.get("attachments")
-    documents += [
-        (attachment.get("name") or "attachment", attachment.get("url"), attachment.get("media_type", ""))
-        for attachment in attachments if isinstance(attachment, dict)
-    ] if isinstance(attachments, list) else []  # fmt: skip
     return [
-        {"note": note, "date": event["datetime"][:10], "links": [{"url": url, "media_type": media_type}]}
-        for note, url, media_type in documents if web_address(url)
-    ]  # fmt: skip
+        {
+            "note": name or "attachment",
+            "date": event["datetime"][:10],
+            "links": [{"url": url, "media_type": media_type}],
+        }
+        for name, url, media_type in documents_of(event)
+    ]
 
 
 def _ocd_links(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    conferences = event.get("conference_urls")
-    urls = [("event", event["event_url"])]
-    urls += [("conference", url) for url in conferences] if isinstance(conferences, list) else []
+    urls = [("event", event["event_url"]), *(("conference", link.url) for link in conferences_of(event))]
     return [{"url": url, "note": note} for note, url in urls if web_address(url)]
 
 
 def _ocd_media(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    url = web_address(event.get("video_url"))
-    link = {"url": url, "media_type": ""}
-    return [{"note": "Recording", "date": event["datetime"][:10], "links": [link], "offset": None}] if url else []
+    return [
+        {"note": "Recording", "date": event["datetime"][:10], "links": [{"url": url, "media_type": ""}], "offset": None}
+        for _, url, _ in recordings_of(event)
+    ]
 
 
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
     date_part = slice(0, 10) if event["all_day"] else slice(None)
-    keys_not_in_extras = {*CSV_COLUMNS, "source_text", "access_datetime", "unique_key", "source", "_rev"}
-    keys_not_in_extras |= {"history", "history_left_out"}
     return {
         "_type": "event",
         "name": event["title"],
@@ -305,7 +192,7 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
         "created_at": event["first_seen"],
         "updated_at": event["changed"],
         "extras": {"uid": event["uid"], "branch": event["branch"], "windrow_status": event["status"]}
-        | {name: value for name, value in event.items() if name not in keys_not_in_extras},
+        | _extra_of(event),
     }
 
 
@@ -315,7 +202,6 @@ def city_scrapers(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield json_text(meeting_item(event)) + "\n"
 
 
-_LINK_TITLES = {"agenda_url": "Agenda", "minutes_url": "Minutes", "video_url": "Video"}
 _SLUG_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
@@ -326,7 +212,6 @@ def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
     it has an agenda, and otherwise `tentative`. The status is never `passed`, which would depend on the present time.
     """
     start, end = (_local_text(event, name) for name in ("datetime", "end_datetime"))
-    links = [(title, web_address(event.get(key))) for key, title in _LINK_TITLES.items()]
     is_confirmed = event["status"] == "confirmed" or bool(web_address(event.get("agenda_url")))
     status = _OCD_STATUSES.get(event["status"])
     slug = _SLUG_SEPARATORS.sub("_", event["title"].lower()).strip("_")
@@ -339,9 +224,9 @@ def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
         "start": start,
         "end": end or None,
         "all_day": event["all_day"],
-        "time_notes": "; ".join(event[name] for name in ("time_note", "status_note") if event.get(name)),
+        "time_notes": "; ".join(event[name] for name in ("time_note", "end_note", "status_note") if event.get(name)),
         "location": {"name": event.get("location") or "", "address": ""},
-        "links": [{"href": url, "title": title} for title, url in links if url],
+        "links": [{"href": link.url, "title": link.name} for link in links_of(event)],
         "source": page_of(event),
     }
 

@@ -30,7 +30,7 @@ from windrow.adapters.home import (
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.documents import complete_document
-from windrow.collections.events.exports import NOTES, describe_notes
+from windrow.collections.events.export_texts import NOTES, describe_notes
 from windrow.collections.events.times import parse_utc
 from windrow.errors import UsageError
 from windrow.formats.text import cut_around_difference
