@@ -149,3 +149,16 @@ def test_extra_keys_keep_objects_of_json_and_properties_of_icalendar():
     assert [document.get(name) for name in (*extra, "organizer_name", "no")] == [
         "Clerk, Ann, Bo", "a;b\nc", "37.5;-122.25", 1, "Jo", "Board", None
     ]  # fmt: skip
+
+
+def test_words_of_icalendar_in_a_text_cut_no_event_and_hide_no_cut():
+    begin, words = "UID:a@x\r\nDTSTART:20260915T100000Z", "BEGIN:VEVENT\r\n BEGIN:VEVENT"
+    whole = calendar(f"{begin}\r\nDESCRIPTION:Write {words}").replace(
+        "END:VCALENDAR", "X-A:BEGIN:VCALENDAR\r\nEND:VCALENDAR"
+    )
+    (read_event,), unread = read(whole, "icalendar")
+    assert (read_event.value["description"], unread) == ("Write BEGIN:VEVENTBEGIN:VEVENT", [])
+    hidden = calendar(f"{begin}\r\nDESCRIPTION:END:VCALENDAR").rpartition("END:VCALENDAR")[0]
+    indented = calendar().replace("END:VCALENDAR", f" BEGIN:VEVENT\r\n {begin}\r\n END:VEVENT\r\nEND:VCALENDAR")
+    for text in (hidden, indented, whole.replace("BEGIN:VEVENT", "BEGIN:VEV\r\n ENT", 1)):
+        assert [part.reason for part in read(text, "icalendar")[1]][-1:] == [Reason.TRUNCATED], text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -14,6 +15,7 @@ from windrow.caps import CALENDAR_ZONES
 from windrow.collections.events.parser import SourceDocument
 from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
+from windrow.formats.text import counted
 
 LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
 """Errors that the library or the reader raises for an invalid property; an event with such a property is skipped."""
@@ -45,6 +47,27 @@ _OTHER_COMPONENT = re.compile(rb"^BEGIN:(?:VTODO|VJOURNAL|VFREEBUSY)[ \t]*\r?$",
 def count_other_components(document: SourceDocument) -> int:
     """Return how many tasks, journal entries and lists of busy times a calendar has; they are not read."""
     return len(_OTHER_COMPONENT.findall(document.content))
+
+
+_COMPONENT_LINE = re.compile(r"^(BEGIN:VEVENT|BEGIN:VCALENDAR|END:VCALENDAR)\b", re.MULTILINE | re.IGNORECASE)
+_INDENTED_EVENT = re.compile(r"^[ \t]+BEGIN:VEVENT[ \t]*\r?\n[ \t]", re.MULTILINE | re.IGNORECASE)
+"""Matches the beginning of an event whose lines are indented, so that it is not read as an event."""
+
+
+def describe_truncation(text: str, event_count: int) -> str:
+    r"""Return what a calendar lacks, of which `event_count` events can be read; empty if it is whole.
+
+    >>> describe_truncation("BEGIN:VCALENDAR\nX:BEGIN:VEVENT\n BEGIN:VEVENT\nEND:VCALENDAR", 0)
+    ''
+    >>> describe_truncation("BEGIN:VCALENDAR\nBEGIN:VEVENT\nX:\n END:VCALENDAR", 0)
+    '1 event has no END:VEVENT'
+    """
+    counts = Counter(match[1].upper() for match in _COMPONENT_LINE.finditer(LINE_FOLD.sub("", text)))
+    cut_count = counts["BEGIN:VEVENT"] + len(_INDENTED_EVENT.findall(text)) - event_count
+    if cut_count > 0:
+        return f"{counted(cut_count, 'event')} {'has' if cut_count == 1 else 'have'} no END:VEVENT"
+    is_cut = counts["BEGIN:VCALENDAR"] > counts["END:VCALENDAR"]
+    return "the calendar has no END:VCALENDAR, so events may be missing" if is_cut else ""
 
 
 class CalendarHead(NamedTuple):

@@ -19,6 +19,7 @@ from windrow.collections.events.readers.calendar_heads import (
     LINE_FOLD,
     EventText,
     define_zones,
+    describe_truncation,
     icalendar_library,
     split_calendars,
 )
@@ -82,11 +83,8 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     parsed = _parse_events(document, event_texts)
     yield from (part for part in parsed if isinstance(part, SkippedPart))
     events = [part for part in parsed if isinstance(part, _CalendarEvent)]
-    upper_text = text.upper()
-    if (begin_count := upper_text.count("BEGIN:VEVENT")) > event_count:
-        yield SkippedPart(Reason.TRUNCATED, f"{begin_count - event_count} events have no END:VEVENT")
-    elif upper_text.count("BEGIN:VCALENDAR") > upper_text.count("END:VCALENDAR"):
-        yield SkippedPart(Reason.TRUNCATED, "the calendar has no END:VCALENDAR, so events may be missing")
+    if truncation := describe_truncation(text, event_count):
+        yield SkippedPart(Reason.TRUNCATED, truncation)
     superseded = _find_superseded(events)
     overrides = _find_overrides([event for number, event in enumerate(events) if number not in superseded])
     for number, event in enumerate(events):
