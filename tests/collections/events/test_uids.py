@@ -2,21 +2,28 @@
 
 import io
 import json
+import re
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import calendar, configured, event, events, run, serving
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, run, serving
+from windrow.adapters.adapter import Window
 from windrow.clock import now
-from windrow.collections.events.collection import ADDRESS
+from windrow.collections.events.collection import ADDRESS, COLLECTION
 from windrow.collections.events.discover import follow
+from windrow.collections.events.exports import FORMS
 from windrow.collections.events.reading import read_events
 from windrow.collections.events.uids import EventUids
+from windrow.config import load
 from windrow.contract import Answer, Request, Task
+from windrow.ledger import Ledger
 from windrow.model import Item, Limits
 
 RULES = {"reader": "json", "items": "", "fields": {"id": "i", "title": "t", "start": "s", "location": "l"}}
+DAY = ":20990115T150000Z"
 DECEMBER = "2099-12-{:02}T15:00:00Z"
 
 
@@ -141,3 +148,34 @@ def test_a_past_event_of_a_series_stays_and_a_listed_one_is_not_missing(tmp_path
     assert {document["title"]: document["status"] for document in after} == {
         "Session 1": "missing", "Session 2": "scheduled", "Other": "scheduled",
     }  # fmt: skip
+
+
+def test_events_of_two_sources_with_one_id_are_two_in_stores_changes_and_feeds(tmp_path):
+    """Calendars of one product may number their events from 1; here both have one parser, too."""
+    with serving() as site:
+        site.put("/a.ics", calendar(event("1", DAY, "Board")))
+        site.put("/b.ics", calendar(event("1", DAY, "Board")))
+        configured(tmp_path, f"{site.url}/a.ics", name="a", parser="town", every="1s")
+        text = (tmp_path / "windrow.toml").read_text()
+        text += text[text.index("[source.") :].replace("source.a", "source.b").replace("a.ics", "b.ics")
+        (tmp_path / "windrow.toml").write_text(text)
+        workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
+        run(workspace)
+        site.put("/b.ics", calendar(event("1", DAY, "Budget")))
+        pass_time(1.05)
+        session = run(workspace)
+    documents = {document["uid"]: document for document in events(workspace)}
+    assert {uid: (document["title"], document["revision"]) for uid, document in documents.items()} == {
+        "a/1": ("Board", 0), "b/1": ("Budget", 1)
+    }  # fmt: skip
+    assert len({document["_id"] for document in documents.values()}) == 2
+    with closing(Ledger(workspace.ledger)) as ledger:
+        window = Window(facts=ledger.sessions.get(session.number).span)
+        changes = [(change.kind, change.source, change.key) for change in ADAPTER.changes(workspace, ledger, window)]
+    assert changes == [("changed", "b", "b/1")]
+    for form, pattern in (
+        ("ical", r"\r\nUID:([^\r]*)"),
+        ("atom", "<entry><id>([^<]*)"),
+        ("jsonfeed", r'"id": "([^"]*)'),
+    ):
+        assert len({*re.findall(pattern, "".join(FORMS[form].write(documents.values())))}) == 2, form
