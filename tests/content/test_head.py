@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -160,6 +162,27 @@ def test_json_ld_names_persons_by_parts_and_in_roles_and_dates_as_values() -> No
     assert (page_head.authors, page_head.published) == (("Ann Lee", "Bo Ek"), "2026-11-04")
     linked["datePublished"] = 1762200000
     assert head(f"<script type=application/ld+json>{json.dumps(linked)}</script>").unread_date == "1762200000"
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda nodes: [nodes], lambda nodes: {"@graph": nodes}, lambda nodes: {"@list": [[nodes[0]], {"@set": nodes[1:]}]},
+])  # fmt: skip
+def test_json_ld_names_authors_and_keywords_however_they_are_nested(wrap: Callable[[list[Any]], Any]) -> None:
+    authors = [{"name": {"@value": "Ann Lee"}}, {"@value": "Bo Ek"}, "Cy Dee"]
+    keywords = [{"@value": "quay"}, {"@id": "#wall"}, {"name": "Budget"}]
+    linked = {
+        "@type": "NewsArticle",
+        "author": wrap(authors),
+        "keywords": wrap(keywords),
+        "articleSection": wrap(["Local"]),
+    }
+    script = json.dumps([linked, {"@id": "#wall", "@type": "DefinedTerm", "name": "Sea wall"}])
+    page_head = head(f"<script type=application/ld+json>{script}</script>")
+    assert page_head.authors == ("Ann Lee", "Bo Ek", "Cy Dee")
+    assert page_head.keywords == ("quay", "Sea wall", "Budget", "Local")
+    linked["keywords"] = wrap([{"@value": "tea, cups"}])
+    page_head = head(f"<script type=application/ld+json>{json.dumps(linked)}</script>")
+    assert page_head.keywords == ("tea", "cups", "Local")
 
 
 def test_json_ld_is_read_at_any_depth() -> None:

@@ -133,6 +133,8 @@ def test_an_atom_entry_without_authors_has_those_of_its_source_or_of_the_feed():
     b"<category term='Quay'/></entry></feed>"),
     (b'{"version": "https://jsonfeed.org/version/1.1", "items": [{"title": "A", "tags": ["Sport &amp; Leisure", 5, "Quay"],'
     b' "authors": [{"name": "Ann Lee"}, {"url": "x"}, {"name": "Bo Ek"}], "author": {"name": "x"}}]}'),
+    (b'{"version": "https://jsonfeed.org/version/1", "items": [{"title": "A", "author": ["Ann Lee", {"name": "Bo Ek"}],'
+     b' "authors": [{"url": "x"}], "tags": [{"name": "Sport &amp; Leisure"}, ["Quay"]]}]}'),
 ])  # fmt: skip
 def test_authors_and_categories_of_entries_are_plain_texts(content):
     (entry,) = read_feed(content).entries

@@ -31,6 +31,7 @@ _CODE_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _VALUE_START = re.compile(r"[^\s,;}\]\ufeff]")
+_CONTAINERS = ("@list", "@set", "@graph")
 _DECODER = json.JSONDecoder(strict=False)
 
 LinkedObject = dict[str, Any]
@@ -101,7 +102,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
         body=_read_body(main_object["articleBody"]) if "articleBody" in main_object else "",
         image=next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
         language=_first_text(main_object, "inLanguage"),
-        keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object), {})))),
+        keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object, by_id), {})))),
         sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
         left_out=left_out,
         unread_scripts=len(unread_scripts),
@@ -250,7 +251,19 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
 
 
 def _list_of(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    """Return the values in a value: those of a list and of the containers of JSON-LD, at any depth, or itself."""
+    values: list[Any] = []
+    remaining = [value]  # the next one is last
+    while remaining:
+        part = remaining.pop()
+        container = next((name for name in _CONTAINERS if name in part), "") if isinstance(part, dict) else ""
+        if isinstance(part, list):
+            remaining += reversed(part)
+        elif container:
+            remaining.append(part[container])
+        else:
+            values.append(part)
+    return values
 
 
 def _texts(value: Any) -> list[str]:
@@ -272,9 +285,11 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for person in persons if isinstance(persons, list) else [persons]:
+    for person in _list_of(persons):
         if isinstance(person, str):
             yield _clean(person)
+        elif isinstance(person, dict) and "@value" in person:
+            yield from map(_clean, _texts(person))
         elif isinstance(person, dict):
             node = person if "name" in person else by_id.get(str(person.get("@id")), person)
             if names := list(filter(None, map(_clean, _texts(node.get("name"))))):
@@ -286,11 +301,12 @@ def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
                 yield from _read_names([role for role in roles if not _has_type(role, _ROLE_TYPE)], by_id)
 
 
-def _list_topics(node: LinkedObject) -> list[Any]:
+def _list_topics(node: LinkedObject, by_id: dict[str, LinkedObject]) -> list[Any]:
     """Return an object's keywords, sections, subjects and genres. Keywords in one text are separated by commas."""
     keywords = _list_of(node.get("keywords"))
-    if len(keywords) == 1 and isinstance(keywords[0], str):
-        keywords = keywords[0].split(",")
+    keywords = [by_id.get(str(word.get("@id")), word) if isinstance(word, dict) else word for word in keywords]
+    if len(keywords) == 1 and (texts := _texts(keywords)):
+        keywords = texts[0].split(",")
     for name in ("articleSection", "about", "genre"):
         if name in node:
             keywords = [*keywords, *_list_of(node[name])]

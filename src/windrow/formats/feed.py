@@ -13,6 +13,7 @@ from lxml import etree
 from windrow.caps import FEED_BYTES, FEED_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import url_hints, xml
+from windrow.formats.json_names import PERSON_KEYS, TOPIC_KEYS, find_names
 from windrow.formats.json_page import load_json
 from windrow.formats.text import replace_controls, replace_lone_surrogates
 from windrow.formats.url_hints import JSON_FEED_VERSIONS, first_child_text
@@ -278,7 +279,7 @@ def _read_json_feed(raw: bytes) -> Feed | None:
             _first_member(item, "date_published"),
             _first_member(item, "date_modified"),
             tuple(_author_names(item)),
-            tuple(_texts_of(item.get("tags"))),
+            tuple(_texts_of(list(find_names(item.get("tags"), TOPIC_KEYS)))),
         )
         for item in items
     )
@@ -295,9 +296,8 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 
 def _author_names(item: dict[str, Any]) -> list[str]:
     """Return the names of an item's authors, from its `authors` or otherwise from its `author`, as in JSON Feed 1.0."""
-    authors = item.get("authors")
-    people = authors if isinstance(authors, list) and authors else [item.get("author")]
-    return _texts_of([person.get("name") for person in people if isinstance(person, dict)])
+    names = (list(find_names(item.get(name), PERSON_KEYS)) for name in ("authors", "author"))
+    return _texts_of(next(filter(None, names), []))
 
 
 def _texts_of(values: Any) -> list[str]:

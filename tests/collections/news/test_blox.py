@@ -212,11 +212,19 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
         row(press, 4, type="collection"), row(press, 5, type="image"), row(press, 6, url="/news/article_6.html"),
         row(press, 7, uuid="u6"), row(press, 8, title=None), row(press, 9, content=[], prologue=None),
         row(press, 10, starttime="0000-00-00"), row(press, 10, title="Again"),
+        row(press, 11, authors=None, author=[{"name": "Ann Lee"}], keywords="quay, <b>sea</b> wall", sections=[{"title": "News"}]),
+        row(press, 12, authors={"1": {"full_name": "", "name": "Bo Ek"}, "2": "cy"}, byline="Staff", keywords=[["a"], {"id": 7}]),
+        row(press, 13, authors=[{"email": "x@a.example"}], byline=["By Ann Lee", {"name": "by Bo Ek"}], sections=None),
     ], size=100)  # fmt: skip
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
     written = {url.rpartition("_")[2][:-5]: article for url, article in articles(tmp_path).items()}
-    assert sorted(written) == ["1", "10", "2", "3", "6", "7"]  # rows 6 and 7 have one uuid, and two addresses
+    assert " ".join(sorted(written)) == "1 10 11 12 13 2 3 6 7"  # rows 6 and 7 have one uuid, and two addresses
     assert [written[number]["author"] for number in "123"] == ["Ann Lee, Bo Ek, cy", "Ann Lee", None]
+    assert [written[f"1{number}"]["author"] for number in "123"] == ["Ann Lee", "Bo Ek, cy", "Ann Lee, Bo Ek"]
+    assert [written[f"1{number}"]["keywords"][:3] for number in "12"] == [
+        ["quay", "sea wall", "News"],
+        ["a", "news/local", "quay"],
+    ]
     assert written["2"]["keywords"] == []
     assert (written["2"]["publication_date"], written["2"]["publication_timestamp_gmt"]) == (at["rfc2822"], 1762016400)
     assert (written["3"]["publication_date"], written["3"]["publication_timestamp_gmt"]) == (None, 1762016400)
@@ -224,7 +232,7 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
     assert written["10"]["publication_timestamp_gmt"] is None
     (summary,) = summaries(tmp_path)
     assert summary["statistics"] == {
-        "files_processed": 1, "articles_new": 6, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
+        "files_processed": 1, "articles_new": 9, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
     }  # fmt: skip
     wanted = {"its type is collection, not article": 1, "its type is image, not article": 1, "error: listed_twice": 1,
               "error: no_title": 1, "error: no_text": 1}  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple, Self
@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation, separate_claim
-from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
+from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html
 from windrow.collections.news.wanted_paths import compare_choice, find_refusal
 from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
+from windrow.formats.json_names import PERSON_KEYS, TOPIC_KEYS, find_names
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -231,9 +232,8 @@ def read(task: Task) -> Iterator[Observation | Skip]:
 
 def _build_article(row: Mapping[str, Any], url: str, site: str) -> FoundArticle:
     html_parts = list(_flatten([row.get("prologue"), row.get("content")]))
-    people = row.get("authors")
-    people = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
-    byline = _BY_PREFIX.sub("", strip_html(row.get("byline")))
+    authors = _names_in(row.get("authors"), PERSON_KEYS) or _names_in(row.get("author"), PERSON_KEYS)
+    bylines = [_BY_PREFIX.sub("", line) for line in _names_in(row.get("byline"), PERSON_KEYS)]
     preview = row.get("preview")
     image = (preview.get("url") if isinstance(preview, dict) else preview) or row.get("resource_url")
     return FoundArticle(
@@ -244,8 +244,8 @@ def _build_article(row: Mapping[str, Any], url: str, site: str) -> FoundArticle:
         base_url=url,
         date=_time_text(row, "starttime"),
         timestamp=_timestamp(row.get("starttime")),
-        authors=list(filter(None, map(_author_name, people))) or ([byline] if byline else []),
-        keywords=[strip_html(text) for name in ("keywords", "sections") for text in _topic_names(row.get(name))],
+        authors=authors or bylines,
+        keywords=[text for name in ("keywords", "sections") for text in _topic_names(row.get(name))],
         image_url=image if isinstance(image, str) else "",
         excerpt=strip_html(row.get("subheadline")),
         metadata={
@@ -257,14 +257,13 @@ def _build_article(row: Mapping[str, Any], url: str, site: str) -> FoundArticle:
     )  # fmt: skip
 
 
+def _names_in(value: Any, keys: Sequence[str]) -> list[str]:
+    return list(filter(None, map(strip_html, find_names(value, keys))))
+
+
 def _topic_names(topics: Any) -> list[str]:
-    """Return the names of keywords or sections: a text, or texts and objects with a `name` in a list or object."""
-    if isinstance(topics, dict) and isinstance(topics.get("name"), str):
-        topics = [topics]
-    members = list(topics.values()) if isinstance(topics, dict) else topics
-    if not isinstance(members, list):
-        return texts_in(members)
-    return texts_in([member.get("name") if isinstance(member, dict) else member for member in members])
+    """Return the names of keywords or sections; those in a single text are separated by commas."""
+    return _names_in(topics.split(",") if isinstance(topics, str) else topics, TOPIC_KEYS)
 
 
 def _flatten(nested: Any) -> Iterator[str]:
@@ -276,11 +275,6 @@ def _flatten(nested: Any) -> Iterator[str]:
             yield part
         members = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
         remaining += reversed([*members])
-
-
-def _author_name(person: Mapping[str, Any]) -> str:
-    full_name = " ".join(texts_in([person.get("first_name"), person.get("last_name")]))
-    return strip_html(person.get("full_name")) or strip_html(full_name) or strip_html(person.get("screen_name"))
 
 
 def _timestamp(time: Any) -> int | None:

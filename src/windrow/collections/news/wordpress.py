@@ -29,6 +29,7 @@ from windrow.collections.news.feed import RefusedResponse, parse_response, strip
 from windrow.collections.news.wanted_paths import find_refusal
 from windrow.content.head import unique_keywords
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
+from windrow.formats.json_names import PERSON_KEYS, TOPIC_KEYS, find_names
 from windrow.formats.text import counted
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -383,7 +384,7 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
         html=_field_part(post, "content") if isinstance(_field_part(post, "content"), str) else "",
         base_url=url,
         date=_date(post, "date", zone),
-        authors=_author_names(embedded_objects) or texts_in(yoast.get("author")),
+        authors=_author_names(embedded_objects) or list(find_names(yoast.get("author"), PERSON_KEYS)),
         keywords=_keywords(post, embedded_objects, yoast),
         image_url=_image_url(embedded_objects, yoast, post),
         excerpt=excerpt,
@@ -445,7 +446,11 @@ def _keywords(post: Mapping[str, Any], embedded: Mapping[str, Any], yoast: Mappi
     nodes = schema.get("@graph") if isinstance(schema, dict) else None
     for node in nodes if isinstance(nodes, list) else ():
         if isinstance(node, dict):
-            names += [strip_html(text) for key in ("keywords", "articleSection") for text in texts_in(node.get(key))]
+            names += [
+                strip_html(text)
+                for key in ("keywords", "articleSection")
+                for text in find_names(node.get(key), TOPIC_KEYS)
+            ]
     return list(unique_keywords(names))
 
 
