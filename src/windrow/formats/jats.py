@@ -12,9 +12,15 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 _NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # paths of an author's name
+_OTHER_ROLES = re.compile(r"editor|reviewer|translator|illustrator", re.IGNORECASE)
+"""Matches the types of groups of contributors that are not authors."""
+_CITATIONS = frozenset(("citation", "citation-alternatives", "element-citation", "mixed-citation", "nlm-citation"))
 _OTHER_EVENTS = frozenset(("corrected", "nihms-submitted", "preprint", "retracted", "retraction"))
 """Types of dates that are not those of the publication."""
 _PARTS = ("body", "back", "floats-group", "sub-article", "response")
+_ISO_DATE = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?", re.ASCII)
+_ONE_OR_TWO_DIGITS = re.compile(r"\d\d?", re.ASCII).fullmatch
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/.*").search
 
 
@@ -42,16 +48,19 @@ class JatsReference(NamedTuple):
 class JatsArticle(NamedTuple):
     """An article; missing texts are empty.
 
-    `body` has the text of its body, back and floating parts, of its further abstracts, and of the articles and
-    responses in it, without references.
+    `contributors` are (name, role) of editors and others who are not its authors. `date` is that of the publication:
+    YYYY-MM-DD, or without the day and the month if they are not known. `body` has the text of its body, back and
+    floating parts, of its further abstracts, and of the articles and responses in it, without references.
     """
 
     title: str
     authors: tuple[str, ...]
+    contributors: tuple[tuple[str, str], ...]
     abstract: str
+    keywords: tuple[str, ...]
     doi: str
     journal: str
-    year: str
+    date: str
     references: tuple[JatsReference, ...]
     body: str
 
@@ -69,25 +78,42 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     parts = [part for name in _PARTS for part in article.iterfind(name)]
     abstracts = [*meta.iterfind("abstract"), *meta.iterfind("trans-abstract")]
     abstracts.sort(key=lambda abstract: abstract.tag != "abstract" or "abstract-type" in abstract.attrib)
-    references = [reference for part in parts for ref in part.iterfind(".//ref") if (reference := _reference(ref)).text]
+    citations = (citation for part in parts for ref in part.iterfind(".//ref") for citation in _citations(ref))
+    references = [reference for citation in citations if (reference := _reference(citation)).text]
+    contributors = list(_contributors(meta))
     return JatsArticle(
-        ": ".join(filter(None, map(_text, titles))), tuple(_authors(meta)), _text(next(iter(abstracts), None)),
+        ": ".join(filter(None, map(_text, titles))),
+        tuple(name for name, role in contributors if "author" in role),
+        tuple((name, role) for name, role in contributors if "author" not in role),
+        _text(next(iter(abstracts), None)), _keywords(meta),
         _doi(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
-        _year(meta), tuple(references), "\n".join(line for part in (*parts, *abstracts[1:]) for line in _lines(part)),
+        _date(meta), tuple(references), "\n".join(line for part in (*parts, *abstracts[1:]) for line in _lines(part)),
     )  # fmt: skip
 
 
-def _reference(ref: Any) -> JatsReference:
+def _citations(ref: Any) -> list[Any]:
+    """Return the citations and notes of a reference that has several citations; otherwise the reference itself."""
+    has_several = sum(child.tag in _CITATIONS for child in ref) > 1
+    return [child for child in ref if child.tag != "label"] if has_several else [ref]
+
+
+def _reference(citation: Any) -> JatsReference:
+    """Read a citation. If it is there both marked up and as it is printed, its text is the printed one."""
+    both = citation if citation.tag == "citation-alternatives" else citation.find("citation-alternatives")
+    is_printed = both is not None and both.find("mixed-citation") is not None
+    marked = both.find("element-citation") if is_printed else None
+    ref = citation if marked is None else marked
     title = _first_text(ref, ".//article-title", ".//chapter-title", ".//data-title", ".//part-title")
     source = _first_text(ref, ".//source")
     persons = [
-        person for person in ref.iter("name", "string-name")
+        person for person in ref.iter("name", "string-name", "collab")
         if person.getparent().get("person-group-type", "author") == "author"
     ]  # fmt: skip
     doi = _doi(ref.find(".//pub-id[@pub-id-type='doi']")) or _doi(ref.find(".//ext-link[@ext-link-type='doi']"))
     authors = tuple(dict.fromkeys(filter(None, map(_name, persons))))
     year = _first_text(ref, ".//year")
-    return JatsReference(_text(ref), title or source, authors, doi, source if title else "", year)
+    text = _text(citation, "" if marked is None else "element-citation")
+    return JatsReference(text, title or source, authors, doi, source if title else "", year)
 
 
 def _first_text(element: Any, *paths: str) -> str:
@@ -101,22 +127,48 @@ def _doi(element: Any) -> str:
     return match[0] if match else text
 
 
-def _year(meta: Any) -> str:
-    """Return the year of the first date of publication, without dates of other events."""
-    dates = [date for date in meta.iterfind("pub-date") if not _OTHER_EVENTS & {*date.attrib.values()}]
-    return next((year for date in dates if (year := _text(date.find("year")))), "")
+def _keywords(meta: Any) -> tuple[str, ...]:
+    """Return the keywords in all languages, each once; those that are not marked up are separated by commas."""
+    words = [_text(word) for word in meta.iterfind("kwd-group//*") if word.tag in {"kwd", "compound-kwd"}]
+    groups = (_text(group, "title") for group in meta.iterfind("unstructured-kwd-group"))
+    words += [word.strip(" .") for group in groups for word in re.split("[,;]", group)]
+    return tuple(dict.fromkeys(filter(None, words)))
 
 
-def _authors(meta: Any) -> list[str]:
-    names = []
-    for contributor in meta.iterfind("contrib-group/contrib"):
-        if "author" not in contributor.get("contrib-type", "author").lower():
-            continue
-        person = next((element for path in _NAMES if (element := contributor.find(path)) is not None), None)
-        groups = (_text(contributor.find(path), "contrib-group") for path in ("collab", "collab-alternatives/collab"))
-        name = _name(person) if person is not None else next(filter(None, groups), "")
-        names += [name] if name else []
-    return names
+def _date(meta: Any) -> str:
+    """Return the first date of publication, without dates of other events: the first one of its year with a day.
+
+    An issue may have only a year, beside the day on which the article appeared.
+    """
+    elements = [date for date in meta.iterfind("pub-date") if not _OTHER_EVENTS & {*date.attrib.values()}]
+    dates = list(filter(None, map(_iso_date, elements)))
+    of_year = (date for date in dates if date.startswith(dates[0][:4]) and len(date) == len("2004-05-03"))
+    return next(of_year, dates[0] if dates else "")
+
+
+def _iso_date(element: Any) -> str:
+    if _ISO_DATE.fullmatch(stated := element.get("iso-8601-date", "")[:10]):
+        return str(stated)
+    year, month, day = (_text(element.find(name)) for name in ("year", "month", "day"))
+    number = int(month) if _ONE_OR_TWO_DIGITS(month) else next(
+        (number for number, name in enumerate(_MONTHS, 1) if month[:3].lower() == name), 0
+    )  # fmt: skip
+    if not year or not 1 <= number <= len(_MONTHS):
+        return year
+    return f"{year}-{number:02}-{int(day):02}" if _ONE_OR_TWO_DIGITS(day) else f"{year}-{number:02}"
+
+
+def _contributors(meta: Any) -> Iterator[tuple[str, str]]:
+    """Yield (name, role) for each contributor; one without a role is an author, unless its group says otherwise."""
+    for group in meta.iterfind("contrib-group"):
+        group_role = group.get("content-type", "")
+        default = group_role if _OTHER_ROLES.search(group_role) else "author"
+        for contributor in group.iterfind("contrib"):
+            person = next((element for path in _NAMES if (element := contributor.find(path)) is not None), None)
+            paths = ("collab", "collab-alternatives/collab")
+            collaborations = (_text(contributor.find(path), "contrib-group") for path in paths)
+            if name := _name(person) if person is not None else next(filter(None, collaborations), ""):
+                yield name, contributor.get("contrib-type", default).lower()
 
 
 def _name(person: Any) -> str:

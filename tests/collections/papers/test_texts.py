@@ -226,9 +226,34 @@ def test_names_dates_and_parts_of_jats_are_read_as_journals_write_them():
         Limits(),
     )
     assert article.authors == ("Jean Dupont", "Ann B. Lee Jr.", "The Cod Consortium")
-    assert (article.doi, article.year) == ("10.5000/x", "2004")
+    assert (article.doi, article.date) == ("10.5000/x", "2004")
     assert article.body.split("\n") == ["Cod.", "Thanks.", "Data", "On request.", "References"]
     assert [reference.text for reference in article.references] == ["Poe"]
+
+
+def test_keywords_days_editors_and_several_citations_of_a_reference_are_kept():
+    content = b"""<article><front><article-meta><contrib-group><contrib><name><surname>Lee</surname><given-names>Ann</given-names>
+        </name></contrib><contrib contrib-type="Editor"><string-name>Ed Bo</string-name></contrib></contrib-group>
+        <contrib-group content-type="reviewers"><contrib><collab>The Board</collab></contrib></contrib-group>
+        <pub-date pub-type="collection"><year>2004</year></pub-date>
+        <pub-date pub-type="epub"><day>3</day><month>5</month><year>2004</year></pub-date>
+        <kwd-group><title>Keywords</title><kwd>cod</kwd><nested-kwd><kwd><italic>Gadus</italic> sp.</kwd></nested-kwd></kwd-group>
+        <kwd-group xml:lang="fr"><kwd>morue</kwd><kwd>cod</kwd></kwd-group></article-meta></front><back><ref-list>
+        <ref><label>1</label><mixed-citation>Poe A. One.</mixed-citation><mixed-citation><string-name>Roe B</string-name>. <article-title>Two</article-title>.
+        </mixed-citation><note><p>See both.</p></note></ref>
+        <ref><citation-alternatives><element-citation><collab>WHO</collab><article-title>Tea</article-title></element-citation>
+        <mixed-citation>W.H.O. (2001) <article-title>Tea</article-title>.</mixed-citation></citation-alternatives></ref></ref-list></back></article>"""
+    task = Task(Item(1, "papers", "attempt", ""), io.BytesIO(content), Limits(), {}, {})
+    (observation,) = extract(task)
+    info = observation.value["text"]["info"]
+    assert (info["authors"], info["date"], observation.value["year"]) == (["Ann Lee"], "2004-05-03", 2004)
+    assert info["contributors"] == [{"name": "Ed Bo", "role": "editor"}, {"name": "The Board", "role": "reviewers"}]
+    assert info["keywords"] == ["cod", "Gadus sp.", "morue"]
+    assert "morue" in observation.text
+    assert list(zip(info["references"], info["citations"], strict=True)) == [
+        ("Poe A. One.", {}), ("Roe B. Two.", {"title": "Two", "authors": ["Roe B"]}), ("See both.", {}),
+        ("W.H.O. (2001) Tea.", {"title": "Tea", "authors": ["WHO"]}),
+    ]  # fmt: skip
 
 
 def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():

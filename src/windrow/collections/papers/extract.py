@@ -408,9 +408,11 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
     if left_out:
         status["reason"] = "CUT"
     info: dict[str, Any] = {
-        "title": article.title or None, "authors": [*article.authors], "doi": article.doi.lower() or None,
+        "title": article.title or None, "authors": [*article.authors],
+        "contributors": [{"name": name, "role": role} for name, role in article.contributors],
+        "keywords": [*article.keywords], "doi": article.doi.lower() or None,
         "abstract": article.abstract[: PAPER_ABSTRACT.number] or None, "journal": article.journal or None,
-        "date": article.year or None,
+        "date": article.date or None,
         "references": references,
         "citations": [
             cited.fields if len(cited.text) <= PAPER_REFERENCE.number else {}
@@ -421,7 +423,9 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
     record["text"] = {"status": status, "info": info}
     record |= _main_fields(info["title"], info["authors"], info["doi"], info["date"])
     extra["pages"] = body[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
-    return "\n".join(filter(None, (article.title, *article.authors, article.abstract, extra["pages"])))
+    return "\n".join(
+        filter(None, (article.title, *article.authors, article.abstract, ", ".join(article.keywords), extra["pages"]))
+    )
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:
