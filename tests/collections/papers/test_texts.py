@@ -13,6 +13,7 @@ from tests.collections.papers.test_capture_rules import source
 from tests.collections.papers.test_failing_service import by_name, library, papers
 from tests.collections.papers.test_grobid import TEI, XML
 from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter.exports import _text_of_bytes
 from windrow.collections.papers.adapter.texts import _references
 from windrow.collections.papers.capture_rules import select
 from windrow.collections.papers.columns import decode_row, encode
@@ -89,6 +90,11 @@ def test_references_have_their_doi_and_match_and_texts_have_typed_fields(tmp_pat
     assert cited["body"].startswith("word word")
     assert (cited["size"], cited["captured"]) == (len(contents["cited"]), "2020-01-02T03:04:05Z")
     assert (guessed["title"], guessed["extractor"]) == ("The paper called guessed by everybody", "windrow text0 2")
+    rows = {row["key"]: row for row in export(workspace, "papers", form)}
+    column = "grobid0:tei_xml"
+    assert rows[keys["cited"]][column] == (tei if form == "parquet" else tei.decode())
+    assert {key: name for key, row in rows.items() for name in workspace.rows()[key] if row.get(name) is None} == {}
+    assert _text_of_bytes(column, b"\xe9") == (f"{column}_base64", "6Q==")
 
 
 def test_a_jats_article_has_metadata_text_references_and_a_match(tmp_path):

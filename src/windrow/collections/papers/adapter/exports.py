@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from windrow.adapters.adapter import Export
 from windrow.collections.papers.adapter.catalogue_files import describe_losses
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
-from windrow.collections.papers.adapter.texts import NUMBER, TEXT, write_parquet, write_references, write_texts
+from windrow.collections.papers.adapter.texts import BINARY, NUMBER, TEXT, write_parquet, write_references, write_texts
 from windrow.collections.papers.capture_rules import PDF
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, Cells, decode, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
@@ -67,9 +67,13 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 
 
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write all rows, with decoded cells but without the TEI (see `paper-tei`); return the number of rows."""
+    """Write all rows, with decoded cells; return the number of rows.
+
+    In JSON, bytes are a text or, if they are not UTF-8, base64 under the name of their column and `_base64`.
+    """
     if form == "parquet":
-        fields = {name: NUMBER if ENCODINGS[name] == INT64 else TEXT for name in ENCODINGS if ENCODINGS[name] != BYTES}
+        types = {INT64: NUMBER, BYTES: BINARY}
+        fields = {name: types.get(encoding, TEXT) for name, encoding in ENCODINGS.items()}
         rows = (
             {name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
             for row in _decoded_rows(settings)
@@ -77,15 +81,24 @@ def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
         return write_parquet(rows, {"key": TEXT, **fields}, output.buffer)
     count = 0
     for row in _decoded_rows(settings):
-        output.write(json_text(row, sort_keys=True) + "\n")
+        texts = dict(
+            _text_of_bytes(name, cell) if isinstance(cell, bytes) else (name, cell) for name, cell in row.items()
+        )
+        output.write(json_text(texts, sort_keys=True) + "\n")
         count += 1
     return count
 
 
+def _text_of_bytes(name: str, cell: bytes) -> tuple[str, str]:
+    try:
+        return name, cell.decode()
+    except UnicodeDecodeError:
+        return f"{name}_base64", b64encode(cell).decode()
+
+
 def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
-    columns = [name for name, encoding in ENCODINGS.items() if encoding != BYTES]
     with open_rows(settings) as table:
-        for key, cells in table.scan(columns):
+        for key, cells in table.scan(tuple(ENCODINGS)):
             yield {"key": key_text(key), **decode_row(cells)}
 
 

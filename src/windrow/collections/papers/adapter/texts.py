@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from importlib.util import find_spec
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any, BinaryIO, TextIO
 
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
@@ -19,8 +19,8 @@ from windrow.formats.tei import legacy_shape, read_tei
 from windrow.formats.text import json_text
 from windrow.model import Limits
 
-_BATCH_SIZE = 500  # rows that are written to Parquet at once
-TEXT, NUMBER, TEXTS = "text", "number", "texts"  # the types of fields
+_BATCH_SIZE, _BATCH_CHARACTERS = 500, 32 << 20  # rows that are written to Parquet at once, and what they have together
+TEXT, NUMBER, TEXTS, BINARY = "text", "number", "texts", "binary"  # the types of fields
 
 TEXT_FIELDS = {
     "key": TEXT, "url": TEXT, "captured": TEXT, "media_type": TEXT, "size": NUMBER, "title": TEXT,
@@ -66,13 +66,27 @@ def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: B
     from pyarrow import parquet  # noqa: PLC0415 an extra
 
     count = 0
-    types = {TEXT: pa.string(), NUMBER: pa.int64(), TEXTS: pa.list_(pa.string())}
+    types = {TEXT: pa.string(), NUMBER: pa.int64(), TEXTS: pa.list_(pa.string()), BINARY: pa.binary()}
     schema = pa.schema([(name, types[field_type]) for name, field_type in fields.items()])
     with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
-        while batch := list(islice(rows, _BATCH_SIZE)):
+        for batch in _batches(rows):
             writer.write_table(pa.Table.from_pylist(batch, schema))
             count += len(batch)
     return count
+
+
+def _batches(rows: Iterable[TypedRow]) -> Iterator[list[TypedRow]]:
+    """Yield rows in lists that fit in memory: a paper may have a TEI of many megabytes."""
+    batch: list[TypedRow] = []
+    characters = 0
+    for row in rows:
+        batch.append(row)
+        characters += sum(len(field) for field in row.values() if isinstance(field, str | bytes))
+        if len(batch) == _BATCH_SIZE or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 def _text_rows(settings: PaperSettings) -> Iterator[TypedRow]:
