@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 
 import pytest
 
 from tests.collections.papers.library import pdf
 from windrow.caps import PAPER_REFERENCE, PAPER_REFERENCES
+from windrow.clock import now
 from windrow.collections.pages.reading.document import ContentHeaders
 from windrow.collections.pages.reading.read import read_pdf
 from windrow.collections.papers.extract import _find_doi, extract, guess_metadata
-from windrow.contract import Skip, Task
+from windrow.contract import Answer, Request, Skip, Task
 from windrow.errors import StepError
 from windrow.formats.pdf import read_pages
 from windrow.model import Item, Limits
@@ -91,6 +93,11 @@ def test_a_form_is_read_with_the_values_of_its_fields_and_what_is_not_read_of_a_
     message = "1 attached file of the PDF is not read"
     task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {}, {})
     skipped = [result for result in extract(task) if isinstance(result, Skip)]
+    assert [(skip.reason, skip.message) for skip in skipped] == [(Reason.UNSUPPORTED, message)]
+    tei = b"<TEI xmlns='http://www.tei-c.org/ns/1.0'><teiHeader/><text><body><p>A form of some length</p></body></text></TEI>"
+    answers = {"tei-1": Answer(Request("http://grobid.example/"), 200, {}, io.BytesIO(tei), now())}
+    observed, *skipped = extract(replace(task, options={"grobid": "http://grobid.example/"}, answers=answers))
+    assert (observed.value["grobid"]["status"]["status"], "text" in observed.value) == ("success", False)
     assert [(skip.reason, skip.message) for skip in skipped] == [(Reason.UNSUPPORTED, message)]
     document = read_pdf(content, "http://example.org/a.pdf", ContentHeaders(), Limits())
     assert [(finding.kind, finding.message) for finding in document.findings] == [("unsupported", message)]

@@ -260,6 +260,7 @@ def extract(task: Task) -> Results:
     left_out += SEARCHED_CHARACTERS.find_excess(len(text))
     observations: Results = [Observation(key, record, text[: SEARCHED_CHARACTERS.number], aside=extra)]
     observations += [*map(skip_excess, left_out), *_unread_parts(key, record)]
+    observations += [Skip(Reason.UNSUPPORTED, key, message) for message in _name_unread(task, record)]
     observations += skip_failed(key, record, repeated=any(map(is_final_name, task.answers)))
     tei_shape = task.options.get("tei_json", TABLE)
     observations += [
@@ -269,6 +270,18 @@ def extract(task: Task) -> Results:
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
+
+
+def _name_unread(task: Task, record: Mapping[str, Any]) -> Sequence[str]:
+    """Return messages about what is never read of a PDF, such as attached files, as far as the PDF library can tell."""
+    if "text" in record or "grobid" not in record or task.stopped:
+        info: Mapping[str, Sequence[str]] = (record.get("text") or {}).get("info") or {}
+        return info.get("unread", ())
+    task.view.seek(0)
+    try:
+        return pdf.name_unread(task.view.read())
+    except (StepError, MissingExtra):
+        return ()
 
 
 def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
@@ -290,8 +303,6 @@ def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
     if bare_pages:
         message = f"of {counted(info['pages'], 'page')}, {bare_pages} have pictures but no text, such as scanned pages"
         yield Skip(Reason.NO_TEXT, key, message)
-    for message in info.get("unread", ()):
-        yield Skip(Reason.UNSUPPORTED, key, message)
     if status.get("status") == "no-text" and not bare_pages:
         yield Skip(Reason.NO_TEXT, key, "its pages have no text; scanned pages, for example, are pictures of text")
 
