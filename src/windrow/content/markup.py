@@ -43,7 +43,8 @@ _START_ACTIONS: dict[str, Action] = {
     **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
                      "video"),
                     OutlineBuilder.add_reference),
-    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.end_block),
+    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param"), OutlineBuilder.end_block),
+    "track": OutlineBuilder.add_track,
     **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.open_code_or_quotation),
     "a": OutlineBuilder.open_anchor,
     "source": OutlineBuilder.add_source,
@@ -71,6 +72,13 @@ _INLINE_MEANINGS: dict[bytes, Meaning] = {
     b"span": (_NOTHING, BODY),
     b"": (_NOTHING, BODY),
 }
+_INLINE_ADDRESSES: dict[bytes, tuple[Action, tuple[bytes, ...]]] = {
+    **dict.fromkeys((b"del", b"ins"), (OutlineBuilder.add_addresses, (b' cite="',))),
+    b"input": (OutlineBuilder.add_reference, (b' src="', b' formaction="')),
+}
+"""A dict from inline elements that seldom have an address to the action at a tag with one, and what it contains."""
+_BOX_ADDRESSES = {b"form": b"", b"blockquote": b' cite="', b"button": b' formaction="'}
+"""A dict from boxes that may have an address to what a tag with one contains."""
 _INSTRUCTION = re.compile(rb"<\?[^>]*+>")
 _TAG = re.compile(rb"<(/?[^\s/>]++(?>(?: =?[^\s/>=]*+=\"[^\"]*+\")*))>")
 _MAX_CACHED_TAG_BYTES, _MAX_CACHED_TAGS = 500, 20_000
@@ -138,6 +146,9 @@ def _work_out_meaning(tag: bytes) -> Meaning:
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:
+        addressed = _INLINE_ADDRESSES.get(name)
+        if addressed is not None and any(sign in tag for sign in addressed[1]):
+            return addressed[0], BODY
         has_style = name == b"span" and b' class="' in tag  # without a class, a span is assumed to have no gap
         return _cache_meaning(tag, (OutlineBuilder.open_spaced, BODY)) if has_style else inline_meaning
     if name.startswith((b"!", b"?")):
@@ -159,16 +170,17 @@ def _box_meaning(tag: bytes, name: bytes) -> Meaning:
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
     if element_name in _BOX_ELEMENTS:
-        opening_action = OutlineBuilder.open_form if name == b"form" else _OPEN_BOX
+        sign = _BOX_ADDRESSES.get(name)
+        opening_action = _OPEN_BOX if sign is None or sign not in tag else OutlineBuilder.open_with_address
         return (_CLOSE_BOX, BODY) if is_end else (opening_action, read_shape(tag))
     if b"-" in element_name:  # a custom element
         return (OutlineBuilder.close_component, BODY) if is_end else (OutlineBuilder.open_component, read_shape(tag))
     return _NOTHING, BODY
 
 
-_OPENING_ACTIONS = frozenset((OutlineBuilder.open, OutlineBuilder.open_form))
+_OPENING_ACTIONS = frozenset((OutlineBuilder.open, OutlineBuilder.open_with_address))
 _CLOSING_ACTION = OutlineBuilder.close
-_BORDER_ACTIONS = _OPENING_ACTIONS | {_CLOSING_ACTION, OutlineBuilder.end_block}
+_BORDER_ACTIONS = _OPENING_ACTIONS | {_CLOSING_ACTION, OutlineBuilder.end_block, OutlineBuilder.add_track}
 _FIGURE = int(PageLocation.FIGURE)
 NOT_ARTICLE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
 """The `PageLocation` flags of elements that do not contain an article's text."""

@@ -107,6 +107,7 @@ class Anchor(NamedTuple):
     tag: str
     href: str
     rel: str
+    """The attribute `rel`; for a further address of an element, the name of the attribute that has it: `poster`."""
     text: str
     """The text of a link; for a link without text, and for other elements, the label, title or alternative text."""
     locations: int

@@ -12,7 +12,13 @@ from windrow.formats.srcset import parse_srcset
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
 _SRCSET = b' srcset="'
-_REFERENCE_ATTRIBUTES = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
+_CITE, _LONGDESC = b' cite="', b' longdesc="'
+_ADDRESS_ATTRIBUTES = {
+    b"area": (_HREF,), b"form": (b' action="',), b"object": (b' data="',), b"video": (_SRC, b' poster="'),
+    b"iframe": (_SRC, _LONGDESC), b"frame": (_SRC, _LONGDESC), b"input": (_SRC, b' formaction="'),
+    b"button": (b' formaction="',), **dict.fromkeys((b"blockquote", b"q", b"del", b"ins"), (_CITE,)),
+}  # fmt: skip
+"""A dict from elements to their attributes with addresses; for all other elements it is `src`."""
 _MAX_DEPTH = 200  # boxes
 _START, _END = b"\x02", b"\x03"
 """In a line, these characters mark the start and the end of a span or link. Browsers show a gap between two spans."""
@@ -178,10 +184,15 @@ class OutlineBuilder:
         if self.parts and self.word_gap:
             self.parts.append(_END)
 
-    def open_form(self, tag: bytes, shape: Shape) -> None:
-        """Open a form, which is a box and has an address."""
+    def open_with_address(self, tag: bytes, shape: Shape) -> None:
+        """Open a box that has an address, such as a form."""
         self.add_reference(tag, shape)
         self.open(tag, shape)
+
+    def add_track(self, tag: bytes, shape: Shape) -> None:
+        """Add the address of the subtitles of a film to the anchors, and end the block."""
+        self.add_addresses(tag, shape)
+        self.end_block()
 
     def end_line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """End the current line of the block, at a `br`."""
@@ -204,12 +215,24 @@ class OutlineBuilder:
                 self._anchors.append(Anchor("img", href, "", label, locations, headline=False))
             if _SRCSET in tag:
                 self._add_candidates(tag, _collapse_spaces(text))
+            if _LONGDESC in tag:
+                self._add_address(tag, _LONGDESC, "longdesc")
             return
-        opening = _REFERENCE_ATTRIBUTES.get(name, _SRC)
-        if opening in tag:
-            href, rel = read_attribute(tag, opening), read_attribute(tag, _REL)
-            label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
-            self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
+        self.add_addresses(tag, _shape)
+
+    def add_addresses(self, tag: bytes, _shape: Shape) -> None:
+        """Add the addresses of an element within words to the anchors."""
+        own, *further = _ADDRESS_ATTRIBUTES.get(tag.partition(b" ")[0], (_SRC,))
+        if own in tag:
+            self._add_address(tag, own, read_attribute(tag, _REL))
+        for opening in further:
+            if opening in tag:
+                self._add_address(tag, opening, opening[1:-2].decode())
+
+    def _add_address(self, tag: bytes, opening: bytes, rel: str) -> None:
+        label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
+        name, href = tag.partition(b" ")[0].decode(), read_attribute(tag, opening)
+        self._anchors.append(Anchor(name, href, rel, label, self._open_locations(), headline=False))
 
     def add_source(self, tag: bytes, _shape: Shape) -> None:
         """Add the addresses in the `srcset` of a `source` element to the anchors, or else the one in its `src`."""
@@ -254,6 +277,8 @@ class OutlineBuilder:
     def open_code_or_quotation(self, tag: bytes, _shape: Shape) -> None:
         """Open inline code or an inline quotation."""
         if _is_quotation(tag):
+            if _CITE in tag:
+                self.add_addresses(tag, _shape)
             self._open_quote = self._open_or_count(self._open_quote)
         else:
             self._open_code = self._open_or_count(self._open_code)

@@ -137,6 +137,13 @@ def test_a_form_is_a_link_and_what_lies_in_it_is_in_a_form() -> None:
         ("<iframe src=/x></iframe>", Destination.EMBEDDED),
         ("<video src=/x></video>", Destination.VIDEO),
         ("<img src=/x>", Destination.IMAGE),
+        ("<video poster=/x></video>", Destination.IMAGE),
+        ("<input type=image src=/x>", Destination.IMAGE),
+        ("<button formaction=/x>t</button>", Destination.FORM),
+        ("<input type=submit formaction=/x>", Destination.FORM),
+        ("<img longdesc=/x>", Destination.FILE),
+        ("<iframe longdesc=/x></iframe>", Destination.FILE),
+        ("<q cite=/x>t</q>", Destination.FILE),
         ("<svg><a xlink:href=/x><text>t</text></a></svg>", Destination.FILE),
         ("<link rel='next nofollow' href=/x>", Destination.FILE),
         ("<link rel=prev type='text/html; charset=x' href=/x>", Destination.FILE),
@@ -198,6 +205,23 @@ def test_an_address_of_a_refresh_needs_no_name(content: str, address: str) -> No
     html = f"<meta http-equiv=refresh content='{content}'>" if "'" not in content else ""
     html = html or f'<meta http-equiv=refresh content="{content}">'
     assert References("x")(HERE, {"content-type": "text/html"}, html.encode()).urls == ([address] if address else [])
+
+
+def test_every_attribute_with_an_address_is_a_link_and_no_text_changes() -> None:
+    html = """<article><blockquote cite=/b>Quoted</blockquote><p>re<del cite=/d>mo</del><ins cite=/i>ved</ins> <q cite=/q>so</q>
+    <img src=/s longdesc=/l alt=Tea><video src=/v poster=/p title=Film><track src=/t></video><input value=x></article>"""
+    page = read_page(html.encode(), HERE)
+    found = [
+        (link.url.rpartition("/")[2], link.html_tag, link.text) for link in find_links(page.outline, page.head, HERE)
+    ]
+    assert found == [
+        ("b", "blockquote", None), ("d", "del", None), ("i", "ins", None), ("q", "q", None), ("s", "img", "Tea"),
+        ("l", "img", "Tea"), ("v", "video", "Film"), ("p", "video", "Film"), ("t", "track", None),
+    ]  # fmt: skip
+    assert page.outline.blocks.text == ["Quoted", "removed so"]
+    assert page.outline.blocks.quote == {1: ["so"]}
+    tags = [page.outline.boxes.tag[box] for box in page.outline.blocks.box]
+    assert tags == ["blockquote", "p"]
 
 
 def test_a_picture_in_a_link_is_a_link_of_its_own() -> None:

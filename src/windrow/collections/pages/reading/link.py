@@ -112,10 +112,18 @@ _DESTINATION_OF_TAG = {
     "embed": Destination.EMBEDDED,
     "object": Destination.EMBEDDED,
     "form": Destination.FORM,
+    "button": Destination.FORM,
+    "input": Destination.IMAGE,
+}
+_DESTINATION_OF_ATTRIBUTE = {
+    "poster": Destination.IMAGE,
+    "formaction": Destination.FORM,
+    "longdesc": Destination.FILE,
 }
 _DESTINATION_NUMBERS: dict[str, int | None] = {
     tag: int(destination) for tag, destination in _DESTINATION_OF_TAG.items()
 }
+_FURTHER_DESTINATIONS = {attribute: int(destination) for attribute, destination in _DESTINATION_OF_ATTRIBUTE.items()}
 
 
 class Link(NamedTuple):
@@ -162,7 +170,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
                 "tag" in relations,
                 location & _LOCATION_BITS,
                 contains_headline,
-                _DESTINATION_NUMBERS.get(tag, destination),
+                _FURTHER_DESTINATIONS.get(rel, _DESTINATION_NUMBERS.get(tag, destination)),
                 locality,
                 tag,
                 text or None,
