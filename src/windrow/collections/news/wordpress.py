@@ -384,7 +384,7 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
         html=_field_part(post, "content") if isinstance(_field_part(post, "content"), str) else "",
         base_url=url,
         date=_date(post, "date", zone),
-        authors=_author_names(embedded_objects) or list(find_names(yoast.get("author"), PERSON_KEYS)),
+        authors=next(filter(None, (_person_names(part.get("author")) for part in (embedded_objects, yoast))), []),
         keywords=_keywords(post, embedded_objects, yoast),
         image_url=_image_url(embedded_objects, yoast, post),
         excerpt=excerpt,
@@ -419,10 +419,8 @@ def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
     return gmt if gmt.endswith("Z") or "+" in gmt else f"{gmt}Z"
 
 
-def _author_names(embedded: Mapping[str, Any]) -> list[str]:
-    people = embedded.get("author")
-    people = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
-    return [strip_html(user["name"]) for user in people if isinstance(user.get("name"), str) and "code" not in user]
+def _person_names(people: Any) -> list[str]:
+    return list(filter(None, map(strip_html, find_names(people, PERSON_KEYS))))
 
 
 def _keywords(post: Mapping[str, Any], embedded: Mapping[str, Any], yoast: Mapping[str, Any]) -> list[str]:
