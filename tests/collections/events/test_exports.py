@@ -181,7 +181,7 @@ def test_each_form_has_the_links_and_the_organizer_and_icalendar_no_more_than_is
     links = {
         "agenda_url": "https://a.example/agenda", "minutes_url": "javascript:x", "video_url": "https://a.example/video",
         "attachments": [packet, {"url": "https://a.example/q", "name": "", "media_type": "a;b"}],
-        "conference_urls": ["https://a.example/call"],
+        "conference_urls": ["tel:+1-412-555-0123", "javascript:x"],
     }  # fmt: skip
     event = document(
         1, **links, organizer="mailto:board@a.example", organizer_name="Board; Town", categories=["Parks, Roads", {}],
@@ -211,6 +211,7 @@ def test_each_form_has_the_links_and_the_organizer_and_icalendar_no_more_than_is
     meeting = json.loads("".join(FORMS["city-scrapers"].write([event])))
     assert [link["href"] for link in meeting["links"]] == ocd_links
     for name in ("atom", "jsonfeed"):
+        assert ("Parks, Roads" in "".join(FORMS[name].write([event]))) is True, name
         assert [url in "".join(FORMS[name].write([event])) for url in ocd_links] == [True] * 5, name
     (row,) = csv.DictReader(io.StringIO("".join(FORMS["csv"].write([event]))))
     assert json.loads(row["extra"]).items() >= {**links, "votes": [{"yes": 7}]}.items()

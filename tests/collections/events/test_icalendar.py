@@ -212,7 +212,7 @@ def test_attached_documents_and_conferences_are_kept_with_their_addresses():
         {"url": "https://a.example/agenda.pdf", "name": "agenda.pdf", "media_type": "application/pdf"},
         {"url": "https://a.example/minutes", "name": "", "media_type": ""},
     ]
-    assert read_event.value["conference_urls"] == ["https://video.example/1"]
+    assert read_event.value["conference_urls"] == ["https://video.example/1", "tel:+1-412-555-0123"]
 
 
 def test_each_calendar_of_a_file_has_its_own_method_and_zone():

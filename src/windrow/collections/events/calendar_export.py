@@ -9,6 +9,7 @@ from typing import Any
 
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.export_texts import (
+    categories_of,
     conferences_of,
     describe_notes,
     documents_of,
@@ -58,10 +59,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
         yield f"LINK;LINKREL=via;VALUE=URI:{_one_line(url)}"
     yield from _organizer_lines(event)
     yield from _link_lines(event)
-    own_categories = event.get("categories") or event.get("category") or []
-    names = [event["branch"], event["entity"]]
-    names += own_categories if isinstance(own_categories, list) else [own_categories]
-    yield f"CATEGORIES:{','.join(escape_value(text) for name in names if (text := json_to_text(name)))}"
+    yield f"CATEGORIES:{','.join(map(escape_value, categories_of(event)))}"
     yield "END:VEVENT"
 
 

@@ -5,6 +5,7 @@ The documents of events are made from the versions of the events, and the docume
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeGuard
@@ -170,6 +171,18 @@ def web_address(url: Any) -> str:
     ('https://a.example/', '', '')
     """
     return url if isinstance(url, str) and has_web_scheme(url) else ""
+
+
+_CONFERENCE_ADDRESS = re.compile(r"(?:https?|tel|sips?|xmpp):\S+", re.IGNORECASE)
+
+
+def conference_address(url: Any) -> str:
+    """Return an address by which one may attend an event unchanged, also a telephone number; "" for any other value.
+
+    >>> conference_address("tel:+1-412-555-0123"), conference_address("javascript:x")
+    ('tel:+1-412-555-0123', '')
+    """
+    return url if isinstance(url, str) and _CONFERENCE_ADDRESS.fullmatch(url) else ""
 
 
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from windrow.collections.events.documents import web_address
+from windrow.collections.events.documents import conference_address, web_address
+from windrow.collections.events.readers.expressions import json_to_text
 
 
 def page_of(event: Mapping[str, Any]) -> str:
@@ -56,12 +57,21 @@ def recordings_of(event: Mapping[str, Any]) -> list[EventLink]:
 def conferences_of(event: Mapping[str, Any]) -> list[EventLink]:
     """Return the conferences by which one may attend an event."""
     urls = event.get("conference_urls")
-    return [EventLink("Conference", url) for url in (urls if isinstance(urls, list) else ()) if web_address(url)]
+    return [EventLink("Conference", url) for url in (urls if isinstance(urls, list) else ()) if conference_address(url)]
 
 
 def links_of(event: Mapping[str, Any]) -> list[EventLink]:
     """Return the documents, the recording and the conferences of an event."""
     return [*documents_of(event), *recordings_of(event), *conferences_of(event)]
+
+
+def categories_of(event: Mapping[str, Any]) -> list[str]:
+    """Return the branch and the entity of an event, and the categories that its source gives it, each once."""
+    own = event.get("categories") or event.get("category") or []
+    texts = (
+        json_to_text(name) for name in (event["branch"], event["entity"], *(own if isinstance(own, list) else [own]))
+    )
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def describe_event(event: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from windrow.collections.events.calendar_export import icalendar
 from windrow.collections.events.documents import complete_document, web_address
 from windrow.collections.events.export_texts import (
     NOTES,
+    categories_of,
     conferences_of,
     describe_event,
     describe_notes,
@@ -52,11 +53,12 @@ def atom(events: Iterable[Mapping[str, Any]], feed: FeedAddresses = _FILE) -> It
     for event in events:
         url = xml_text(page_of(event))
         link = f'<link href="{url}"/>' if url else ""
+        categories = "".join(f'<category term="{xml_text(name)}"/>' for name in categories_of(event))
         yield (
             f"<entry><id>{event_urn(event['uid'])}</id><title>{xml_text(event['title'])}</title>"
             f"<updated>{event['changed']}</updated><published>{event['first_seen']}</published>"
             f"{link}"
-            f'<category term="{xml_text(event["branch"])}"/><category term="{xml_text(event["entity"])}"/>'
+            f"{categories}"
             f"<author><name>{xml_text(event['entity'])}</name></author>"
             f'<content type="text">{xml_text(describe_event(event))}</content></entry>\n'
         )
@@ -74,7 +76,7 @@ def json_feed(events: Iterable[Mapping[str, Any]], feed: FeedAddresses = _FILE) 
             "date_published": event["first_seen"],
             "date_modified": event["changed"],
             "authors": [{"name": event["entity"]}],
-            "tags": [event["branch"], event["entity"]],
+            "tags": categories_of(event),
             "_event": {
                 name: event.get(name) for name in ("datetime", "end_datetime", "all_day", "status", "location", "uid")
             },
@@ -158,8 +160,8 @@ def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ocd_links(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    urls = [("event", event["event_url"]), *(("conference", link.url) for link in conferences_of(event))]
-    return [{"url": url, "note": note} for note, url in urls if web_address(url)]
+    urls = [("event", web_address(event["event_url"])), *(("conference", link.url) for link in conferences_of(event))]
+    return [{"url": url, "note": note} for note, url in urls if url]
 
 
 def _ocd_media(event: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from windrow.collections.events.documents import web_address
+from windrow.collections.events.documents import conference_address, web_address
 from windrow.collections.events.readers.expressions import read_extra
 from windrow.collections.events.readers.repetitions import as_list
 
@@ -42,17 +42,15 @@ def extra_keys(event: Any, expressions: Mapping[str, str]) -> dict[str, Any]:
         extra["organizer"] = organizer
     if organizer_name := _texts_at(event, "ORGANIZER@CN"):
         extra["organizer_name"] = organizer_name
-    if documents := [_attached_document(attachment) for attachment in _web_properties(event, "ATTACH")]:
+    attachments = (_attached_document(attachment) for attachment in as_list(event.get("ATTACH")))
+    if documents := [document for document in attachments if web_address(document["url"])]:
         extra["attachments"] = documents
-    if conferences := [str(conference).strip() for conference in _web_properties(event, "CONFERENCE")]:
-        extra["conference_urls"] = conferences
+    conferences = (conference_address(str(conference).strip()) for conference in as_list(event.get("CONFERENCE")))
+    if urls := list(filter(None, conferences)):
+        extra["conference_urls"] = urls
     if any(event.get(name) is not None for name in ("RRULE", "RDATE", "RECURRENCE-ID")):
         extra["recurring"] = True
     return extra | read_extra(expressions, partial(_texts_at, event))
-
-
-def _web_properties(event: Any, name: str) -> list[Any]:
-    return [value for value in as_list(event.get(name)) if web_address(str(value).strip())]
 
 
 def _attached_document(attachment: Any) -> dict[str, str]:
