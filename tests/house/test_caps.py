@@ -54,6 +54,7 @@ NO_CAPS = {
         "*WASTE*", "*INFLATED", "*INFLATION", "*GZIP_MEMBERS", "*ESCAPES", "*REDIRECTS", "*remote_records:MAX_HEADER*",
         "*archiving_client:MAX_ROBOTS*", "*query/parse:*", "*query/columns:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
         "*ROUNDS", "*by_path:_MAX_*SPAN", "*SAME_SLUG", "*ROBOTS_ANSWERS", "*LISTINGS",
+        "*expressions:_MAX_LEVELS",
     ),
     "rules and estimates that look at the shape of a page, and cut no text": (
         "content/*", "*pages/policy:*", "*BIG_LEVEL", "*TAG_BYTES", "*formats/moment:*", "*formats/pdf:_MAX_PIECES",

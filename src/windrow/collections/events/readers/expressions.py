@@ -75,24 +75,20 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
     for path in expression.split("|") if lookup_json else ():
         content = lookup_json(path) if lookup_json else None
-        if isinstance(content, float | int) or _is_nested(content):
+        is_object = isinstance(content, dict) and bool(content)
+        has_objects = isinstance(content, list) and any(isinstance(entry, dict | list) for entry in content)
+        if is_object or has_objects or isinstance(content, float | int):
             return _plain_json(content)
         if text := evaluate(path, lookup):
             return text
     return "" if lookup_json else evaluate(expression, lookup)
 
 
-def _is_nested(content: Any) -> bool:
-    if isinstance(content, list):
-        return any(isinstance(entry, dict | list) for entry in content)
-    return isinstance(content, dict) and bool(content)
-
-
-_MAX_DEPTH = 50
+_MAX_LEVELS = 50
 """The number of levels of a JSON value that are kept; stores refuse far deeper ones, so what is deeper becomes text."""
 
 
-def _plain_json(content: Any, depth: int = _MAX_DEPTH) -> Any:
+def _plain_json(content: Any, depth: int = _MAX_LEVELS) -> Any:
     """Return a JSON value as every store takes it, without halves of surrogate pairs and without deep levels."""
     if isinstance(content, dict | list) and not depth:
         return json.dumps(content)
