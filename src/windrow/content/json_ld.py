@@ -31,7 +31,6 @@ _CODE_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _VALUE_START = re.compile(r"[^\s,;}\]\ufeff]")
-_CONTAINERS = ("@list", "@set", "@graph")
 _DECODER = json.JSONDecoder(strict=False)
 
 LinkedObject = dict[str, Any]
@@ -252,17 +251,25 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
 
 def _list_of(value: Any) -> list[Any]:
     """Return the values in a value: those of a list and of the containers of JSON-LD, at any depth, or itself."""
+    members = value if isinstance(value, list) else [value]
+    for member in members:
+        match member:
+            case list() | {"@list": _} | {"@set": _} | {"@graph": _}:
+                return _flatten(members)
+    return members
+
+
+def _flatten(value: Any) -> list[Any]:
     values: list[Any] = []
     remaining = [value]  # the next one is last
     while remaining:
-        part = remaining.pop()
-        container = next((name for name in _CONTAINERS if name in part), "") if isinstance(part, dict) else ""
-        if isinstance(part, list):
-            remaining += reversed(part)
-        elif container:
-            remaining.append(part[container])
-        else:
-            values.append(part)
+        match remaining.pop():
+            case list() as members:
+                remaining += members[::-1]
+            case {"@list": member} | {"@set": member} | {"@graph": member}:
+                remaining.append(member)
+            case member:
+                values.append(member)
     return values
 
 

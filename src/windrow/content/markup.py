@@ -72,11 +72,10 @@ _INLINE_MEANINGS: dict[bytes, Meaning] = {
     b"span": (_NOTHING, BODY),
     b"": (_NOTHING, BODY),
 }
-_INLINE_ADDRESSES: dict[bytes, tuple[Action, tuple[bytes, ...]]] = {
-    **dict.fromkeys((b"del", b"ins"), (OutlineBuilder.add_addresses, (b' cite="',))),
-    b"input": (OutlineBuilder.add_reference, (b' src="', b' formaction="')),
-}
-"""A dict from inline elements that seldom have an address to the action at a tag with one, and what it contains."""
+_INLINE_ADDRESSES: dict[bytes, Action] = {
+    b"del": OutlineBuilder.add_addresses, b"ins": OutlineBuilder.add_addresses, b"input": OutlineBuilder.add_reference,
+}  # fmt: skip
+"""A dict from inline elements that seldom have an address to the action at a tag that may have one."""
 _BOX_ADDRESSES = {b"form": b"", b"blockquote": b' cite="', b"button": b' formaction="'}
 """A dict from boxes that may have an address to what a tag with one contains."""
 _INSTRUCTION = re.compile(rb"<\?[^>]*+>")
@@ -146,9 +145,8 @@ def _work_out_meaning(tag: bytes) -> Meaning:
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:
-        addressed = _INLINE_ADDRESSES.get(name)
-        if addressed is not None and any(sign in tag for sign in addressed[1]):
-            return addressed[0], BODY
+        if name in _INLINE_ADDRESSES and (b' cite="' in tag or b' src="' in tag or b' formaction="' in tag):
+            return _INLINE_ADDRESSES[name], BODY
         has_style = name == b"span" and b' class="' in tag  # without a class, a span is assumed to have no gap
         return _cache_meaning(tag, (OutlineBuilder.open_spaced, BODY)) if has_style else inline_meaning
     if name.startswith((b"!", b"?")):
@@ -170,8 +168,8 @@ def _box_meaning(tag: bytes, name: bytes) -> Meaning:
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
     if element_name in _BOX_ELEMENTS:
-        sign = _BOX_ADDRESSES.get(name)
-        opening_action = _OPEN_BOX if sign is None or sign not in tag else OutlineBuilder.open_with_address
+        has_address = name in _BOX_ADDRESSES and _BOX_ADDRESSES[name] in tag
+        opening_action = OutlineBuilder.open_with_address if has_address else _OPEN_BOX
         return (_CLOSE_BOX, BODY) if is_end else (opening_action, read_shape(tag))
     if b"-" in element_name:  # a custom element
         return (OutlineBuilder.close_component, BODY) if is_end else (OutlineBuilder.open_component, read_shape(tag))

@@ -12,11 +12,14 @@ from windrow.formats.srcset import parse_srcset
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
 _SRCSET = b' srcset="'
-_CITE, _LONGDESC = b' cite="', b' longdesc="'
+_CITE, _LONGDESC, _POSTER, _FORMACTION = b' cite="', b' longdesc="', b' poster="', b' formaction="'
+_FURTHER_ATTRIBUTES = {opening: opening[1:-2].decode() for opening in (_CITE, _LONGDESC, _POSTER, _FORMACTION)}
+_SRC_ONLY = (_SRC,)
 _ADDRESS_ATTRIBUTES = {
-    b"area": (_HREF,), b"form": (b' action="',), b"object": (b' data="',), b"video": (_SRC, b' poster="'),
-    b"iframe": (_SRC, _LONGDESC), b"frame": (_SRC, _LONGDESC), b"input": (_SRC, b' formaction="'),
-    b"button": (b' formaction="',), **dict.fromkeys((b"blockquote", b"q", b"del", b"ins"), (_CITE,)),
+    b"area": (_HREF,), b"form": (b' action="',), b"object": (b' data="',), b"video": (_SRC, _POSTER),
+    b"img": (_LONGDESC,),
+    b"iframe": (_SRC, _LONGDESC), b"frame": (_SRC, _LONGDESC), b"input": (_SRC, _FORMACTION),
+    b"button": (_FORMACTION,), **dict.fromkeys((b"blockquote", b"q", b"del", b"ins"), (_CITE,)),
 }  # fmt: skip
 """A dict from elements to their attributes with addresses; for all other elements it is `src`."""
 _MAX_DEPTH = 200  # boxes
@@ -201,13 +204,12 @@ class OutlineBuilder:
             self._ended_lines.append(b"".join(self.parts))
             self.parts.clear()
 
-    def add_reference(self, tag: bytes, _shape: Shape) -> None:
+    def add_reference(self, tag: bytes, shape: Shape) -> None:
         """Add the addresses of an element to the anchors; remember an image's alternative text for a link around it."""
         self.separate_words()
         name = tag.partition(b" ")[0]
-        link, locations = self._open_link, self._open_locations()
         if name == b"img":
-            text = read_attribute(tag, _ALT)
+            link, locations, text = self._open_link, self._open_locations(), read_attribute(tag, _ALT)
             if link is not None and not link.fallback:
                 link.fallback = text
             if _SRC in tag and b' src="data:' not in tag:
@@ -215,24 +217,17 @@ class OutlineBuilder:
                 self._anchors.append(Anchor("img", href, "", label, locations, headline=False))
             if _SRCSET in tag:
                 self._add_candidates(tag, _collapse_spaces(text))
-            if _LONGDESC in tag:
-                self._add_address(tag, _LONGDESC, "longdesc")
-            return
-        self.add_addresses(tag, _shape)
+        if name != b"img" or _LONGDESC in tag:
+            self.add_addresses(tag, shape)
 
     def add_addresses(self, tag: bytes, _shape: Shape) -> None:
         """Add the addresses of an element within words to the anchors."""
-        own, *further = _ADDRESS_ATTRIBUTES.get(tag.partition(b" ")[0], (_SRC,))
-        if own in tag:
-            self._add_address(tag, own, read_attribute(tag, _REL))
-        for opening in further:
+        name = tag.partition(b" ")[0]
+        for opening in _ADDRESS_ATTRIBUTES.get(name, _SRC_ONLY):
             if opening in tag:
-                self._add_address(tag, opening, opening[1:-2].decode())
-
-    def _add_address(self, tag: bytes, opening: bytes, rel: str) -> None:
-        label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
-        name, href = tag.partition(b" ")[0].decode(), read_attribute(tag, opening)
-        self._anchors.append(Anchor(name, href, rel, label, self._open_locations(), headline=False))
+                href, rel = read_attribute(tag, opening), _FURTHER_ATTRIBUTES.get(opening) or read_attribute(tag, _REL)
+                label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
+                self._anchors.append(Anchor(name.decode(), href, rel, label, self._open_locations(), headline=False))
 
     def add_source(self, tag: bytes, _shape: Shape) -> None:
         """Add the addresses in the `srcset` of a `source` element to the anchors, or else the one in its `src`."""

@@ -161,6 +161,10 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
             continue
         address, fragment, destination, locality = target
         relations = rel.lower().split() if rel else ()
+        if rel in _FURTHER_DESTINATIONS:
+            destination = _FURTHER_DESTINATIONS[rel]
+        elif tag in _DESTINATION_NUMBERS:
+            destination = _DESTINATION_NUMBERS[tag]
         page_links.append(
             Link(
                 address,
@@ -170,7 +174,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
                 "tag" in relations,
                 location & _LOCATION_BITS,
                 contains_headline,
-                _FURTHER_DESTINATIONS.get(rel, _DESTINATION_NUMBERS.get(tag, destination)),
+                destination,
                 locality,
                 tag,
                 text or None,
