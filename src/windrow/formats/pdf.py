@@ -149,12 +149,6 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
         return PdfPages(title, created, len(document), pages, head_lines, left_out, *faults, _name_unread(document))
 
 
-def name_unread(raw: bytes) -> tuple[str, ...]:
-    """Return the messages in `Pdf.unread`, without reading a page; raise the errors of `read_pdf`."""
-    with _open_document(raw) as document:
-        return _name_unread(document)
-
-
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
     """Return the first page as a JPEG of at most `width` by `height` pixels.
 

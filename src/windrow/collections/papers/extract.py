@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from windrow.caps import (
@@ -279,7 +280,7 @@ def _name_unread(task: Task, record: Mapping[str, Any]) -> Sequence[str]:
         return info.get("unread", ())
     task.view.seek(0)
     try:
-        return pdf.name_unread(task.view.read())
+        return pdf.read_pages(task.view.read(), replace(task.limits, pages=0)).unread
     except (StepError, MissingExtra):
         return ()
 
