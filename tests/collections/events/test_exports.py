@@ -19,6 +19,7 @@ from windrow.app.export import write_export
 from windrow.cli import main
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.events.adapter.home import show_event
 from windrow.collections.events.calendar_export import icalendar as written
 from windrow.collections.events.exports import FORMS, ocd_event
 
@@ -213,6 +214,13 @@ def test_each_form_has_the_links_and_the_organizer_and_icalendar_no_more_than_is
     for name in ("atom", "jsonfeed"):
         assert ("Parks, Roads" in "".join(FORMS[name].write([event]))) is True, name
         assert [url in "".join(FORMS[name].write([event])) for url in ocd_links] == [True] * 5, name
+    votes = [[{"yes": 6}], event["votes"]]
+    facts, timeline = show_event({**event, "history": [{"at": event["changed"], "fields": {"votes": votes}}]}).parts
+    shown = {fact.name: fact.value.text for fact in facts.facts}
+    assert [shown.get(name) for name in ("page", "listed in", 'the "packet"', "conference")] == [
+        None, event["source_url"], packet["url"], ocd_links[-1]
+    ]  # fmt: skip
+    assert timeline.moments[-1].text.text == "votes: 'yes 6' -> 'yes 7'"
     (row,) = csv.DictReader(io.StringIO("".join(FORMS["csv"].write([event]))))
     assert json.loads(row["extra"]).items() >= {**links, "votes": [{"yes": 7}]}.items()
 

@@ -30,10 +30,10 @@ from windrow.adapters.home import (
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.documents import complete_document
-from windrow.collections.events.export_texts import NOTES, describe_notes
+from windrow.collections.events.export_texts import NOTES, describe_notes, links_of
 from windrow.collections.events.times import parse_utc
 from windrow.errors import UsageError
-from windrow.formats.text import cut_around_difference
+from windrow.formats.text import cut_around_difference, spell_value
 from windrow.model import Source
 from windrow.stores.documents import SqliteDocuments, ViewRange
 
@@ -252,7 +252,8 @@ def _quote(text: str) -> str:
 def show_event(event: Mapping[str, Any]) -> Home:
     """Return an event: when and where it takes place, its description, and how it changed."""
     entry = _describe(event)
-    link = [Fact("page", HomeLink(url)) for url in (event.get("event_url"), event.get("source_url")) if url][:1]
+    links = [("page", event.get("event_url")), ("listed in", event.get("source_url"))]
+    links += [((link.name or "document").lower(), link.url) for link in links_of(event)]
     facts = (
         Fact("when", HomeLink(" ".join(filter(None, (entry.day.isoformat(), entry.time))))),
         *((Fact("until", HomeLink(f"{event['end_datetime']}".replace("T", " "))),) if event["end_datetime"] else ()),
@@ -262,7 +263,7 @@ def show_event(event: Mapping[str, Any]) -> Home:
         Fact("branch", HomeLink(str(event["branch"]), view=HomeView(group=f"branch:{event['branch']}"))),
         Fact("entity", HomeLink(str(event["entity"]), view=HomeView(group=f"entity:{event['entity']}"))),
         Fact("source", HomeLink(str(event.get("source") or ""), story=str(event.get("source") or ""))),
-        *link,
+        *(Fact(name, HomeLink(url)) for name, url in links if url),
         Fact("record", HomeLink(event["uid"], story=event["uid"])),
     )
     parts: tuple[Part, ...] = (Facts("", facts),)
@@ -271,8 +272,12 @@ def show_event(event: Mapping[str, Any]) -> Home:
     moments = [HomeMoment(parse_utc(event["first_seen"]), "new", HomeLink("first seen"))]
     for change in event.get("history", ()):
         fields = "; ".join(
-            "{}: {!r} -> {!r}".format(name, *cut_around_difference(str(old), str(new)))
+            "{}: {!r} -> {!r}".format(name, *cut_around_difference(*map(_spell, (old, new))))
             for name, (old, new) in change["fields"].items()
         )
         moments.append(HomeMoment(parse_utc(change["at"]), "changed", HomeLink(fields, difference=event["uid"])))
     return Home(str(event["title"]), (*parts, HomeTimeline("History", tuple(moments))))
+
+
+def _spell(value: Any) -> str:
+    return "nothing" if value is None else spell_value(value)
