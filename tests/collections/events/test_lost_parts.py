@@ -136,16 +136,22 @@ def test_extra_keys_keep_objects_of_json_and_properties_of_icalendar():
     assert [document.get(name) for name in names[2:]] == [event_object["bare"], event_object["files"], None, None]
     assert document["file"] == event_object["bare"]
     assert json.dumps(document["deep"]).count("[") == 61
-    graph = json.dumps({"@type": "Event", "name": "A", "startDate": "2026-09-15", "offers": {"price": 5}})
+    graph = json.dumps(
+        {"@type": "Event", "name": "A", "startDate": "2026-09-15", "offers": {"price": 5}, "organizer": "B"}
+    )
     script = f'<script type="application/ld+json">{graph}</script>'
     assert read(script, "schema.org", extra={"offers": "offers"})[0][0].value["offers"] == {"price": 5}
+    assert read(script, "schema.org", extra={"organizer": "offers.price"})[0][0].value["organizer"] == 5
     properties = (
         "CONTACT:Clerk\\, Ann\r\nCONTACT:Bo\r\nX-SUITE:a\\;b\\nc\r\nGEO:37.5;-122.25\r\nPRIORITY:1\r\n"
         "ORGANIZER;CN=Board:mailto:b@a.example\r\nATTENDEE;CN=Jo:mailto:j@a.example"
     )
     extra = {"contact": "CONTACT", "suite": "x-suite", "geo": "GEO", "priority": "#PRIORITY", "guest": "ATTENDEE@CN"}
     ics = calendar(f"UID:a\r\nDTSTART:20260915T100000Z\r\n{properties}")
-    document = read(ics, "icalendar", extra={**extra, "no": "ATTENDEE@ROLE|RESOURCES"})[0][0].value
+    document = read(ics, "icalendar", extra={**extra, "no": "ATTENDEE@ROLE|RESOURCES", "organizer": "X-SUITE"})[0][
+        0
+    ].value
+    assert document["organizer"] == document["suite"]
     assert [document.get(name) for name in (*extra, "organizer_name", "no")] == [
         "Clerk, Ann, Bo", "a;b\nc", "37.5;-122.25", 1, "Jo", "Board", None
     ]  # fmt: skip

@@ -48,9 +48,10 @@ def extra_keys(event: Any, expressions: Mapping[str, str]) -> dict[str, Any]:
     conferences = (conference_address(str(conference).strip()) for conference in as_list(event.get("CONFERENCE")))
     if urls := list(filter(None, conferences)):
         extra["conference_urls"] = urls
+    extra |= read_extra(expressions, partial(_texts_at, event))
     if any(event.get(name) is not None for name in ("RRULE", "RDATE", "RECURRENCE-ID")):
         extra["recurring"] = True
-    return extra | read_extra(expressions, partial(_texts_at, event))
+    return extra
 
 
 def _attached_document(attachment: Any) -> dict[str, str]:

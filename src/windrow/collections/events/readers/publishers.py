@@ -359,7 +359,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     extra = read_extra(document.rules.extra, lambda path: json_to_text(lookup_json(path)), lookup_json)
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
         if field_text := field(name):
-            extra[key] = field_text
+            extra.setdefault(key, field_text)
     statuses = event.get("eventStatus")
     status, status_note = max(
         (
