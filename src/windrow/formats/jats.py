@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from windrow.errors import StepError
@@ -17,6 +17,13 @@ _OTHER_ROLES = re.compile(r"editor|reviewer|translator|illustrator", re.IGNORECA
 _CITATIONS = frozenset(("citation", "citation-alternatives", "element-citation", "mixed-citation", "nlm-citation"))
 _OTHER_EVENTS = frozenset(("corrected", "nihms-submitted", "preprint", "retracted", "retraction"))
 """Types of dates that are not those of the publication."""
+_DETAILS = {
+    "volume": "article-meta/volume", "issue": "article-meta/issue", "first_page": "article-meta/fpage",
+    "last_page": "article-meta/lpage", "article_number": "article-meta/elocation-id",
+    "pmid": "article-meta/article-id[@pub-id-type='pmid']", "publisher": "journal-meta/publisher/publisher-name",
+    "issn": "journal-meta/issn",
+}  # fmt: skip
+"""A dict from the names of further fields of an article to their paths."""
 _PARTS = ("body", "back", "floats-group", "sub-article", "response")
 _ISO_DATE = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 _ONE_OR_TWO_DIGITS = re.compile(r"\d\d?", re.ASCII).fullmatch
@@ -61,6 +68,8 @@ class JatsArticle(NamedTuple):
     doi: str
     journal: str
     date: str
+    details: Mapping[str, str]
+    """The fields in `_DETAILS` that the article has."""
     references: tuple[JatsReference, ...]
     body: str
 
@@ -87,7 +96,8 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
         tuple((name, role) for name, role in contributors if "author" not in role),
         _text(next(iter(abstracts), None)), _keywords(meta),
         _doi(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
-        _date(meta), tuple(references), "\n".join(line for part in (*parts, *abstracts[1:]) for line in _lines(part)),
+        _date(meta), {name: text for name, path in _DETAILS.items() if (text := _text(front.find(path)))},
+        tuple(references), "\n".join(line for part in (*parts, *abstracts[1:]) for line in _lines(part)),
     )  # fmt: skip
 
 

@@ -238,7 +238,7 @@ def test_names_dates_and_parts_of_jats_are_read_as_journals_write_them():
 
 
 def test_keywords_days_editors_and_several_citations_of_a_reference_are_kept():
-    content = b"""<article><front><article-meta><contrib-group><contrib><name><surname>Lee</surname><given-names>Ann</given-names>
+    content = b"""<article><front><journal-meta><issn>1234-5679</issn></journal-meta><article-meta><volume>7</volume><contrib-group><contrib><name><surname>Lee</surname><given-names>Ann</given-names>
         </name></contrib><contrib contrib-type="Editor"><string-name>Ed Bo</string-name></contrib></contrib-group>
         <contrib-group content-type="reviewers"><contrib><collab>The Board</collab></contrib></contrib-group>
         <pub-date pub-type="collection"><year>2004</year></pub-date>
@@ -254,6 +254,7 @@ def test_keywords_days_editors_and_several_citations_of_a_reference_are_kept():
     info = observation.value["text"]["info"]
     assert (info["authors"], info["date"], observation.value["year"]) == (["Ann Lee"], "2004-05-03", 2004)
     assert info["contributors"] == [{"name": "Ed Bo", "role": "editor"}, {"name": "The Board", "role": "reviewers"}]
+    assert [info.get(name) for name in ("volume", "issue", "issn")] == ["7", None, "1234-5679"]
     assert info["keywords"] == ["cod", "Gadus sp.", "morue"]
     assert "morue" in observation.text
     assert list(zip(info["references"], info["citations"], strict=True)) == [

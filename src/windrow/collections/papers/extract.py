@@ -424,7 +424,7 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         "contributors": [{"name": name, "role": role} for name, role in article.contributors],
         "keywords": [*article.keywords], "doi": article.doi.lower() or None,
         "abstract": article.abstract[: PAPER_ABSTRACT.number] or None, "journal": article.journal or None,
-        "date": article.date or None,
+        "date": article.date or None, **article.details,
         "references": references,
         "citations": [
             cited.fields if len(cited.text) <= PAPER_REFERENCE.number else {}
