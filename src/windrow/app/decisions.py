@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain
 
 from windrow.adapters.adapter import AsksAgain, DerivesStates
@@ -23,6 +24,7 @@ from windrow.engine.frontier import (
     frontier_of,
     write_decision,
 )
+from windrow.engine.run import close_all
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.model import Status
@@ -76,10 +78,10 @@ def decide(
         item for collection, items in chosen_by_collection.items() for item in _as_projected(ledger, collection, items)
     ]
     if projected and not dry_run:
-        for collection, items in chosen_by_collection.items():
-            if items:
-                write_decision(ledger, registry.collection(collection), decision, items)
-                registry.adapter(collection).update_projection(workspace, ledger)
+        decided = [collection for collection, items in chosen_by_collection.items() if items]
+        for collection in decided:  # all are written before a projection, such as a damaged one, may fail
+            write_decision(ledger, registry.collection(collection), decision, chosen_by_collection[collection])
+        close_all(partial(registry.adapter(name).update_projection, workspace, ledger) for name in decided)
     return projected
 
 

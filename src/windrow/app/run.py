@@ -33,7 +33,7 @@ from windrow.engine.run import Harvest, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.unread import count_unread
-from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
+from windrow.errors import ConfigError, Stopped, StoreError, UsageError, WindrowError
 from windrow.formats.text import json_message
 from windrow.formats.url import describe_bad_address, has_web_scheme, normalise, normalise_typed, parts
 from windrow.ledger import Ledger
@@ -237,11 +237,11 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
 
 
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
-    """Harvest each chosen collection; if the database of a collection cannot be reached, go on with the next one.
+    """Harvest each chosen collection; if a store of a collection fails, for example damaged, go on with the next one.
 
-    Raise StoreUnreachable at the end if no chosen collection has a database that can be reached.
+    Raise the first StoreError at the end if the stores of all chosen collections failed.
     """
-    unreachable: list[StoreUnreachable] = []
+    errors: list[StoreError] = []
     for name, open_harvest in _harvests(config, session, arguments.names, spans):
         failed_before = session.failed
         try:
@@ -251,11 +251,11 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
         except WindrowError as error:
             if session.failed == failed_before:  # no task reports it yet
                 session.add_failed_task(name, error)
-            if not isinstance(error, StoreUnreachable):
+            if not isinstance(error, StoreError):
                 raise
-            unreachable.append(error)
-    if unreachable and len(unreachable) == len(spans):
-        raise unreachable[0]
+            errors.append(error)
+    if errors and len(errors) == len(spans):
+        raise errors[0]
 
 
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:

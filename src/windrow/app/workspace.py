@@ -421,29 +421,29 @@ class Windrow:
         with self._open_ledger() as ledger:
             return decide(self.config, ledger, act, as_tuple(names), **selection)
 
-    def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
+    def replay(
+        self, names: Names = (), progress: Progress | None = None, *, unreadable: dict[str, str] | None = None
+    ) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return how the results differ from the earlier ones, for each collection with a store. Raise UsageError for an
-        unknown name.
+        Return how results differ from earlier ones, for each collection with a store. Raise UsageError for an unknown
+        name. If a store fails, raise StoreError or add why to `unreadable`, by collection.
         """
         from windrow.adapters.adapter import harvested_collections
+        from windrow.app.changes import read_each
         from windrow.engine.progress import Progress
 
-        harvested = harvested_collections(self.config)
-        if collections := frozenset(as_tuple(names)):
-            for unknown in sorted(collections - {*installed()}):
-                raise UsageError(
-                    f"there is no collection {unknown!r}; the collections are {', '.join(installed())}",
-                    hint="windrow replay, which reads the captures of all of them",
-                )
-            harvested = {name for name in harvested if name in collections}
-        results = {
-            name: adapter(name).replay(self.config, self.setup, progress or Progress(quiet=True))
-            for name in installed()
-            if name in harvested
-        }
-        return {name: replayed for name, replayed in results.items() if replayed is not None}
+        collections = {*as_tuple(names)} or {*installed()}
+        for unknown in sorted(collections - {*installed()}):
+            raise UsageError(
+                f"there is no collection {unknown!r}; the collections are {', '.join(installed())}",
+                hint="windrow replay, which reads the captures of all of them",
+            )
+        collections = collections.intersection(harvested_collections(self.config))
+        adapters = {name: adapter(name) for name in installed() if name in collections}
+        shown, setup = progress or Progress(quiet=True), self.setup
+        results = read_each(adapters, lambda replayer: replayer.replay(self.config, setup, shown), unreadable)
+        return {name: replayed for name, replayed in results if replayed is not None}
 
     def check(self) -> Checkup:
         """Read every capture, compare the ledger with the archive and the stores, and return the faults."""

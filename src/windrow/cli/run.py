@@ -18,7 +18,7 @@ from windrow.cli.options import (
     complete_phases,
     complete_sources,
 )
-from windrow.errors import UsageError
+from windrow.errors import StoreError, UsageError
 from windrow.formats.text import (
     counted,
     join_with_blank_lines,
@@ -249,9 +249,13 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
 
-    results = console.open().replay(names, Progress(quiet=console.quiet or console.json))
+    unreadable: dict[str, str] = {}
+    results = console.open().replay(names, Progress(quiet=console.quiet or console.json), unreadable=unreadable)
     for collection, result in results.items():
         _print_replay(console, result, collection)
+    if unreadable:
+        not_read = "; ".join(f"{name}: {why}" for name, why in unreadable.items())
+        raise StoreError(f"these were not read again: {not_read}", hint="windrow check")
     if not results:
         console.inform("there is nothing to read again: nothing has been harvested yet; next: windrow run")
     return 0

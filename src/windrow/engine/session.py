@@ -264,10 +264,11 @@ class Session:
         remove_old_parts(self.settings.archive)
 
     def add_failed_task(self, collection: str, error: WindrowError) -> None:
-        """Record that a collection could not be harvested, as a failed task with the `error` as its comment."""
+        """Record that a collection could not be harvested, as a failed task with the `error` and its hint."""
+        comment = f"{collection}: {error}" + (f" ({error.hint})" if error.hint else "")
         with self.ledger.writing() as writer:
             task = writer.sessions.open_task(self.number, collection, source="", phase=1)
-            writer.sessions.close_task(task, error.reason, f"{collection}: {error}"[:MAX_COMMENT_LENGTH], failed=True)
+            writer.sessions.close_task(task, error.reason, comment[:MAX_COMMENT_LENGTH], failed=True)
         self.failed += 1
 
     def add_projection(self, projection: Projection) -> None:

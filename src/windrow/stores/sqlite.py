@@ -26,13 +26,18 @@ DISK_FULL_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
-    """Raise DiskFull or StoreError about the file `path` for an error of SQLite in the block."""
+def store_errors(path: Path, *, is_written: bool = False) -> Iterator[None]:
+    """Raise DiskFull or StoreError about the file `path` for an error of SQLite in the block.
+
+    If `is_written`, the file's own store has it open for writing, and has made the tables that were missing.
+    """
     try:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
             raise DiskFull(f"the disk is full: {path} cannot be written") from error
+        if is_written and str(error).startswith(_MISSING_TABLES):
+            raise StoreDamaged(f"{path}: {error}, so windrow did not make this file") from error
         raise store_error(error, f"{path}: {error}") from error
 
 
@@ -329,6 +334,7 @@ class SqliteStore:
         """
         self.path = path
         self._refusal: sqlite3.Error | None = None
+        self._read_only = read_only
         with self._guarded():
             if read_only:
                 self._connection = open_database(path, read_only=True)
@@ -339,7 +345,7 @@ class SqliteStore:
                 create_or_stand_in(self._connection, schema, read_only=self._read_only)
 
     def _guarded(self) -> AbstractContextManager[None]:
-        return store_errors(self.path)
+        return store_errors(self.path, is_written=not self._read_only)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

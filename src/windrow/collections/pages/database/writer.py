@@ -216,7 +216,7 @@ class DatabaseWriter(SqliteStore):
         the size of an SQLite page in a new file. SQLite does not wait for the disk after every batch: rows that a power
         failure removes are written again.
         """
-        self.path = path
+        self.path, self._refusal = path, None
         with self._guarded():
             self._connection, self._refusal = open_or_read(path, partial(open_database, page_size=page_bytes))
         with close_on_failure(self.close), self._guarded():
@@ -229,7 +229,7 @@ class DatabaseWriter(SqliteStore):
     @contextmanager
     def _guarded(self) -> Iterator[None]:
         try:
-            with store_errors(self.path):
+            with store_errors(self.path, is_written=self._refusal is None):
                 yield
         except OverflowError as error:
             raise StoreError(f"{self.path}: {error}") from error
