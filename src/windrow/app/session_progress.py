@@ -77,7 +77,7 @@ def read_progress(ledger: Ledger, number: int, earlier: SessionProgress | None =
         number, now(), row.began, is_running, tuple(under_way) if is_running else (),
         sum(task.ended is not None for task in tasks),
         sum(number for number, _ in outcomes) + (earlier.attempts if earlier else 0),
-        sum(number for number, outcome in outcomes if outcome in {"failed", "gone"})
+        sum(number for number, outcome in outcomes if outcome in {"failed", "gone", "still_gone"})
         + (earlier.failed if earlier else 0),
         sum(count.received for count in counts if not count.taken) + (earlier.received if earlier else 0), row.last,
     )  # fmt: skip

@@ -32,7 +32,7 @@ from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
-from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files
+from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files, gone_at_once
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
@@ -131,7 +131,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
     differing = tuple(ledger.items.differing())
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason()]
-    reasons += ((failing.reason, failing.number) for failing in ledger.addresses.failing_reasons())
+    reasons += ((failing.reason, failing.number) for failing in ledger.addresses.failing_reasons(gone_at_once()))
     reasons += ((failed.reason, failed.lines) for failed in ledger.captures.failed_by_reason())
     skipped = count_skipped(workspace, ledger, None, unreadable)
     unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
@@ -343,7 +343,7 @@ def failing_reasons(ledger: Ledger) -> dict[str, list[tuple[str, int]]]:
     reasons: dict[str, list[tuple[str, int]]] = {}
     for file in ledger.mirrors.failing_reasons():
         reasons.setdefault(file.source, []).append((file.reason, file.number))
-    for address in ledger.addresses.failing_reasons():
+    for address in ledger.addresses.failing_reasons(gone_at_once()):
         reasons.setdefault(address.source, []).append((address.reason, address.number))
     for capture in ledger.captures.failed_by_reason():
         reasons.setdefault(capture.source, []).append((capture.reason, capture.lines))

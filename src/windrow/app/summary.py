@@ -67,7 +67,8 @@ class SourceCount(NamedTuple):
     is the number of addresses that are due now; both are 0 if the source had a later session, since they are not those
     of this one. For a crawled source, `redirected` is the number of addresses that redirected in the session. Its pages
     are compared by content: `changed` counts pages with another text or description, `same_text` counts pages with
-    other bytes but the same content, and `gone` counts each page once, when it is certainly gone.
+    other bytes but the same content, and `gone` counts each page once, when it is certainly gone. `still_gone` counts
+    what was gone before and was not there again.
     """
 
     source: str
@@ -84,6 +85,7 @@ class SourceCount(NamedTuple):
     redirected: int = 0
     waiting: int = 0
     same_text: int = 0
+    still_gone: int = 0
 
 
 class PhaseCount(NamedTuple):

@@ -124,7 +124,7 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
         crawl = crawls.get(attempts.collection)
         if crawl is not None and attempts.kind not in {crawl.page, CAPTURED}:
             continue  # a hint, such as a sitemap, and not a page
-        counts[classify_attempts(attempts)] += attempts.number
+        counts[classify_attempts(attempts, misses=_misses_of_gone(crawl))] += attempts.number
         if attempts.reason:
             reasons[attempts.source, attempts.reason] += attempts.number
         if crawl is not None:
@@ -149,8 +149,21 @@ def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
     }
 
 
-def classify_attempts(attempts: AttemptCount) -> str:
-    """Return the field of `windrow.app.summary.SourceCount` that counts attempts; it is `refused` if none was made."""
+def _misses_of_gone(crawl: Crawl | None) -> int:
+    """Return after how many 404s in a row a document is gone; 410 always counts as two."""
+    return 1 if crawl is None or crawl.by_request else 2
+
+
+def gone_at_once() -> list[str]:
+    """Return the names of the collections whose documents are gone at the first 404."""
+    return [name for name, collection in installed().items() if _misses_of_gone(crawl_of(collection)) == 1]
+
+
+def classify_attempts(attempts: AttemptCount, misses: int = 2) -> str:
+    """Return the field of `windrow.app.summary.SourceCount` that counts attempts; it is `refused` if none was made.
+
+    `misses` is the number of 404s in a row after which a document is gone.
+    """
     if attempts.reason is not None:
         return "refused" if attempts.reason in NOT_REQUESTED else "failed"
     if attempts.revisit or attempts.status == NOT_MODIFIED:
@@ -159,7 +172,9 @@ def classify_attempts(attempts: AttemptCount) -> str:
         return "changed" if attempts.earlier else "new"
     if attempts.status is not None and attempts.status < 400:
         return "redirected"
-    return "gone" if attempts.status in GONE and attempts.earlier else "failed"
+    if attempts.status in GONE and attempts.earlier:
+        return "still_gone" if attempts.misses >= misses else "gone"
+    return "failed"
 
 
 def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
@@ -172,8 +187,10 @@ def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None)
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     if collections is not None and all(name in crawls and crawls[name] is None for name in collections):
         return counts
-    count_addresses = ledger.addresses.by_source if collections is None else ledger.addresses.known_by_source
-    for addresses in count_addresses(int(now().timestamp())):
+    at = int(now().timestamp())
+    whole = collections is None
+    rows = ledger.addresses.by_source(at, gone_at_once()) if whole else ledger.addresses.known_by_source(at)
+    for addresses in rows:
         count = counts.get(addresses.source, FrontierCount())
         due = count.due + addresses.due
         crawl = crawls.get(addresses.collection)

@@ -90,19 +90,30 @@ SELECT coalesce(max(rowid), 0) FROM address;
 -- Each run requests the address again (an interval of a second or none), and one has: it is due, but nothing is left.
 (due BETWEEN 2 AND :now AND failures = 0 AND interval BETWEEN 0 AND 1)
 
+-- part: fails
+-- The last attempt failed, and the document is not gone: since its last answer with content, it did not answer 410, or
+-- 404 twice. One 404 is enough for the collections `gone_at_once`.
+(a.failures > 0 AND (a.capture = 0 OR coalesce((SELECT sum(1 + (m.status = 410)) FROM attempt m
+    WHERE m.address = a.digest AND m.host = a.host AND m.status IN (404, 410)
+    AND m.seq > coalesce((SELECT max(g.seq) FROM attempt g WHERE g.address = a.digest AND g.host = a.host
+        AND g.status < 400), 0)), 0)
+    < 2 - EXISTS (SELECT 1 FROM host o WHERE o.seq = a.host
+        AND o.collection IN (SELECT value FROM json_each(:gone_at_once)))))
+
 -- row: AddressCount
 -- Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.
 -- `next_due` is the earliest due time of those that were requested, which may have passed.
 
--- def by_source(now: int) -> list[AddressCount]
+-- def by_source(now: int, gone_at_once: Sequence[str] = ()) -> list[AddressCount]
 -- Count the addresses of each source by kind.
 -- The table is read once in its own order, which takes less than half the time of a join with each address's host.
--- Those that are due at the time `now` or before are counted as due, except those that each run requests.
+-- Those that are due at the time `now` or before are counted as due, except those that each run requests. Documents that
+-- are gone are not failing: a first 404 means that in the collections `gone_at_once`, and a second one in all.
 SELECT h.collection, h.source, c.kind, sum(c.known) AS "known: int", sum(c.pages) AS "pages: int",
        sum(c.failing) AS "failing: int", sum(c.due) AS "due: int", min(c.next_due) AS "next_due: int | None"
-FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages, sum(failures > 0) AS failing,
+FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages, sum({fails}) AS failing,
         sum(coalesce(due <= :now AND NOT {rests}, 0)) AS due, min(CASE WHEN due > 0 THEN due END) AS next_due
-    FROM address GROUP BY +host, kind) c
+    FROM address a GROUP BY +host, kind) c
 JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
 
 -- def known_by_source(now: int) -> list[AddressCount]
@@ -236,11 +247,11 @@ ORDER BY a.host, a.url;
 -- row: FailingAddresses
 -- The number of a source's addresses whose last attempt failed for a reason.
 
--- def failing_reasons() -> list[FailingAddresses]
--- Count by source and reason the addresses whose last attempt failed, as `failing` lists them.
+-- def failing_reasons(gone_at_once: Sequence[str] = ()) -> list[FailingAddresses]
+-- Count by source and reason the addresses that `failing` lists, without those that are gone (`by_source`).
 SELECT source, reason AS "reason: Reason", count(*) AS "number: int" FROM (
     SELECT h.source, {why_failed} AS reason FROM address a JOIN host h ON h.seq = a.host
-    WHERE a.due IS NOT NULL AND a.failures > 0
+    WHERE a.due IS NOT NULL AND {fails}
 ) WHERE reason IS NOT NULL GROUP BY source, reason;
 
 -- def failed_captures(collection: str, source: str, reason: str, excluded: Sequence[str]) -> list[ChosenAddress]

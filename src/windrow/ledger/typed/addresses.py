@@ -264,13 +264,15 @@ class TypedAddresses(LedgerQueries):
         value: int = self._database.value("addresses.last_position")
         return value
 
-    def by_source(self, now: int) -> list[AddressCount]:
+    def by_source(self, now: int, gone_at_once: Sequence[str] = ()) -> list[AddressCount]:
         """Count the addresses of each source by kind.
 
         The table is read once in its own order, which takes less than half the time of a join with each address's host.
         Those that are due at the time `now` or before are counted as due, except those that each run requests.
+        Documents that are gone are not failing: a first 404 means that in the collections `gone_at_once`, and a second
+        one in all.
         """
-        return self._database.rows(AddressCount._make, "addresses.by_source", now)
+        return self._database.rows(AddressCount._make, "addresses.by_source", json.dumps([*gone_at_once]), now)
 
     def known_by_source(self, now: int) -> list[AddressCount]:
         """Count the addresses of each source by kind; in the rows of kind 0, also all that are due at `now`.
@@ -342,9 +344,9 @@ class TypedAddresses(LedgerQueries):
             ChosenAddress._make, "addresses.failing", collection, source, json.dumps([*excluded]), reason
         )
 
-    def failing_reasons(self) -> list[FailingAddresses]:
-        """Count by source and reason the addresses whose last attempt failed, as `failing` lists them."""
-        return self._database.rows(_make_failing_addresses, "addresses.failing_reasons")
+    def failing_reasons(self, gone_at_once: Sequence[str] = ()) -> list[FailingAddresses]:
+        """Count by source and reason the addresses that `failing` lists, without those that are gone (`by_source`)."""
+        return self._database.rows(_make_failing_addresses, "addresses.failing_reasons", json.dumps([*gone_at_once]))
 
     def failed_captures(
         self, collection: str, source: str, reason: str, excluded: Sequence[str]

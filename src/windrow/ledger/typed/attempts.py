@@ -62,7 +62,9 @@ class AttemptCount(NamedTuple):
 
     Of the attempts at a listed file, `number` counts only the last one at the source: it is the number of files.
     `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
-    true if the address had a body before, and `taken` if a capture was used instead of a request.
+    true if the address had a body before, and `taken` if a capture was used instead of a request. `misses` is how often
+    the address had answered 404 since its last answer with content (at most 2; 410 counts as 2), for an answer 404 or
+    410.
     """
 
     collection: str
@@ -74,6 +76,7 @@ class AttemptCount(NamedTuple):
     mime: str
     revisit: bool
     earlier: bool
+    misses: int
     taken: bool
     number: int
     received: int
@@ -187,7 +190,7 @@ def _make_attempt_row(row: tuple[Any, ...]) -> AttemptRow:
 
 
 def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
-    collection, source, listed, kind, status, reason, mime, revisit, earlier, taken, number, received = row
+    collection, source, listed, kind, status, reason, mime, revisit, earlier, misses, taken, number, received = row
     return AttemptCount(
         collection,
         source,
@@ -198,6 +201,7 @@ def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
         mime,
         bool(revisit),
         bool(earlier),
+        misses,
         bool(taken),
         number,
         received,
