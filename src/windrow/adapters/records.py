@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
+    CHANGED,
     Comparison,
     Explanation,
     Export,
@@ -233,17 +234,16 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count, by source and kind, the changes of records that the sessions in `facts` (first, last) wrote."""
+        """Count, by source and kind, the changes that the sessions in `facts` (first, last) wrote, or failed to read."""
         if not (path := self._path(workspace)).is_file():
             refuse_lost_store(ledger, self._collection.name, path)
-        return self._count_changes(workspace, facts, by_attempt=False)
+        return self._count_changes(workspace, ledger, facts, by_attempt=False)
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]]:
         """Count, by source and kind, the changes of records that the attempts in `facts` (first, last) observed."""
-        del ledger
-        return self._count_changes(workspace, facts, by_attempt=True)
+        return self._count_changes(workspace, ledger, facts, by_attempt=True)
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
         """Compare two versions of the record with this key or alias; return None if there is no such record."""
@@ -252,10 +252,12 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             return record_changes.compare(store, key, since, until, context=context) if store and key else None
 
     def _count_changes(
-        self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
+        self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
         with self._store(workspace) as store:
             counts = store.count_changes(facts, self._removal, by_attempt=by_attempt) if store is not None else {}
+        for source, number in ledger.unread.changed(self._collection.name, facts, by_session=not by_attempt).items():
+            counts.setdefault(source, Counter())[CHANGED] += number
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:

@@ -36,6 +36,16 @@ JOIN reading r ON r.seq = (SELECT max(k.seq) FROM reading k WHERE k.item = p.ite
 WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_latest}
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
+-- def changed(collection: str, facts: tuple[int, int], by_session: bool) -> dict[str, int]
+-- Count by source the attempts that brought other bytes than before, and that windrow itself failed to read.
+-- `facts` are the first and the last of the attempts or, if `by_session`, of their sessions.
+SELECT h.source, count(*) AS "number: int" FROM unread u JOIN attempt v ON v.seq = u.attempt JOIN host h ON h.seq = v.host
+WHERE u.collection = :collection AND u.reason NOT IN ('capped', 'soft_404', 'consent_page', 'bot_wall')
+AND CASE WHEN :by_session THEN v.session ELSE v.seq END BETWEEN :facts[0] AND :facts[1]
+AND EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
+    AND p.status = 200 AND p.digest NOT IN ('', v.digest))
+GROUP BY h.source;
+
 -- row: UnreadAddress
 -- An attempt that must be read again, the phase of the step, why, and the address as digest, source and URL.
 

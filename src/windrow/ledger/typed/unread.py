@@ -69,6 +69,13 @@ class TypedUnread(LedgerQueries):
             _make_unread_document, "unread.items_failed", collection, step, json.dumps([*reasons])
         )
 
+    def changed(self, collection: str, facts: tuple[int, int], by_session: bool) -> dict[str, int]:
+        """Count by source the attempts that brought other bytes than before, and that windrow itself failed to read.
+
+        `facts` are the first and the last of the attempts or, if `by_session`, of their sessions.
+        """
+        return dict(self._database.rows(tuple, "unread.changed", collection, by_session, facts[0], facts[1]))
+
     def addresses(
         self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
     ) -> list[UnreadAddress]:
