@@ -234,7 +234,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count, by source and kind, the changes that the sessions in `facts` (first, last) wrote, or failed to read."""
+        """Count, by source and kind, the changes that the sessions in `facts` (first, last) wrote or failed to read."""
         if not (path := self._path(workspace)).is_file():
             refuse_lost_store(ledger, self._collection.name, path)
         return self._count_changes(workspace, ledger, facts, by_attempt=False)

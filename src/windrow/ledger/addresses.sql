@@ -27,6 +27,12 @@ SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
+-- part: has_validators
+-- The last response with a body has validators, and the body could be used.
+(v.reason IS NULL AND NOT (a.failures > 0 AND (a.due = 1
+    OR EXISTS (SELECT 1 FROM followed f WHERE f.attempt = v.seq AND f.reason IS NOT NULL)
+    OR v.seq IN (SELECT attempt FROM unread WHERE reason IN ('soft_404', 'consent_page', 'bot_wall')))))
+
 -- row: DueAddress
 -- An address to request, with the validators of its last response with a body.
 -- `last` is the digest of that body, or empty; `at` is the date of the archive record with the body, and `warc`, `offset`
@@ -42,9 +48,8 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- windrow may have been unable to use what it got. `rules` is the fact since which the present rules for
 -- links are in force.
 SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.failures,
-       CASE WHEN v.reason IS NULL AND NOT (a.due = 1 AND a.failures > 0) THEN coalesce(v.etag, '') ELSE '' END AS "etag: str",
-       CASE WHEN v.reason IS NULL AND NOT (a.due = 1 AND a.failures > 0) THEN coalesce(v.modified, '')
-           ELSE '' END AS "modified: str",
+       CASE WHEN {has_validators} THEN coalesce(v.etag, '') ELSE '' END AS "etag: str",
+       CASE WHEN {has_validators} THEN coalesce(v.modified, '') ELSE '' END AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
        k.started AS "at: datetime | None", coalesce(k.warc, '') AS "warc: str",
        coalesce(k.place_offset, 0) AS "offset: int", coalesce(k.place_length, 0) AS "length: int",

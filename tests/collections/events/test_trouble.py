@@ -1,8 +1,11 @@
 """`windrow status` shows a source that failed as failed."""
 
+from contextlib import closing
+
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, logs, run, serving
 from tests.sessions import session_settings
+from tests.toy_collection.site import Site as ToySite
 from windrow import Windrow
 from windrow.app.summary import describe_end
 from windrow.engine.progress import Progress
@@ -73,3 +76,18 @@ def test_an_event_that_cannot_be_read_has_a_reason_in_the_summary_and_in_status_
         pass_time(1.05)
         assert windrow.run().kept_all
         assert windrow.status().reasons == ()
+
+
+def test_a_list_that_could_not_be_used_is_requested_without_its_validators(tmp_path):
+    """The server answers 304 as long as its page is the same: the list would stay unusable for ever."""
+    with closing(ToySite({"/a.ics": "<title>Down for maintenance</title>"})) as site:
+        workspace = configured(tmp_path, f"{site.url}a.ics", every="1s")
+        run(workspace)
+        pass_time(120)  # it is requested again after a minute
+        run(workspace)
+        site.pages["/a.ics"], site.types["/a.ics"] = calendar(event("a@x", ":20990115T150000Z")), "text/calendar"
+        for _ in range(2):
+            pass_time(300)
+            run(workspace)
+        requests = [request for request in site.asked if request.path == "/a.ics"]
+        assert [bool(request.etag) for request in requests] == [False, False, False, True]
