@@ -138,7 +138,7 @@ SOURCE = (
     ),
     Setting("versions", _VERSION_TABLES, [], "dated versions of the parser, with the settings that change on a day"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all future events"),
-    Setting("missing_after", count(1, 1000), 3, "number of listings without a future event after which it is missing"),
+    Setting("missing_after", count(1, 100), 3, "number of listings without a future event after which it is missing"),
     Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back repetitions of an event are kept"),
     Setting("recurrence_ahead", DURATION, 180 * 86400.0, "how far ahead repetitions of an event are kept"),
     Setting(
