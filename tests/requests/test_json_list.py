@@ -176,6 +176,11 @@ def test_a_page_with_an_error_or_fewer_items_than_the_total_ends_no_listing() ->
         last = follow(things, dict(first.learned), "next", {"items": [{"id": "c", "n": 3}], "total": total})
         assert (last.ends_listing, len(last.findings)) == (is_whole, not is_whole)
     assert not follow(things, {}, "first", {"items": [], "total": 4}).ends_listing
+    first = follow(things, {}, "first", {"items": items, "total": 4, "next": "/more"})
+    last = follow(things, dict(first.learned), "next", {"items": [{"id": "d", "n": 4}], "total": 3})
+    assert (last.ends_listing, len(last.findings)) == (False, 1), "an item moved to the first page meanwhile"
+    again = follow(things, dict(last.learned), "first", {"items": items, "total": 2})
+    assert (again.ends_listing, again.findings) == (True, ())
 
 
 def test_numbers_that_json_lacks_are_null() -> None:

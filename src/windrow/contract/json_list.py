@@ -88,8 +88,8 @@ class JsonList:
         An answer that is not a page is skipped, unless it is the 404 after the last numbered page, which ends the list.
         If a page names itself as the next page, its items are offered, but the answer is skipped and no page is
         requested. The next page is requested in each run in which this one was requested. The list is not complete, and
-        none of its records is gone, if a page states an error, or if the last page states a larger total than the
-        number of items that were listed.
+        none of its records is gone, if a page states an error, or if a page states a larger total than the number of
+        items that were listed. So an item that moved to an earlier page, because another was removed, is not gone.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
@@ -111,12 +111,13 @@ class JsonList:
         if page.error:
             findings.append(Finding(Reason.PROTOCOL_ERROR.class_name, f"the page states an error: {page.error}"))
         is_counted = not url and (is_first or LISTED in before)
-        missing_items = _find_missing_items(listed, page.total) if is_counted else ()
+        total = max(page.total, int(before.get(TOTAL, 0)))  # if it fell, items moved to pages that were read before
+        missing_items = _find_missing_items(listed, total) if is_counted else ()
         findings += missing_items
         is_incomplete = bool(page.error or before.get(INCOMPLETE))
         remembered: dict[str, Any] = {}
-        if page.total or is_incomplete or learned:
-            remembered = {LISTED: listed, TOTAL: page.total, INCOMPLETE: is_incomplete}
+        if total or is_incomplete or learned:
+            remembered = {LISTED: listed, TOTAL: total, INCOMPLETE: is_incomplete}
         return FollowResult(
             requests, offers, remembered, end="" if url else "the last page", findings=tuple(findings),
             begins_listing=is_first, ends_listing=not url and not is_incomplete and not missing_items,

@@ -58,6 +58,9 @@ def test_a_total_above_the_rows_of_all_pages_is_counted_and_ends_no_listing(tmp_
             missing
         )
         assert result.ends_listing == (not missing)
+    first_page = follow_page(source, {"rows": rows[:4], "total": 7, "next": "?p=2"}, {})
+    result = follow_page(source, {"rows": rows[5:], "total": 6}, first_page.learned, "page")  # the 5th moved to page 1
+    assert ([count.addresses for count in result.left_out], result.ends_listing) == ([1], False)
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,9 @@ _INCOMPLETE_KEY = "listed in part"
 It is incomplete if a part of it could not be assigned to an event, or if the address of its next page is not known.
 """
 
-_LISTED = "listed"
-"""The key in `learned` for the number of entries of a list on the pages that were read since its first page."""
+_LISTED, _TOTAL = "listed", "total"
+"""The keys in `learned` for the number of entries of a list on the pages that were read since its first page, and for
+the largest total that these pages state."""
 
 _KNOWN_STARTS = "starts of events"
 """The key in `learned` for the starts that were listed with each id (`EventUids`)."""
@@ -317,14 +318,16 @@ def _find_next_page(
     url = "" if url == document.url else url
     if request_name not in {_FIRST_PAGE, _NEXT_PAGE}:
         return _NextPage(url)
-    listed += int(learned.get(_LISTED, 0)) if request_name == _NEXT_PAGE else 0
+    if request_name == _NEXT_PAGE:  # if the total fell, entries moved to pages that were read before
+        listed += int(learned.get(_LISTED, 0))
+        total = max(total, int(learned.get(_TOTAL, 0))) if total else 0
     left_out: tuple[LeftOutCount, ...] = ()
     if total > listed and not url:
         left_out = (LeftOutCount(Reason.TRUNCATED, _TOTAL_RULE, total - listed, document.url),)
     elif has_more and not url and not total:
         left_out = (LeftOutCount(Reason.TRUNCATED, _NEXT_PAGE_RULE, 1, document.url),)
     findings = []
-    remembered: dict[str, Any] = {_LISTED: listed} if total else {}
+    remembered: dict[str, Any] = {_LISTED: listed, _TOTAL: total} if total else {}
     if rule and rule[0] != "?" and request_name == _FIRST_PAGE and learned.get(UNPAGED) != {}:
         if not url:
             message = f"the setting `next_page`, {rule!r}, has not selected anything so far"
