@@ -258,7 +258,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             counts = store.count_changes(facts, self._removal, by_attempt=by_attempt) if store is not None else {}
         for source, number in ledger.unread.changed(self._collection.name, facts, by_session=not by_attempt).items():
             counts.setdefault(source, Counter())[CHANGED] += number
-        return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
+        return {source.name: Counter[str]() for source in workspace.of(self._collection.name)} | counts
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Return a dict from source name to the number of its current records; {} without a store."""

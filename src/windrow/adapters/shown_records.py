@@ -34,8 +34,10 @@ class ShowsRecords:
         """Return the list of records, of all sources or one, those that have words, or the record `view.name`."""
         from windrow.adapters.record_home import show_home  # noqa: PLC0415 loaded when used
 
-        sources = tuple(source.name for source in workspace.of(self._name))
+        declared = [source.name for source in workspace.of(self._name)]
         with self._store(workspace) as store:
+            held = sorted(store.count_by_source()) if store else []
+            sources = tuple(dict.fromkeys([*declared, *held]))
             return show_home(store, ledger, ShownCollection(self._name, sources, self._faces()), view)
 
     def _faces(self) -> RecordFaces:

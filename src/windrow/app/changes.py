@@ -52,17 +52,18 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes within a window, collection by collection.
 
-    `source` selects one source, and `kind` one kind of change (new, changed or gone); an empty text selects all. Raise
-    UsageError for a source that is not declared. If an adapter cannot be imported, raise ConfigError or, if
-    `skip_broken`, yield only the changes in the listings of its collection. If a store cannot be read, raise StoreError
-    or, if `unreadable` is given, add to it the name of the collection and why.
+    `source` selects one source, also one that is not declared any more, and `kind` one kind of change (new, changed or
+    gone); an empty text selects all. Raise UsageError for an unknown source. If an adapter cannot be imported, raise
+    ConfigError or, if `skip_broken`, yield only the changes in the listings of its collection. If a store cannot be
+    read, raise StoreError or, if `unreadable` is given, add to it the name of the collection and why.
     """
-    collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
-    if source and source not in collections_by_source:
-        raise UsageError(f"source {source!r} is not declared", hint="windrow status")
+    declared = {configured.name: configured.collection for configured in workspace.sources}
+    collection_of_source = declared.get(source) or (source and ledger.sessions.collection_of(source))
+    if source and not collection_of_source:
+        raise UsageError(f"source {source!r} is not declared, and never was", hint="windrow status")
     harvested = harvested_collections(workspace, ledger)
     for collection in installed():
-        if collection in harvested and (not source or collections_by_source[source] == collection):
+        if collection in harvested and (not source or collection_of_source == collection):
             adapter = capable(ListsChanges, {collection}, skip_broken=skip_broken).get(collection)
             collection_changes = (
                 adapter.changes(workspace, ledger, window) if adapter else listing_changes(ledger, collection, window)

@@ -1,5 +1,7 @@
 """A source that is removed from the configuration is not requested; its events, logs and parser stay, also after a replay."""
 
+from datetime import date
+
 import pytest
 
 import windrow
@@ -60,6 +62,11 @@ def test_a_renamed_source_has_a_row_in_status_and_can_be_forgotten(tmp_path):
         for name in ("council", "council2"):
             run(configured(tmp_path, f"{site.url}/c.ics", name=name))
         workspace = windrow.open(tmp_path)
+        (change,) = workspace.changes(date(2020, 1, 1), source="council")
+        assert (change.source, change.kind, change.title) == ("council", "new", "Hearing")
+        assert workspace.session(1).summary.sources[0].new == 1
+        with pytest.raises(UsageError, match="is not declared, and never was"):
+            workspace.changes(date(2020, 1, 1), source="nobody")
         status = workspace.status()
         assert [(source.source, source.state, source.items) for source in status.sources] == [
             ("council2", "available", 1),

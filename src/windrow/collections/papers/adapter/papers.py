@@ -169,8 +169,10 @@ class PaperAdapter(RecordAdapter):
         from windrow.adapters.record_home import show_home  # noqa: PLC0415 loaded when used
         from windrow.collections.papers.adapter.home import faces_of  # noqa: PLC0415 loaded when used
 
-        sources = tuple(source.name for source in workspace.of(COLLECTION.name))
+        declared = [source.name for source in workspace.of(COLLECTION.name)]
         with self._store(workspace) as store:
+            held = sorted(store.count_by_source()) if store else []
+            sources = tuple(dict.fromkeys([*declared, *held]))
             faces = faces_of(self._paper_settings(workspace), cast("PaperStore | None", store))
             shown = ShownCollection(COLLECTION.name, sources, faces)
             return show_home(store, ledger, shown, view._replace(name=_key(view.name)))
