@@ -71,7 +71,10 @@ def test_where_the_header_is_plainly_wrong_the_meta_counts(encoding: str, text: 
         ("big5", "市議會將於星期二上午十點召開會議討論預算。"),
         ("windows-1250", "Příští zasedání zastupitelstva města se bude konat v úterý od deseti hodin."),
         ("iso-8859-2", "Příští zasedání zastupitelstva města se bude konat v úterý, řekl též Tomáš Žák."),
-        ("windows-1250", "Następne posiedzenie komisji miasta odbędzie się we wtorek o dziesiątej, później głosowanie."),
+        (
+            "windows-1250",
+            "Następne posiedzenie komisji miasta odbędzie się we wtorek o dziesiątej, później głosowanie.",
+        ),
         ("iso-8859-2", "Następne posiedzenie komisji miasta odbędzie się we wtorek o dziesiątej, także głosowanie."),
         ("windows-1250", "A képviselő-testület következő ülése kedden tíz órakor lesz, bővebb információ később."),
         ("windows-1250", "Şedinţa consiliului local va avea loc marţi, la ora zece, în sala mare a primăriei."),
