@@ -494,25 +494,3 @@ def test_the_ledger_keeps_the_spelling_of_the_index_line_that_told_of_a_capture(
     assert (first.key, first.url) == ("example,press)/Said/1.html", "HTTP://Press.Example:80/said/%31.html")
     assert (first.warc, first.length) == ("item-7/press.warc.gz", int(spelled.split()[8]))
     assert (second.key, second.url) == ("example,press)/said/2.html", f"{ORIGIN}/said/2.html")
-
-
-def test_a_capture_of_another_maker_taken_down_leaves_nothing_of_its_index_line_on_the_ledger(tmp_path):
-    warc = ForeignWarc(tmp_path / "press.warc.gz")
-    warc.add("/said/1.html", quotes_page("one"))
-    warc.add("/said/2.html", quotes_page("two"))
-    warc.close()
-    digests = [line.split()[5] for line in warc.lines]
-    failed = warc.lines[0].replace(digests[0], "A" * 32)  # whose digest is not that of the record
-    (tmp_path / "press.cdx").write_text("\n".join([*warc.lines, failed.replace("press.warc", "copy.warc")]) + "\n")
-    (tmp_path / "copy.warc.gz").write_bytes(warc.path.read_bytes())
-    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
-    run_quotes(workspace)
-    assert capture_counts(workspace)[3] == ["digest_mismatch"]
-    take_down(workspace, session_settings(workspace), [f"{ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
-    lines = taken_lines(workspace)
-    assert lines["/said/1.html"] is None
-    assert lines["/said/2.html"].offset == int(warc.lines[1].split()[9])
-    assert capture_counts(workspace)[3] == []
-    with closing(sqlite3.connect(workspace.ledger)) as connection:
-        dump = "\n".join(connection.iterdump())
-    assert [digest in dump for digest in ("A" * 32, *digests)] == [False, False, True]

@@ -1,5 +1,6 @@
 """Takedowns over collections: records that others made of a capture go with it, and no file keeps its bytes."""
 
+import sqlite3
 import zlib
 from contextlib import closing
 
@@ -217,3 +218,25 @@ def test_forgetting_an_address_keeps_out_what_files_of_other_makers_have_of_it(t
     run_quotes(workspace)
     assert quotes(workspace) == ["first", "second"]
     assert files_with_secret(root) == set()
+
+
+def test_a_capture_of_another_maker_taken_down_leaves_nothing_of_its_index_line_on_the_ledger(tmp_path):
+    warc = foreign.ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", foreign.quotes_page("one"))
+    warc.add("/said/2.html", foreign.quotes_page("two"))
+    warc.close()
+    digests = [line.split()[5] for line in warc.lines]
+    failed = warc.lines[0].replace(digests[0], "A" * 32)  # whose digest is not that of the record
+    (tmp_path / "press.cdx").write_text("\n".join([*warc.lines, failed.replace("press.warc", "copy.warc")]) + "\n")
+    (tmp_path / "copy.warc.gz").write_bytes(warc.path.read_bytes())
+    workspace = foreign.configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
+    run_quotes(workspace)
+    assert foreign.capture_counts(workspace)[3] == ["digest_mismatch"]
+    take_down(workspace, session_settings(workspace), [f"{foreign.ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
+    lines = foreign.taken_lines(workspace)
+    assert lines["/said/1.html"] is None
+    assert lines["/said/2.html"].offset == int(warc.lines[1].split()[9])
+    assert foreign.capture_counts(workspace)[3] == []
+    with closing(sqlite3.connect(workspace.ledger)) as connection:
+        dump = "\n".join(connection.iterdump())
+    assert [digest in dump for digest in ("A" * 32, *digests)] == [False, False, True]

@@ -154,7 +154,7 @@ def test_the_events_of_a_source_are_listed_whatever_its_parser_was_called(tmp_pa
 
 
 def test_a_parameter_that_chooses_nothing_is_refused(town) -> None:
-    for target in ("/changes?souce=town", "/changes.atom?souce=town", "/changes?source=town&source=other", "/?odd=1"):
+    for target in ("/changes?origin=town", "/changes.atom?origin=town", "/changes?source=town&source=other", "/?odd=1"):
         assert get(town, target).status == 400, target
     assert get(town, "/changes?utm_source=letter&_=1").status == 200
     for day in ("yesterday", "7d"):
@@ -223,3 +223,11 @@ def test_a_capture_is_shown_as_text_in_its_own_encoding(tmp_path: Path) -> None:
     story = get(app(workspace), "/why.json?name=https://town.co/a").json["explained"][0]
     (capture,) = {message["number"] for message in story if message["type"] == "page_attempt"}
     assert "Café de la Gare" in get(app(workspace), f"/captures/{capture}/text").text
+
+
+def test_an_archive_whose_ledger_is_missing_is_a_problem(tmp_path: Path) -> None:
+    workspace = windrow.init(tmp_path)
+    (workspace.config.archive.folder).mkdir(exist_ok=True)
+    (workspace.config.archive.folder / "windrow-000001.warc").write_bytes(b"WARC/1.0\r\n")
+    (problem,) = workspace.status().problems
+    assert "contains WARC files and the ledger is new" in problem

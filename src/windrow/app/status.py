@@ -24,6 +24,7 @@ from windrow.app.summary import (
     summarise,
     unfinished_takedowns,
 )
+from windrow.archive import refuse_other_ledger
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, describe_broken, installed
@@ -34,6 +35,7 @@ from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files, gone_at_once
 from windrow.engine.steps.unread import UnreadCount, count_unread
+from windrow.errors import ConfigError
 from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
 from windrow.ledger.sessions import RuleCount
@@ -138,12 +140,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     of_captures = _left_out_of_captures(workspace, ledger)
     damaged = _damaged_of(of_captures)
     not_read = [*skipped.items(), *((count.reason, count.lines) for count in damaged)]
-    older_ledger = describe_older_ledger(ledger, workspace.archive.folder)
-    problems = (
-        *([f"{older_ledger}; {RESTORE_HINT}"] if older_ledger else []),
-        *find_losses(workspace.archive.folder, ledger.captures.promised),
-        *unfinished_takedowns(ledger),
-    )
+    problems = _find_problems(workspace, ledger)
     still_open = count_open(workspace, ledger, unread, skipped, damaged)
     return WorkspaceState(
         workspace=workspace.name,
@@ -174,6 +171,19 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             *(f"{name}: {why}" for name, why in unreadable.items()),
         ),
     )  # fmt: skip
+
+
+def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
+    """Say what is lost in the archive or unfinished, and whether the ledger is older than the archive, or another."""
+    folder, problems = workspace.archive.folder, list[str]()
+    if older_ledger := describe_older_ledger(ledger, folder):
+        problems.append(f"{older_ledger}; {RESTORE_HINT}")
+    if not ledger.sessions.latest():
+        try:
+            refuse_other_ledger(folder, "", {})
+        except ConfigError as error:
+            problems.append(f"{error}; {error.hint}")
+    return (*problems, *find_losses(folder, ledger.captures.promised), *unfinished_takedowns(ledger))
 
 
 def count_open(

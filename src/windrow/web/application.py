@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shlex
 from collections.abc import Callable, Iterable
 from datetime import UTC
@@ -97,9 +98,21 @@ def _respond(request: Request, body: bytes, media_type: str, *, tag: str = "", *
     headers = {"etag": tag, "vary": "accept, accept-encoding", **{n.replace("_", "-"): v for n, v in fields.items()}}
     if _has(request, tag):
         return Response(status_code=304, headers=headers)
-    if len(body) >= _LEAST_PACKED and "gzip" in request.headers.get("accept-encoding", ""):
+    if len(body) >= _LEAST_PACKED and _accepts_gzip(request.headers.get("accept-encoding", "")):
         body, headers["content-encoding"] = gzip.compress(body, 5, mtime=0), "gzip"
     return Response(body, 200, headers, media_type)
+
+
+def _accepts_gzip(codings: str) -> bool:
+    """Return whether a client that sent Accept-Encoding can unpack gzip (RFC 9110, section 12.5.3).
+
+    >>> [_accepts_gzip(codings) for codings in ("gzip, br", "br, gzip;q=0", "notgzip", "*")]
+    [True, False, False, False]
+    """
+    weights = {
+        coding.strip().lower(): weight for coding, _, weight in (each.partition(";") for each in codings.split(","))
+    }
+    return "gzip" in weights and not re.fullmatch(r"\s*q=0(\.0*)?\s*", weights["gzip"])
 
 
 def _has(request: Request, tag: str) -> bool:
@@ -132,6 +145,7 @@ class _View:
         self._workspace = workspace
         self._behind_tls = behind_tls
         self._workers = Workers()
+        self._health_workers = Workers()  # of its own: a service that does not answer may hold the others
         self._begun = now().isoformat()  # the configuration, the style and windrow itself are those of this time
         self._live = LiveSessions(workspace, self._workers, is_stopping)
 
@@ -301,7 +315,7 @@ class _View:
     async def health(self, request: Request) -> Response:
         """Return whether the workspace can be read."""
         query = PageQuery({}, now())
-        value = await self._workers.run(lambda: pages.health(self._workspace, query))
+        value = await self._health_workers.run(lambda: pages.health(self._workspace, query))
         response = _respond(request, _json_bytes(to_json_value(value)), "application/json")
         response.status_code = response.status_code if value.ready else 503
         return response
