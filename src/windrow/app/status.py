@@ -24,7 +24,6 @@ from windrow.app.summary import (
     summarise,
     unfinished_takedowns,
 )
-from windrow.archive import refuse_other_ledger
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, describe_broken, installed
@@ -179,6 +178,8 @@ def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
     if older_ledger := describe_older_ledger(ledger, folder):
         problems.append(f"{older_ledger}; {RESTORE_HINT}")
     if not ledger.sessions.latest():
+        from windrow.archive import refuse_other_ledger  # noqa: PLC0415 only a new ledger needs it
+
         try:
             refuse_other_ledger(folder, "", {})
         except ConfigError as error:
