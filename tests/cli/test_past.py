@@ -141,8 +141,10 @@ def test_what_is_not_asked_for_names_the_rule(why, windrow, village, path: str, 
     assert f"  not requested: {rule}\n" in windrow("why", village.origin(0) + path).out
 
 
-def test_what_nothing_named_is_told_apart_from_what_is_foreign(why, windrow) -> None:
+def test_what_nothing_named_is_told_apart_from_what_is_foreign(why, windrow, village) -> None:
     assert why("/never")[0]["state"] == "unknown"
+    told = windrow("why", f"{village.origin(0)}/never").out
+    assert "no page or list of its source links to it (those of other sources do not count)" in told
     output = windrow("why", "https://elsewhere.example/a")
     assert output.code == 1
     assert "is not known" in output.err

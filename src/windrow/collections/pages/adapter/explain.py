@@ -35,7 +35,7 @@ _STATES = {
     "failing": "the last request failed, and no version of it is kept",
     "refused": "not requested",
     "forgotten": "taken down, and not requested again",
-    "unknown": "may be requested, but no page or list links to it",
+    "unknown": "may be requested, but no page or list of its source links to it (those of other sources do not count)",
 }
 
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
