@@ -120,6 +120,21 @@ def test_a_store_that_is_gone(root):
     assert finish_run(root) == 0
 
 
+@pytest.mark.parametrize(
+    "as_before",
+    [
+        "DELETE FROM submission WHERE item IN (SELECT max(item) FROM submission)",
+        "UPDATE submission SET published_at = NULL WHERE item IN (SELECT max(item) FROM submission)",
+    ],
+)
+def test_a_run_refuses_a_store_that_is_an_older_copy(root, as_before):
+    change(root / "drops.sqlite", as_before)
+    with pytest.raises(StoreError, match=r"is an older copy: it lacks .*xml, the last document") as error:
+        windrow.open(root).run()
+    assert error.value.hint == "windrow replay"
+    assert [error for error in windrow.open(root).status().last.errors if "is an older copy" in error]
+
+
 def test_a_changed_row_of_the_tracker(root):
     before = read_tables(root)
     change(

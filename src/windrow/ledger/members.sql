@@ -13,6 +13,16 @@ WHERE r.step = :step AND m.collection = :collection AND r.reason IS NULL AND r.s
 AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.session = s.seq
     WHERE s.command = 'replay' AND e.outcome = 0), 0) ORDER BY r.item;
 
+-- row: LoadedMember
+-- A member that a step loaded.
+
+-- def last_loaded(step: str, collection: str) -> LoadedMember | None
+-- Return the member that a step loaded last, or None. Readings are left out as in `loaded`.
+SELECT r.item AS member, m.member_key AS key FROM reading r JOIN member m ON m.seq = r.item
+WHERE r.step = :step AND m.collection = :collection AND r.reason IS NULL
+AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.session = s.seq
+    WHERE s.command = 'replay' AND e.outcome = 0), 0) ORDER BY r.seq DESC LIMIT 1;
+
 -- row: PassedCount
 -- The number of files with the same result of a step.
 -- `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had been

@@ -19,6 +19,13 @@ class LoadedRow(NamedTuple):
     number: int
 
 
+class LoadedMember(NamedTuple):
+    """A member that a step loaded."""
+
+    member: int
+    key: str
+
+
 class PassedCount(NamedTuple):
     """The number of files with the same result of a step.
 
@@ -83,6 +90,10 @@ class TypedMembers(LedgerQueries):
         Readings from before the beginning of the last successful replay are left out.
         """
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
+
+    def last_loaded(self, step: str, collection: str) -> LoadedMember | None:
+        """Return the member that a step loaded last, or None. Readings are left out as in `loaded`."""
+        return self._database.first(LoadedMember._make, "members.last_loaded", step, collection)
 
     def passed_between(self, collection: str, facts: tuple[int, int]) -> list[PassedCount]:
         """Count by step and result the files whose members were found, or were read by a step, between two facts."""

@@ -26,7 +26,7 @@ from windrow.collections.drops.settings import Drops
 from windrow.collections.drops.steps import compile_schema, sort_key, zip_name_in_key
 from windrow.config import Workspace
 from windrow.config.workspace import read_password
-from windrow.contract import Rows, Undecided
+from windrow.contract import Judge, Load, Rows, Undecided
 from windrow.digest import combine_digests, digest
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, StoreError, StoreUnreachable, UsageError
@@ -193,13 +193,13 @@ class DropsStore:
 def harvest(workspace: Workspace) -> Harvest:
     """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable.
 
-    Raise StoreUnreachable if the store has no tables although documents were read for it.
+    Raise StoreUnreachable if the store lacks its tables, or the documents that were last written to it.
     """
     return open_harvest(workspace, is_replay=False)
 
 
 def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
-    """Build the harvest as `harvest` does; in a replay, the store may have no tables."""
+    """Build the harvest as `harvest` does; in a replay, the store may lack tables and documents."""
     drops = workspace.section(Drops)
     sources = _sources_of_drops(workspace)
     declarations = read_declarations(workspace, sources)
@@ -215,8 +215,12 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
     }
     tables = TableStore(drops.store.url, TABLES, SUMMARY_COUNTS, password=read_password(drops.store))
     with close_on_failure(tables.close):
-        if not is_replay and (is_missing_file(drops.store.url) or not tables.has_tables()):
-            _refuse_lost_store(workspace)
+        if not is_replay and workspace.ledger.exists():
+            with closing(Ledger(workspace.ledger)) as ledger:
+                if is_missing_file(drops.store.url) or not tables.has_tables():
+                    _refuse_lost_store(ledger)
+                else:
+                    _refuse_older_store(ledger, tables)
         tables.prepare()
         tracker = Tracker(workspace, sources)
     return Harvest(
@@ -234,12 +238,28 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
     )
 
 
-def _refuse_lost_store(workspace: Workspace) -> None:
-    with closing(Ledger(workspace.ledger)) as ledger:
-        if ledger.items.read_items(COLLECTION.name):
+def _refuse_lost_store(ledger: Ledger) -> None:
+    if ledger.items.read_items(COLLECTION.name):
+        raise StoreUnreachable(
+            "the store drops.store has no tables, although documents were read for it; nothing was fetched;"
+            " windrow replay rebuilds it from the archive",
+            hint="windrow replay",
+        )
+
+
+def _refuse_older_store(ledger: Ledger, tables: TableStore) -> None:
+    """Raise StoreUnreachable if the store lacks what was last written to it: it is an older copy that was restored.
+
+    A run writes documents to the store before it records them on the ledger, so the store is never behind otherwise.
+    """
+    for step in COLLECTION.steps:
+        if not isinstance(step, Load | Judge):
+            continue
+        last = ledger.members.last_loaded(step.phase, COLLECTION.name)
+        if last is not None and not tables.has_document(last.member, is_current=isinstance(step, Judge)):
             raise StoreUnreachable(
-                "the store drops.store has no tables, although documents were read for it; nothing was fetched;"
-                " windrow replay rebuilds it from the archive",
+                f"the store drops.store is an older copy: it lacks {last.key}, the last document that was written to"
+                " it; nothing was fetched; windrow replay rebuilds it from the archive",
                 hint="windrow replay",
             )
 

@@ -189,6 +189,14 @@ class TableStore:
         with self._read() as connection:
             return sa.inspect(connection).has_table("submission")
 
+    def has_document(self, item: int, *, is_current: bool) -> bool:
+        """Return whether the store has the document of an item; if `is_current`, whether it was published, too."""
+        submission = self._schema.submission
+        query = sa.select(submission.c.published_at).where(submission.c.item == item)
+        with self._read() as connection:
+            row = connection.execute(query).first()
+        return row is not None and not (is_current and row.published_at is None)
+
     def census(self) -> dict[int, int]:
         """Return a dict from item to its number of element rows; empty if the store has no tables."""
         count_queries = [
