@@ -355,6 +355,16 @@ class SqliteStore:
             with transaction(self._connection):
                 yield
 
+    def generation(self) -> int:
+        """Return the number that `set_generation` stored in the file, or 0: an older copy has a lower one."""
+        with self._guarded():
+            return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def set_generation(self, generation: int) -> None:
+        """Store a number in the file."""
+        with self._writing():
+            self._connection.execute(f"PRAGMA user_version = {generation:d}")
+
     def _integrity_faults(self) -> Iterator[str]:
         with self._guarded():
             for (message,) in self._connection.execute("PRAGMA integrity_check"):

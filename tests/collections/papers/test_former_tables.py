@@ -1,11 +1,13 @@
-"""Tables of papers that the settings named before: their rows stay known, for a return and for takedowns."""
+"""Tables of papers that the settings named before, or that were restored: their rows stay known."""
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from windrow.app.takedowns import take_down
 from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter.rows import bring_up_to_date
 from windrow.collections.papers.database.store import RowRegister
 
 SECRET, OTHER = pdf("Nobody knows of this paper"), pdf("Everybody knows of this paper")
@@ -33,6 +35,30 @@ def test_rows_stay_windrows_own_when_the_workspace_is_moved(tmp_path: Path) -> N
         library.run()
         with closing(RowRegister(tmp_path / "there" / "papers.rows.db")) as register:
             assert register.owns([f"sha1:{sha1(OTHER)}"]) == {f"sha1:{sha1(OTHER)}": True}
+
+
+def test_a_table_or_register_that_is_an_older_copy_gets_its_rows_back(tmp_path: Path) -> None:
+    """A run said that all rows are up to date, and the rows of later papers stayed missing."""
+    (tmp_path / "warcs").mkdir()
+    library = Library(tmp_path, "", 'warc = ["warcs"]\n')
+    names = ["papers.table.db", "papers.rows.db"]
+    for number, content in enumerate((SECRET, OTHER)):
+        if number:
+            for name in names:
+                shutil.copy(tmp_path / name, tmp_path / f"{name}.old")
+        Shelf(tmp_path / "warcs" / f"{number}.warc.gz").put(f"http://example.org/{number}.pdf", content)
+        library.run()
+    whole = library.rows()
+    settings = ADAPTER._paper_settings(library.workspace())
+    for name in names:
+        shutil.copy(tmp_path / f"{name}.old", tmp_path / name)
+        message = bring_up_to_date(settings, lambda: True).message
+        assert message.startswith("2 rows written, 0 removed; the ")
+        assert message.endswith("of rows had been replaced by an older copy, so all are written again")
+        assert library.rows() == whole
+        with closing(RowRegister(settings.register)) as register:
+            assert all(register.owns([*whole]).values()) and register.keys() == sorted(whole)
+        assert bring_up_to_date(settings, lambda: True).message == "all rows are up to date"
 
 
 def test_a_takedown_reaches_former_tables_and_rows_are_own_again_after_a_return(tmp_path: Path) -> None:

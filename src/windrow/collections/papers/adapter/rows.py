@@ -45,6 +45,7 @@ from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
+from windrow.stores.sqlite import SqliteStore
 
 _PAGE_SIZE = 64  # rows that are written at once
 _LOOKED_UP_ROWS = 8  # to find out whether the table still has the rows that earlier runs wrote
@@ -111,18 +112,21 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         catalogue = update_index(index, settings.catalogue, pulse) if index else CatalogueState()
         catalogue_version = index.version() if index else ""
         inputs = _inputs(settings, catalogue_version)
-        if register.meta("made") != inputs:
+        is_remade = register.meta("made") != inputs
+        if is_remade:
             store.mark_stale()
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
         table = stack.enter_context(open_rows(settings))
-        lost = _has_lost_rows(settings, store, register, table)
+        copies = [name for name, file in (("table", table), ("register", register)) if _is_older(file, store)]
+        lost = not is_remade and (bool(copies) or _has_lost_rows(settings, store, register, table))
         if lost:
             store.mark_stale()
         if not store.count_stale():
             return _as_derived("all rows are up to date", catalogue, {})
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
-        stores = _OpenStores(store, register, table, index, ledger)
+        stores = _OpenStores(store, register, table, index, ledger, is_older_register="register" in copies)
+        _begin_generation(table, register, store)
         totals, refused, last_key, undrawn_example = Counter[str](), dict[str, str](), "", ""
         while pulse() and (keys := store.stale_keys(_PAGE_SIZE, last_key)):
             counts, refused_rows, undrawn = _write_rows(keys, settings, stores)
@@ -134,11 +138,33 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
-    note += "; the table did not have the rows that earlier runs wrote, so all are written again" if lost else ""
+    note += f"; {_describe_lost(copies)}, so all are written again" if lost else ""
     if undrawn_example:
         note += f"; {counted(totals['undrawn'], 'first page')} not drawn, such as that of {undrawn_example}"
     message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
     return _as_derived(message, catalogue, errors)
+
+
+def _is_older(file: object, store: PaperStore) -> bool:
+    """Return whether the file of a table or register is an older copy than the store. A table on a server is not."""
+    return isinstance(file, SqliteStore) and file.generation() < store.generation()
+
+
+def _begin_generation(*files: object) -> None:
+    """Store a higher number in files to which rows are going to be written; the last one is that of the records.
+
+    A table or register that was copied before has a lower number than the records then, also after a kill.
+    """
+    sqlite_files = [file for file in files if isinstance(file, SqliteStore)]
+    generation = max(file.generation() for file in sqlite_files) + 1
+    for file in sqlite_files:
+        file.set_generation(generation)
+
+
+def _describe_lost(copies: Sequence[str]) -> str:
+    if copies:
+        return f"the {' and the '.join(copies)} of rows had been replaced by an older copy"
+    return "the table did not have the rows that earlier runs wrote"
 
 
 def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegister, table: WideTable) -> bool:
@@ -215,13 +241,15 @@ def _make_puts(
     """Return a dict from key to what to write for the paper, and a dict from key to whether windrow made its row.
 
     `is_own_row` says, for registered rows, whether windrow made them. A row that is not registered becomes windrow's
-    own if the table does not have it. In a row that another program made, cells of other programs are kept as
-    `merge_with_foreign` explains.
+    own if the table does not have it or, if the register is an older copy, has it as windrow writes it. In a row that
+    another program made, cells of other programs are kept as `merge_with_foreign` explains.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
     keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
     other_columns = _read_columns(stores.table, keys_to_read)
     makes_row = {key: is_own_row.get(key, key not in other_columns) for key in papers}
+    unregistered = {key: row_keys[key] for key in other_columns if key not in is_own_row}
+    known_rows = stores.table.get_many([*unregistered.values()]) if stores.is_older_register and unregistered else {}
     written_columns = stores.register.written_columns([key for key in papers if not is_own_row.get(key, True)])
     first_captures = _first_captures(papers.values(), settings, stores.ledger)
     puts = {}
@@ -229,6 +257,8 @@ def _make_puts(
         match = _match_cells(paper, stores.catalogue)
         cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
         cleared = absent_columns(cells)
+        if key in unregistered and cells.items() <= known_rows.get(row_keys[key], {}).items():
+            makes_row[key] = True
         if not makes_row[key]:
             own_columns = written_columns.get(key, frozenset())
             foreign_columns = other_columns.get(key, frozenset()) - own_columns
@@ -266,6 +296,7 @@ class _OpenStores(NamedTuple):
     table: WideTable
     catalogue: CatalogueIndex | None
     ledger: Ledger
+    is_older_register: bool = False
 
 
 def _write_rows(
@@ -278,7 +309,7 @@ def _write_rows(
     `unread`. `refused` is a dict from the key of a paper to the reason why the table refuses its row, and `undrawn`
     from the key to the reason why its first page could not be drawn.
     """
-    store, register, table, _, _ = stores
+    store, register, table, *_ = stores
     papers = {key: store.paper(key) for key in keys}
     missing_keys = [key for key, paper in papers.items() if paper is None]
     read_papers = {key: paper for key, paper in papers.items() if paper is not None}
