@@ -42,6 +42,7 @@ from windrow.stores.records import RecordStore
 
 _NO_ARTICLE = "file_not_valid"  # the detail of a file that is empty or not JSON
 _INVALID_FILE_RULE = "its file is empty or not JSON (see `windrow check`)"
+_GENERATION_FILE = "_windrow_generation"  # programs that read the tree skip names that begin with "_"
 _PAGE_SIZE = 200  # attempts that are processed at a time
 
 
@@ -71,6 +72,7 @@ class Publisher:
             left_out: tuple[RuleCount, ...] = ()
             failed_sources: dict[str, str] = {}
             try:
+                older_tree = _begin_generation(self.folders.articles, index)
                 last_read = _last_read_attempt(ledger, store)
                 attempts = ledger.attempts.logged_between(COLLECTION.name, index.last_attempt(), last_read)
                 for session, session_attempts in groupby(attempts, key=lambda recorded: recorded.session):
@@ -92,7 +94,24 @@ class Publisher:
         message = f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}"
         if earlier_runs:  # after a replay
             message += f"; {counted(earlier_runs, 'earlier run')} had been written before"
-        return Derived(message, failed_sources, left_out=left_out)
+        return Derived(message, {**failed_sources, **older_tree}, left_out=left_out)
+
+
+def _begin_generation(tree: Path, index: TreeIndex) -> dict[str, str]:
+    """Store a higher number in the tree and in the index, in which it is higher than in a copy of the tree then.
+
+    If the tree is such a copy, return the error, by the source "", and change nothing: each run reports it until a
+    replay begins a new index.
+    """
+    path, known = tree / _GENERATION_FILE, index.generation()
+    generation = int(_read_file(path) or 0)
+    if generation < known:
+        message = f"{tree} is an older copy: it lacks what later runs wrote; windrow replay, and the next run writes it"
+        return {"": message}
+    tree.mkdir(parents=True, exist_ok=True)
+    publish_file(path, str(generation + 1))
+    index.set_generation(generation + 1)
+    return {}
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
