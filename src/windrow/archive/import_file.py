@@ -31,6 +31,7 @@ from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import spell_size
 from windrow.formats.warc import END, MAX_ARC_LINE_BYTES, escape_target, format_header, read_arc_line
 from windrow.model import Limits
+from windrow.private_files import write_whole
 from windrow.reasons import Reason
 
 _BLOCK_SIZE = 1 << 20  # bytes
@@ -289,9 +290,10 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     temporary = folder / f".{uuid.uuid4().hex}"
     try:
         imported = _describe_content(path)
-        known = archive / (_repacked_name(imported) if is_repacked else imported.warc)
-        if known.exists():
-            return imported._replace(warc=f"{IMPORTED_FOLDER}/{known.name}", size=known.stat().st_size)
+        if is_repacked and (archive / _repacked_name(imported)).exists():
+            return _describe_repacked(archive, imported)
+        if not is_repacked and (archive / imported.warc).exists():
+            return imported
         _copy(path, temporary, limits.free_space)
         imported = _describe_content(temporary)  # the file may have been changed meanwhile
         if is_repacked:
@@ -311,15 +313,29 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    name, problem = _repacked_name(imported), ""
-    destination = archive / name
+    destination = archive / _repacked_name(imported)
     if not destination.exists():
         repacked = temporary.with_name(f"{temporary.name}.warc.gz")
         problem = repack(temporary, repacked, form, imported.digest, limits)
         with map_write_errors(destination):
+            if problem:  # before the file has its name: the problem cannot be found out again
+                write_whole(_problem_file(destination), (problem,))
             repacked.rename(destination)
             sync(destination.parent)
-    return ImportedFile(name, imported.digest, destination.stat().st_size, problem)
+    return _describe_repacked(archive, imported)
+
+
+def _describe_repacked(archive: Path, imported: ImportedFile) -> ImportedFile:
+    name = _repacked_name(imported)
+    problem_file = _problem_file(archive / name)
+    with map_read_errors(problem_file):
+        problem = problem_file.read_text(encoding="utf-8") if problem_file.exists() else ""
+    return ImportedFile(name, imported.digest, (archive / name).stat().st_size, problem)
+
+
+def _problem_file(repacked: Path) -> Path:
+    """Return the path of the file that says where the original of a repacked file is broken."""
+    return repacked.with_name(f"{repacked.name.partition('.')[0]}.problem")
 
 
 def _repacked_name(imported: ImportedFile) -> str:

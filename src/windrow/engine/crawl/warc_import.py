@@ -44,6 +44,7 @@ BATCH_SIZE = 256
 MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings about one file that a run stores. Further findings are only counted."""
 
+_BROKEN_FILE_RULE = "its compressed bytes are broken, so the records after that are missing"
 _MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers are remembered
 
 _Batch = list[tuple[WarcRecord, str]]
@@ -180,12 +181,12 @@ class WarcImporter:
             raise ArchiveError(warc_file.problem)
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
-        if imported.problem:
-            tally.errors.append(f"{warc_file.path} {imported.problem}")
         number, offset, source = self._add_file(warc_file, imported)
         if source != warc_file.source:
             tally.other_sources[source] += 1
         index = self._begin_counts(source, warc_file.name[:1024], imported.warc)
+        if imported.problem:
+            self._report_broken_file(index, warc_file, imported.problem, tally)
         if not imported.size:
             tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
             return
@@ -246,6 +247,15 @@ class WarcImporter:
             index = captures.index(run.collection.name, source, name)
         assert index is not None
         return index.id
+
+    def _report_broken_file(self, index: int, warc_file: WarcFile, problem: str, tally: _Tally) -> None:
+        """Report that the end of a file is missing, because its compressed bytes are broken; count that once."""
+        tally.errors.append(f"{warc_file.path} {problem}")
+        rule = RuleRow(Reason.CORRUPT, _BROKEN_FILE_RULE, 1, warc_file.name)
+        tally.left_out.add(*rule)
+        if all(known.rule != rule.rule for known in self._run.ledger.captures.left_out(index)):
+            with self._run.ledger.writing() as writer:
+                writer.captures.leave_out(index, rule)
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
