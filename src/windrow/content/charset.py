@@ -127,6 +127,7 @@ _MAX_WESTERN_SHARE = 0.95  # of the letters that such an alphabet explains, for 
 _MIN_LETTERS = 3  # beyond ASCII, in a text that declares no language
 _SIGN = re.compile(rb"(?<![A-Za-z\x8a-\xff])[\xa1-\xbf]|[\xa1-\xbf](?![A-Za-z\x8a-\xff])")
 """Matches a sign of windows-1252, such as a pound or a raised 3. In other encodings it may be a letter of a word."""
+_QUOTES = b"\x84\x85\x91\x92\x93\x94\x95\x96\x97\xa0"  # and dashes: the same in all encodings of Windows
 _LANGUAGE = re.compile(rb"<html\b[^>]{0,1000}?\slang\s*+=\s*+[\"']?+([a-z]{2})\b", re.IGNORECASE)
 
 
@@ -238,9 +239,11 @@ def guess_latin_encoding(raw: bytes, language: str = "") -> str:
     >>> guess_latin_encoding("příliš žluťoučký kůň".encode("cp1250"))
     'windows-1250'
     """
-    sample = _SIGN.sub(b"", raw).translate(None, _ASCII)[:_SAMPLE_BYTES]
+    sample = _SIGN.sub(b"", raw).translate(None, _ASCII + _QUOTES)[:_SAMPLE_BYTES]
     western_text = sample.decode("cp1252", "ignore").lower()
-    western_hits = max(_count_letters(western_text, alphabet) for alphabet in _WESTERN)
+    western_hits = max([_count_letters(western_text, alphabet) for alphabet in _WESTERN])
+    if not language and western_hits >= len(sample) * _MAX_WESTERN_SHARE:
+        return "windows-1252"
     candidates = [(0, False, "windows-1252")]
     for name, alphabets in _LATIN:
         text = sample.decode(_CODEC_BY_NAME[name], "ignore").lower()

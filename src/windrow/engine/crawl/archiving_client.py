@@ -326,25 +326,27 @@ class ArchivingClient:
 def read_validators(fields: Mapping[str, str], at: datetime) -> tuple[str, str]:
     """Return the ETag and the Last-Modified of a response to a request at the time `at`, as far as they may be sent.
 
-    A Last-Modified is left out unless the response was sent at least a second later: the document may change again
-    within that second, and a server that compares times would answer 304 (RFC 9110, section 8.8.2.2). Both are left out
-    if X-Robots-Tag withholds the document or its links: a 304 without that header does not say whether it is still so.
+    A Last-Modified that equals Date is left out: the document may change again within that second, and a server that
+    compares times would answer 304 (RFC 9110, section 8.8.2.2). So is one of more than a day after the request, since
+    it would answer 304 until that day. Both validators are left out if X-Robots-Tag withholds the document or its links: a 304
+    without that header does not say whether it is still so.
 
     >>> at = datetime.fromisoformat("2026-11-27T12:00:00+00:00")
     >>> read_validators({"etag": '"a"', "last-modified": "Fri, 27 Nov 2026 11:00:00 GMT"}, at)
     ('"a"', 'Fri, 27 Nov 2026 11:00:00 GMT')
     >>> read_validators({"last-modified": "Fri, 28 Nov 2098 12:00:00 GMT"}, at)
     ('', '')
+    >>> read_validators({"last-modified": "Fri, 27 Nov 2026 12:00:00 GMT", "date": "Fri, 27 Nov 2026 12:00:00 GMT"}, at)
+    ('', '')
     >>> read_validators({"etag": '"a"', "x-robots-tag": "noindex"}, at)
     ('', '')
     """
-    if _WITHHOLDING_DIRECTIVE.search(fields.get("x-robots-tag", "")):
+    if "x-robots-tag" in fields and _WITHHOLDING_DIRECTIVE.search(fields["x-robots-tag"]):
         return "", ""
     etag, last_modified = fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]
     changed_at = read_utc_time(last_modified) if last_modified else None
-    sent_at = read_utc_time(fields.get("date", "")) or at
-    is_weak = changed_at is not None and sent_at - changed_at < timedelta(seconds=1)
-    return etag, "" if is_weak else last_modified
+    is_late = changed_at is not None and changed_at > at + timedelta(days=1)
+    return etag, "" if is_late or ("date" in fields and fields["date"] == last_modified) else last_modified
 
 
 _WITHHOLDING_DIRECTIVE = re.compile(r"no(?:index|follow|ne\b)|unavailable_after", re.IGNORECASE)
