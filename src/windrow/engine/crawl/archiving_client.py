@@ -328,8 +328,8 @@ def read_validators(fields: Mapping[str, str], at: datetime) -> tuple[str, str]:
 
     A Last-Modified that equals Date is left out: the document may change again within that second, and a server that
     compares times would answer 304 (RFC 9110, section 8.8.2.2). So is one of more than a day after the request, since
-    it would answer 304 until that day. Both validators are left out if X-Robots-Tag withholds the document or its links: a 304
-    without that header does not say whether it is still so.
+    it would answer 304 until that day. Both validators are left out if X-Robots-Tag withholds the document or its
+    links: a 304 without that header does not say whether it is still so.
 
     >>> at = datetime.fromisoformat("2026-11-27T12:00:00+00:00")
     >>> read_validators({"etag": '"a"', "last-modified": "Fri, 27 Nov 2026 11:00:00 GMT"}, at)
