@@ -2,7 +2,6 @@
 
 import gzip as gz
 import os
-import sqlite3
 from contextlib import closing
 
 import pytest

@@ -177,8 +177,8 @@ def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
     folder, problems = workspace.archive.folder, list[str]()
     if older_ledger := describe_older_ledger(ledger, folder):
         problems.append(f"{older_ledger}; {RESTORE_HINT}")
-    if not ledger.sessions.latest():
-        from windrow.archive import refuse_other_ledger  # noqa: PLC0415 only a new ledger needs it
+    if not ledger.sessions.latest() and any(folder.glob("*.warc*")):
+        from windrow.archive import refuse_other_ledger  # noqa: PLC0415 rarely needed
 
         try:
             refuse_other_ledger(folder, "", {})
