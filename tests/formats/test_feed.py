@@ -103,6 +103,11 @@ def test_a_feed_of_ten_thousand_entries_is_read_whole():
     assert (len(read.entries), read.left_out) == (10_000, 0)
 
 
+def test_line_breaks_in_titles_part_words():
+    feed = b"<rss><channel><title>News</title><item><title>Votes&lt;br /&gt;on&lt;b&gt;e&lt;/b&gt;</title></item></channel></rss>"
+    assert read_feed(feed).entries[0].title == "Votes one"
+
+
 def test_titles_of_a_json_feed_are_plain_text():
     title = "Tea <b>now</b> &amp; here"
     document = {"version": "https://jsonfeed.org/version/1.1", "title": title, "items": [{"title": title}]}

@@ -15,7 +15,7 @@ from windrow.errors import StepError
 from windrow.formats import url_hints, xml
 from windrow.formats.json_names import PERSON_KEYS, TOPIC_KEYS, find_names
 from windrow.formats.json_page import load_json
-from windrow.formats.text import replace_controls, replace_lone_surrogates
+from windrow.formats.text import remove_tags, replace_controls, replace_lone_surrogates
 from windrow.formats.url_hints import JSON_FEED_VERSIONS, first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -27,7 +27,6 @@ rest."""
 _MAX_BYTES = FEED_BYTES.number  # a feed is in memory as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _RSS_AUTHOR = re.compile(r"^[^\s@]+@[^\s@]+ \(([^()]+)\)$")
 """Matches an author of RSS 2.0: an e-mail address, and the name in parentheses."""
 _XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -257,7 +256,7 @@ def _without_namespace(element: etree._Element) -> list[etree._Element]:
 
 
 def _plain_text(html: str) -> str:
-    return " ".join(replace_controls(unescape(_TAG.sub("", html))).split())
+    return " ".join(replace_controls(unescape(remove_tags(html))).split())
 
 
 def _read_json_feed(raw: bytes) -> Feed | None:

@@ -28,6 +28,22 @@ _SHOWN_CHARACTERS = 1_000  # of a value in a line for people; --json has all
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+_BREAKING_TAG = re.compile(
+    r"</?(?:article|blockquote|br|dd|div|dl|dt|footer|h[1-6]|header|hr|li|ol|p|section|table|td|th|tr|ul)(?![\w-])[^<>]*>",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
+def remove_tags(html: str) -> str:
+    """Return a piece of HTML without its tags; those that begin a line or a cell leave a space.
+
+    >>> remove_tags("Council votes<br />on H<sub>2</sub>O")
+    'Council votes on H2O'
+    """
+    return _TAG.sub("", _BREAKING_TAG.sub(" ", html)) if "<" in html else html
+
+
 def escape(text: str) -> str:
     r"""Escape line ends, lone surrogates, and control and format characters that may change what is displayed.
 

@@ -34,14 +34,13 @@ from windrow.digest import hash64
 from windrow.formats import url_hints
 from windrow.formats.json_page import load_json
 from windrow.formats.moment import read_page_time
-from windrow.formats.text import counted
+from windrow.formats.text import counted, remove_tags
 from windrow.formats.url import is_front_page
 from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
 
 _INVISIBLE = re.compile(r"(?is)<(script|style|template)\b[^<>]*+>.*?(?:</\1\s*+>|\Z)|<!--.*?(?:-->|\Z)")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -103,7 +102,7 @@ def strip_html(html: Any) -> str:
     """
     text = html if isinstance(html, str) else ""
     if "<" in text:
-        text = _TAG.sub("", _INVISIBLE.sub(" ", text))
+        text = remove_tags(_INVISIBLE.sub(" ", text))
     return " ".join(unescape(text).encode("utf-8", "replace").decode().split())
 
 
