@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from windrow.errors import StepError
@@ -57,7 +57,8 @@ class JatsArticle(NamedTuple):
 
     `contributors` are (name, role) of editors and others who are not its authors. `date` is that of the publication:
     YYYY-MM-DD, or without the day and the month if they are not known. `body` has the text of its body, back and
-    floating parts, of its further abstracts, and of the articles and responses in it, without references.
+    floating parts, of its further abstracts, of the footnotes to its title, and of the articles and responses in it,
+    without references.
     """
 
     title: str
@@ -85,19 +86,20 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
         meta = front
     titles = [meta.find("title-group/article-title"), *meta.iterfind("title-group/subtitle")]
     parts = [part for name in _PARTS for part in article.iterfind(name)]
+    notes = meta.iterfind("title-group//fn")
     abstracts = [*meta.iterfind("abstract"), *meta.iterfind("trans-abstract")]
     abstracts.sort(key=lambda abstract: abstract.tag != "abstract" or "abstract-type" in abstract.attrib)
     citations = (citation for part in parts for ref in part.iterfind(".//ref") for citation in _citations(ref))
     references = [reference for citation in citations if (reference := _reference(citation)).text]
     contributors = list(_contributors(meta))
     return JatsArticle(
-        ": ".join(filter(None, map(_text, titles))),
+        ": ".join(filter(None, (_text(title, _NOTES) for title in titles))),
         tuple(name for name, role in contributors if "author" in role),
         tuple((name, role) for name, role in contributors if "author" not in role),
         _text(next(iter(abstracts), None)), _keywords(meta),
         _doi(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
         _date(meta), {name: text for name, path in _DETAILS.items() if (text := _text(front.find(path)))},
-        tuple(references), "\n".join(line for part in (*parts, *abstracts[1:]) for line in _lines(part)),
+        tuple(references), "\n".join(line for part in (*parts, *abstracts[1:], *notes) for line in _lines(part)),
     )  # fmt: skip
 
 
@@ -122,12 +124,12 @@ def _reference(citation: Any) -> JatsReference:
     doi = _doi(ref.find(".//pub-id[@pub-id-type='doi']")) or _doi(ref.find(".//ext-link[@ext-link-type='doi']"))
     authors = tuple(dict.fromkeys(filter(None, map(_name, persons))))
     year = _first_text(ref, ".//year")
-    text = _text(citation, "" if marked is None else "element-citation")
+    text = _text(citation, () if marked is None else ("element-citation",))
     return JatsReference(text, title or source, authors, doi, source if title else "", year)
 
 
 def _first_text(element: Any, *paths: str) -> str:
-    return next((text for path in paths if (text := _text(element.find(path)))), "")
+    return next((text for path in paths if (text := _text(element.find(path), _NOTES))), "")
 
 
 def _doi(element: Any) -> str:
@@ -140,7 +142,7 @@ def _doi(element: Any) -> str:
 def _keywords(meta: Any) -> tuple[str, ...]:
     """Return the keywords in all languages, each once; those that are not marked up are separated by commas."""
     words = [_text(word) for word in meta.iterfind("kwd-group//*") if word.tag in {"kwd", "compound-kwd"}]
-    groups = (_text(group, "title") for group in meta.iterfind("unstructured-kwd-group"))
+    groups = (_text(group, ("title",)) for group in meta.iterfind("unstructured-kwd-group"))
     words += [word.strip(" .") for group in groups for word in re.split("[,;]", group)]
     return tuple(dict.fromkeys(filter(None, words)))
 
@@ -176,24 +178,31 @@ def _contributors(meta: Any) -> Iterator[tuple[str, str]]:
         for contributor in group.iterfind("contrib"):
             person = next((element for path in _NAMES if (element := contributor.find(path)) is not None), None)
             paths = ("collab", "collab-alternatives/collab")
-            collaborations = (_text(contributor.find(path), "contrib-group") for path in paths)
+            collaborations = (_text(contributor.find(path), {"contrib-group", *_NOTES}) for path in paths)
             if name := _name(person) if person is not None else next(filter(None, collaborations), ""):
                 yield name, contributor.get("contrib-type", default).lower()
 
 
 def _name(person: Any) -> str:
     """Return a name with the given names first; a name of which the XML marks only a part is returned as it is."""
-    given_names, surname, suffix = (_text(person.find(tag)) for tag in ("given-names", "surname", "suffix"))
-    return f"{given_names} {surname} {suffix}".strip() if given_names and surname else _text(person)
+    given_names, surname, suffix = (_text(person.find(tag), _NOTES) for tag in ("given-names", "surname", "suffix"))
+    return f"{given_names} {surname} {suffix}".strip() if given_names and surname else _text(person, _NOTES)
 
 
-def _text(element: Any, left_out: str = "") -> str:
+def _text(element: Any, left_out: Container[str] = ()) -> str:
     return "" if element is None else " ".join("".join(_pieces(element, left_out)).replace(_LINE_END, " ").split())
 
 
+_NOTES = frozenset(("fn", "xref"))
+"""What is left out of titles and names: footnotes, and the marks of notes (`_MARKS`)."""
+_MARKS = frozenset(("aff", "author-notes", "corresp", "fn"))
+"""The types of references that are marks of notes, where `xref` is left out; others are words, such as `Smith 2001`."""
+_FORMULAS = ("{http://www.w3.org/1998/Math/MathML}math", "textual-form", "tex-math")
+"""The forms of a formula, of which there may be several; the first of them is read."""
+_TEX_FRAME = re.compile(r".*\\begin\{document\}|\\end\{document\}.*", re.DOTALL)
 _INLINE = frozenset((
-    "bold", "ext-link", "inline-formula", "italic", "monospace", "named-content", "overline", "roman", "sans-serif",
-    "sc", "strike", "styled-content", "sub", "sup", "underline", "uri", "xref",
+    "alternatives", "bold", "ext-link", "inline-formula", "italic", "monospace", "named-content", "overline", "roman",
+    "sans-serif", "sc", "strike", "styled-content", "sub", "sup", "underline", "uri", "xref",
 ))  # fmt: skip
 """The elements within words: no space is added between one of them and the next element."""
 _LINES = frozenset((
@@ -206,20 +215,28 @@ _LINE_END = "\0"  # it does not occur in XML
 
 def _lines(part: Any) -> Iterator[str]:
     """Yield the whole text of a part of an article once, in lines, without its references."""
-    lines = (" ".join(line.split()) for line in "".join(_pieces(part, "ref")).split(_LINE_END))
+    lines = (" ".join(line.split()) for line in "".join(_pieces(part, ("ref",))).split(_LINE_END))
     return filter(None, lines)
 
 
-def _pieces(element: Any, left_out: str) -> Iterator[str]:
+def _pieces(element: Any, left_out: Container[str]) -> Iterator[str]:
     """Yield the pieces of an element's text, with `_LINE_END` before and after each line.
 
-    Elements without text between them, such as the fields of a reference, are separated by a space. Elements with the
-    name `left_out` are left out.
+    Elements without text between them, such as the fields of a reference, are separated by a space. Elements with a
+    name in `left_out` are left out, of `xref` only marks. Of a formula in several forms, one is read.
     """
     line_end = _LINE_END if element.tag in _LINES else ""
-    yield line_end + (element.text or "")
-    for child in element:
-        if child.tag != left_out:
+    text = element.text or ""
+    yield line_end + (_TEX_FRAME.sub("", text) if element.tag == "tex-math" else text)
+    for child in _one_form(element) if element.tag == "alternatives" else element:
+        if child.tag not in left_out or (child.tag == "xref" and child.get("ref-type") not in _MARKS):
             yield from _pieces(child, left_out)
         yield child.tail or ("" if child.tag in _INLINE or child.tag[0] == "{" else " ")  # in braces: a formula
     yield line_end
+
+
+def _one_form(alternatives: Any) -> Any:
+    """Return a list with the best form of a formula that has text; all alternatives if none of them is a formula."""
+    formulas = (alternatives.find(name) for name in _FORMULAS)
+    best = next((formula for formula in formulas if formula is not None and "".join(formula.itertext()).strip()), None)
+    return alternatives if best is None else [best]

@@ -263,6 +263,23 @@ def test_keywords_days_editors_and_several_citations_of_a_reference_are_kept():
     ]  # fmt: skip
 
 
+def test_titles_and_names_have_no_notes_and_a_formula_is_read_once():
+    """A title with a mark or with a formula in two forms was not that of its work in the catalogue."""
+    preamble = r"<tex-math>\documentclass[12pt]{minimal}\begin{document}$$B^+$$\end{document}</tex-math>"
+    formula = f"<inline-formula><alternatives>{preamble}<m:math><m:msup><m:mi>B</m:mi><m:mo>+</m:mo></m:msup></m:math></alternatives></inline-formula>"
+    content = f"""<article xmlns:m="http://www.w3.org/1998/Math/MathML"><front><article-meta><title-group><article-title>Decay of {formula}s
+        seen by <xref ref-type="bibr">Poe</xref><fn><label>1</label><p>With a grant.</p></fn><xref ref-type="fn">2</xref></article-title></title-group>
+        <contrib-group><contrib><name><surname>Lee<xref ref-type="aff">1</xref></surname><given-names>Ann</given-names></name></contrib>
+        <contrib><collab>The Group<xref ref-type="author-notes">*</xref></collab></contrib></contrib-group></article-meta></front>
+        <body><p>So {formula}, or <inline-formula>{preamble}</inline-formula><fn><p>Perhaps.</p></fn></p>
+        <fig><alternatives><caption><p>One</p></caption><textual-form/><graphic><alt-text>two</alt-text></graphic></alternatives></fig></body>
+        <back><ref-list><ref><element-citation><article-title>Tea<xref ref-type="fn">a</xref></article-title></element-citation></ref></ref-list></back></article>"""
+    article = read_jats(content.encode(), Limits())
+    assert (article.title, article.authors) == ("Decay of B+s seen by Poe", ("Ann Lee", "The Group"))
+    assert article.body.split("\n") == ["So B+, or $$B^+$$", "Perhaps.", "One", "two", "1", "With a grant."]
+    assert [(reference.text, reference.title) for reference in article.references] == [("Teaa", "Tea")]
+
+
 def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():
     for content, reason in [(b"<article><p/></article>", Reason.WRONG_ROOT),
                             (b'<!DOCTYPE article [<!ENTITY a "b">]><article/>', Reason.DTD_FORBIDDEN)]:  # fmt: skip
