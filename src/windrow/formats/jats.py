@@ -28,7 +28,7 @@ _PARTS = ("body", "back", "floats-group", "sub-article", "response")
 _ISO_DATE = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 _ONE_OR_TWO_DIGITS = re.compile(r"\d\d?", re.ASCII).fullmatch
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DOI_SEARCH = re.compile(r"10\.\d{3,9}/.*").search
+_DOI_SEARCH = re.compile(r"10\.\d{3,9}(?:\.\d{1,9})*/.*").search
 
 
 class JatsReference(NamedTuple):

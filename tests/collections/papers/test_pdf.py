@@ -126,7 +126,7 @@ def test_what_caps_leave_out_of_a_bibliography_is_counted():
         ("doi 10.1002/(SICI)1096-8644(199802)105:2<217::AID-AJPA8>3.0.CO;2-R.",
          "10.1002/(sici)1096-8644(199802)105:2<217::aid-ajpa8>3.0.co;2-r"),
         ("10.1175/1520-0442(2001)014<0430:TAOTAB>2.0.CO;2, p. 4", "10.1175/1520-0442(2001)014<0430:taotab>2.0.co;2"),
-        ("<a>10.5000/plain</a>", "10.5000/plain"),
+        ("<a>10.5000/plain</a>", "10.5000/plain"), ("doi:10.5000.10/plain", "10.5000.10/plain"),
     ],
 )  # fmt: skip
 def test_a_doi_with_a_part_in_angle_brackets_is_found_whole(text, doi):

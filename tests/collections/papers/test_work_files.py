@@ -73,6 +73,10 @@ def test_the_records_of_each_catalogue_are_read():
     assert parse_record(ARXIV) == CatalogueRecord(
         "arxiv:0908.0054", "A title", ("Lee, Ann", "Berg, Bo"), 2009, "A journal 7", "article", ("arxiv:0908.0054",)
     )
+    several = ARXIV | {"doi": "10.5000/A.1, 10.5000.2/B;10.5000/(SICI)1:2<3::4>3.0.CO;2-R;10.5000/a.1."}
+    assert parse_record(several).identifiers == (
+        "doi:10.5000/a.1", "doi:10.5000.2/b", "doi:10.5000/(sici)1:2<3::4>3.0.co;2-r", "arxiv:0908.0054",
+    )  # fmt: skip
 
 
 def test_works_without_an_id_are_not_one_work(tmp_path):

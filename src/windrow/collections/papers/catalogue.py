@@ -17,7 +17,8 @@ _CROSSREF_TYPES = frozenset({
 })  # fmt: skip
 _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
-_DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
+_DOI_PREFIX = r"10\.\d{3,9}(?:\.\d{1,9})*/"
+_DOI = re.compile(rf"{_DOI_PREFIX}\S+?(?=[.,;]*(?:\s|$|[,;]{_DOI_PREFIX}))")  # without the signs after it
 MAX_AUTHORS = 200
 """The maximum number of authors that the index stores for a work. A work with more is counted as shortened."""
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
@@ -180,7 +181,7 @@ def _name(prefix: str, id_: str) -> str:
     return f"{prefix}{id_}" if id_ else ""
 
 
-_SHARED_NAME = re.compile(r"10\.\d{3,9}/|release_|s2:|arxiv:|pmid:|W\d+$").match
+_SHARED_NAME = re.compile(rf"{_DOI_PREFIX}|release_|s2:|arxiv:|pmid:|W\d+$").match
 
 
 def is_shared_name(name: str, work: CatalogueRecord) -> bool:
@@ -201,10 +202,10 @@ def _whole_title(title: str, subtitle: str) -> str:
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
-    if doi := doi_of(doi):
-        yield f"doi:{doi}"
-        if doi.startswith("10.48550/arxiv."):
-            arxiv = arxiv or doi.removeprefix("10.48550/arxiv.")
+    for number in dict.fromkeys(_dois_in(doi)):
+        yield f"doi:{number}"
+        if number.startswith("10.48550/arxiv."):
+            arxiv = arxiv or number.removeprefix("10.48550/arxiv.")
     if arxiv := arxiv_of(arxiv):
         yield f"arxiv:{arxiv}"
     if pmid.isdecimal() and len(pmid) <= _MAX_PMID_DIGITS:
@@ -214,11 +215,14 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
 def doi_of(text: str) -> str:
     """Return the first DOI in the first 500 characters of a text, in lower case; empty if there is none.
 
-    >>> doi_of("https://doi.org/10.1000/ABC")
-    '10.1000/abc'
+    >>> doi_of("https://doi.org/10.1000/ABC"), doi_of("10.1000.10/a, 10.1000/b")
+    ('10.1000/abc', '10.1000.10/a')
     """
-    match = _DOI_SEARCH(text[:500])
-    return match[0].lower() if match else ""
+    return next(_dois_in(text), "")
+
+
+def _dois_in(text: str) -> Iterator[str]:
+    return (match[0].lower() for match in _DOI.finditer(text[:500]))
 
 
 def arxiv_of(text: str) -> str:

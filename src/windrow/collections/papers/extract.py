@@ -58,7 +58,8 @@ _MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line tha
 _SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of the size in its first line
 
 _DOI_PATTERN = re.compile(  # some of journals before 2005 have a part in angle brackets: 105:2<217::AID-X>3.0.CO;2-R
-    r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200}+(?:<[^<>\s]{1,60}>[\d.]{1,8}CO;2(?:-[\w#@])?)?)", re.IGNORECASE
+    r"\b(10\.\d{4,9}(?:\.\d{1,9})*/[^\s\"<>{}|\\^`\[\]]{2,200}+(?:<[^<>\s]{1,60}>[\d.]{1,8}CO;2(?:-[\w#@])?)?)",
+    re.IGNORECASE,
 )
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
 _BY_LINE = re.IGNORECASE | re.MULTILINE
