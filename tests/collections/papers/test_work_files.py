@@ -48,6 +48,12 @@ PUBMED = b"""<?xml version="1.0"?>
 <PubmedData><ArticleIdList><ArticleId IdType="doi">10.5000/E</ArticleId></ArticleIdList></PubmedData></PubmedArticle>
 </PubmedArticleSet>
 """
+UNTRANSLATED = b"""<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>92</PMID><Article><Journal><JournalIssue><PubDate>
+<MedlineDate>Winter 2015-2016</MedlineDate></PubDate></JournalIssue></Journal><ArticleTitle>[Not Available].</ArticleTitle>
+<ELocationID EIdType="doi" ValidYN="N">10.5000/wrong</ELocationID><AuthorList><Author ValidYN="N"><LastName>Leo</LastName></Author>
+<Author ValidYN="Y"><LastName>Lee</LastName></Author></AuthorList><VernacularTitle>Der Tee.</VernacularTitle></Article></MedlineCitation>
+</PubmedArticle><PubmedArticle><MedlineCitation><PMID>93</PMID><Article><ArticleTitle>[Not Available].</ArticleTitle></Article>
+</MedlineCitation></PubmedArticle></PubmedArticleSet>"""
 BOOKS = b"""<PubmedArticleSet><PubmedBookArticle><BookDocument><PMID Version="1">90</PMID>
 <ArticleIdList><ArticleId IdType="doi">10.5000/F</ArticleId></ArticleIdList>
 <Book><BookTitle book="b">The whole <i>book</i></BookTitle><PubDate><Year>2007</Year><Month>05</Month></PubDate>
@@ -139,6 +145,15 @@ def test_an_article_of_pubmed_has_its_title_people_year_and_identifiers(tmp_path
         ("doi:10.5000/d", "pmid:88"),
     )
     assert second.identifiers == ("doi:10.5000/e", "pmid:89")
+
+
+def test_an_article_of_pubmed_has_its_own_title_and_nothing_that_is_marked_as_wrong(tmp_path):
+    """Articles without a translated title all had the title `Not Available`."""
+    (tmp_path / "p.xml").write_bytes(UNTRANSLATED)
+    first, second = read_works(tmp_path / "p.xml")
+    assert parse_record(first) == CatalogueRecord("pmid:92", "Der Tee", ("Lee",), 2015, "", "article", ("pmid:92",))
+    with pytest.raises(StepError, match="has no title"):
+        parse_record(second)
 
 
 def test_books_of_pubmed_are_read_and_deleted_citations_named(tmp_path):

@@ -6,6 +6,7 @@ Files may be plain or gzipped, and may begin with a byte order mark.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -40,6 +41,7 @@ _RECORD_NAMES = {"title", "titles", "display_name", "DOI", "doi"}
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PUBMED_ROOTS = (b"<PubmedArticleSet", b"<PubmedBookArticleSet")
+_YEAR_SEARCH = re.compile(r"\b[12]\d{3}\b").search
 _open_gzip = cast("Any", igzip.open)
 
 
@@ -160,13 +162,15 @@ def _read_pubmed(path: Path, file: BinaryIO) -> Iterator[RawWork]:
 def _read_article(article: Any) -> Mapping[str, Any]:
     citation = article.find("MedlineCitation/Article")
     issue_date = article.find("MedlineCitation/Article/Journal/JournalIssue/PubDate")
-    date = "" if issue_date is None else issue_date.findtext("Year") or issue_date.findtext("MedlineDate") or ""
+    title = _title_text(article.find("MedlineCitation/Article/ArticleTitle"))
+    if title.casefold() in {"", "not available"}:  # what PubMed writes if nobody translated the title
+        title = _title_text(article.find("MedlineCitation/Article/VernacularTitle"))
     doi = _find_doi(article, "MedlineCitation/Article/ELocationID", "PubmedData/ArticleIdList/ArticleId")
     pmid = article.findtext("MedlineCitation/PMID") or ""
     journal = article.findtext("MedlineCitation/Article/Journal/Title") or ""
     return {
-        "id": _pmid_name(pmid), "title": _title_text(article.find("MedlineCitation/Article/ArticleTitle")),
-        "authors": [] if citation is None else _read_authors(citation), "year": date[:4], "journal": journal,
+        "id": _pmid_name(pmid), "title": title, "authors": [] if citation is None else _read_authors(citation),
+        "year": _year_of(issue_date), "journal": journal,
         "type": "article", "doi": doi, "pmid": pmid,
     }  # fmt: skip
 
@@ -184,7 +188,7 @@ def _read_book(article: Any) -> Mapping[str, Any]:
     pmid = book.findtext("PMID") or ""
     return {
         "id": _pmid_name(pmid), "title": chapter or book_title, "authors": authors,
-        "year": (book.findtext("Book/PubDate/Year") or "")[:4], "journal": book_title if chapter else "",
+        "year": _year_of(book.find("Book/PubDate")), "journal": book_title if chapter else "",
         "type": "book-chapter" if chapter else "book",
         "doi": _find_doi(article, "BookDocument/ArticleIdList/ArticleId", "PubmedBookData/ArticleIdList/ArticleId"),
         "pmid": pmid,
@@ -201,7 +205,7 @@ def _pmid_name(pmid: str | None) -> str:
 
 def _read_authors(parent: Any) -> list[str]:
     """Return the names in the first list of authors among an element's children. Lists of editors are skipped."""
-    authors = parent.xpath("AuthorList[not(@Type = 'editors')][1]/Author")
+    authors = parent.xpath("AuthorList[not(@Type = 'editors')][1]/Author[not(@ValidYN = 'N')]")
     names = []
     for author in authors:
         given = author.findtext("ForeName") or author.findtext("Initials") or ""
@@ -209,15 +213,22 @@ def _read_authors(parent: Any) -> list[str]:
     return names
 
 
+def _year_of(date: Any) -> str:
+    """Return the first year of a date, which may be a text such as `Winter 2015-2016`; empty if it has none."""
+    match = None if date is None else _YEAR_SEARCH(date.findtext("Year") or date.findtext("MedlineDate") or "")
+    return match[0] if match else ""
+
+
 def _title_text(title: Any) -> str:
     return "" if title is None else "".join(title.itertext()).strip("[]. ")
 
 
 def _find_doi(article: Any, *paths: str) -> str:
-    """Return the last DOI in the elements at the paths, or an empty text."""
+    """Return the last DOI in the elements at the paths that are not marked as wrong, or an empty text."""
     identifiers = {
         element.get("IdType", element.get("EIdType")): element.text or ""
         for path in paths
         for element in article.iterfind(path)
+        if element.get("ValidYN") != "N"
     }
     return identifiers.get("doi", "")
