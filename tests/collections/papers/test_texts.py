@@ -263,6 +263,15 @@ def test_keywords_days_editors_and_several_citations_of_a_reference_are_kept():
     ]  # fmt: skip
 
 
+def test_the_year_of_a_date_that_is_a_text_is_read():
+    for text, date in (
+        ("1 May 2020", "2020"), ("<day>1</day> <month>May</month> <year>2020</year>", "2020-05-01"), ("no year", ""),
+    ):  # fmt: skip
+        date_element = f"<pub-date date-type='pub'><string-date>{text}</string-date></pub-date>"
+        content = f"<article><front><article-meta>{date_element}</article-meta></front></article>"
+        assert read_jats(content.encode(), Limits()).date == date
+
+
 def test_titles_and_names_have_no_notes_and_a_formula_is_read_once():
     """A title with a mark or with a formula in two forms was not that of its work in the catalogue."""
     preamble = r"<tex-math>\documentclass[12pt]{minimal}\begin{document}$$B^+$$\end{document}</tex-math>"
