@@ -85,6 +85,21 @@ def test_the_records_of_each_catalogue_are_read():
     )  # fmt: skip
 
 
+def test_answers_for_one_doi_numbers_as_ids_and_authors_in_one_text_are_read():
+    assert parse_record({"data": DATACITE}) == parse_record(DATACITE)
+    work = {"id": 1, "pmid": 123, "title": "A title", "authors": "Lee, Ann; Bo Berg and C. Dee"}
+    assert parse_record(work) == CatalogueRecord(
+        "1", "A title", ("Lee, Ann", "Bo Berg", "C. Dee"), None, "", "", ("pmid:123",)
+    )
+    assert parse_record({"id": 1, "title": "A title"}).name == "1"
+    fatcat = {
+        "ident": "x",
+        "title": "A title",
+        "contribs": [{"raw_name": "Ann Lee"}, {"creator": {"display_name": "Bo Berg"}}],
+    }
+    assert parse_record(fatcat).authors == ("Ann Lee", "Bo Berg")
+
+
 def test_works_without_an_id_are_not_one_work(tmp_path):
     """Two works without a PMID were stored as one, and a deletion without a PMID deleted `pmid:None`."""
     article = b"<PubmedArticle><MedlineCitation>%s<Article><ArticleTitle>%s</ArticleTitle>%s</Article></MedlineCitation></PubmedArticle>"

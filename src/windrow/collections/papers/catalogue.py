@@ -15,6 +15,7 @@ _CROSSREF_TYPES = frozenset({
     "book", "book-chapter", "dataset", "dissertation", "journal-article", "letter", "monograph", "posted-content",
     "pre-print", "proceedings-article", "report", "working-paper",
 })  # fmt: skip
+_NAMES_SPLIT = re.compile(r";|\s+(?:and|&)\s+").split
 _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_PREFIX = r"10\.\d{3,9}(?:\.\d{1,9})*/"
@@ -50,6 +51,8 @@ def parse_record(raw: RawWork) -> CatalogueRecord:
     if not isinstance(record, dict):
         raise StepError("the record is not a JSON object", Reason.BAD_LINE)
     record = _object(record.get("message", record)) if "message-type" in record else record
+    if isinstance(record.get("data"), dict):  # the answer of DataCite for one DOI
+        record = record["data"]
     work = _read_record(record)
     if not work.title:
         raise StepError("the record has no title", Reason.NOT_WANTED)
@@ -97,11 +100,14 @@ def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
 def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
     ids = _object(record.get("ext_ids"))
     title, subtitle = _text(record.get("title")), _text(record.get("subtitle"))
-    names = [name for contributor in _objects(record.get("contribs")) if (name := _text(contributor.get("raw_name")))]
+    names = [
+        _text(contributor.get("raw_name") or _object(contributor.get("creator")).get("display_name"))
+        for contributor in _objects(record.get("contribs"))
+    ]
     container = _object(record.get("container"))
     return CatalogueRecord(
         _name("release_", _text(record.get("ident"))), _whole_title(title, subtitle),
-        tuple(names), _year(record.get("release_year")), _text(container.get("name")),
+        tuple(filter(None, names)), _year(record.get("release_year")), _text(container.get("name")),
         _text(record.get("release_type")),
         tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
     )  # fmt: skip
@@ -166,9 +172,15 @@ def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read an object with windrow's own keys: id, title, authors, year, journal, type, doi, arxiv and pmid."""
+    """Read an object with windrow's own keys: id, title, authors, year, journal, type, doi, arxiv and pmid.
+
+    The id and the PMID may be numbers. If the authors are one text, they are separated by `;` or `and`.
+    """
+    numbers = {name: str(number) for name in ("id", "pmid") if type(number := record.get(name)) is int}
+    record = {**record, **numbers}
     names = record.get("authors")
-    authors = [_text(name) for name in names if _text(name)] if isinstance(names, list) else []
+    names = names if isinstance(names, list) else _NAMES_SPLIT(_text(names))
+    authors = [author for name in names if (author := _text(name))]
     return CatalogueRecord(
         _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors),
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
