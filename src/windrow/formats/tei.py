@@ -39,6 +39,13 @@ def read_md5(root: etree._Element) -> str:
     return (_text_at(root, './/sourceDesc//idno[@type="MD5"]') or "").strip().lower()
 
 
+def further_text(root: etree._Element) -> str:
+    """Return the keywords, and what is before or after the body without the references, such as appendices."""
+    passages = [*_find_all(root, ".//profileDesc/textClass/keywords"), *_find_all(root, ".//text/front")]
+    passages += [part for part in _find_all(root, ".//text/back/*") if part.get("type") != "references"]
+    return "\n".join(filter(None, map(_all_text, passages)))
+
+
 def drop_full_text(document: Mapping[str, Any]) -> Json:
     """Return a document in either shape without its body and annex; its abstract and acknowledgement remain."""
     return {key: value for key, value in document.items() if key not in _FULL_TEXT_KEYS}

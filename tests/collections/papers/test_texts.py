@@ -40,7 +40,8 @@ JATS = b"""<?xml version="1.0"?>
 </ref-list></ref-list></back>
 </article>"""
 
-CITED = """<back><div type="references"><listBibl><biblStruct xml:id="b0"><analytic><title level="a" type="main">A measure of all
+CITED = """<back><div type="acknowledgement"><p>Thanks to Poe.</p></div><div type="availability"><p>In a harbour.</p></div>
+<div type="annex"><p>An appendix.</p></div><div type="references"><listBibl><biblStruct xml:id="b0"><analytic><title level="a" type="main">A measure of all
  the other things</title><author><persName><forename type="first">Bo</forename><surname>Berg</surname></persName></author>
 <idno type="DOI">10.5000/CITED</idno></analytic><monogr><title level="j">Annals</title><imprint><date type="published" when="1999"/>
 </imprint></monogr><note type="raw_reference">Berg, B. A measure, 1999</note></biblStruct></listBibl></div></back></text></TEI>"""
@@ -88,6 +89,10 @@ def test_references_have_their_doi_and_match_and_texts_have_typed_fields(tmp_pat
         "grobid",
     )
     assert cited["body"].startswith("word word")
+    assert cited["body"].endswith("word\nThanks to Poe.\nAn appendix.")
+    for query, number in {"poe": 1, "harbour": 1, "appendix": 1, "annals": 0}.items():
+        found = ADAPTER.search(workspace.workspace(), query, offset=0, limit=5, explain=False).results
+        assert len(found) == number, query
     assert (cited["size"], cited["captured"]) == (len(contents["cited"]), "2020-01-02T03:04:05Z")
     assert (guessed["title"], guessed["extractor"]) == ("The paper called guessed by everybody", "windrow text0 2")
     rows = {row["key"]: row for row in export(workspace, "papers", form)}

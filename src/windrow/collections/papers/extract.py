@@ -373,7 +373,8 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
     record |= _main_fields(paper["title"], authors, paper["doi"], paper["date"])
     extra["tei_json"] = paper
     extra["later_json"] = outcome.later_json
-    return "\n".join(filter(None, (paper["title"], *record["authors"], paper["abstract"], paper["body"])))
+    texts = (paper["title"], *record["authors"], paper["abstract"], paper["body"], outcome.further_text)
+    return "\n".join(filter(None, texts))
 
 
 def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:

@@ -18,7 +18,7 @@ from windrow.collections.papers.collection import GROBID
 from windrow.collections.papers.matching import plain_title
 from windrow.contract import Answer, Ask, DocumentPart, FormField, Skip
 from windrow.errors import StepError
-from windrow.formats.tei import legacy_shape, read_md5, read_tei, table_shape
+from windrow.formats.tei import further_text, legacy_shape, read_md5, read_tei, table_shape
 from windrow.model import Limits
 from windrow.reasons import OWN_FAULTS, TOO_LARGE_REASONS, Reason
 
@@ -108,7 +108,7 @@ class GrobidOutcome(NamedTuple):
 
     `table_json` and `later_json` are the TEI as JSON, with the keys of TABLE and of LATER (None: not converted).
     `quality` is the content of `grobid0:quality`. `is_transient` means that the server may be the cause of the failure,
-    so that another request may have a different outcome.
+    so that another request may have a different outcome. `further_text` is what the TEI has beside the body.
     """
 
     code: int
@@ -118,6 +118,7 @@ class GrobidOutcome(NamedTuple):
     later_json: dict[str, Any] | None = None
     quality: str = "bad"
     is_transient: bool = False
+    further_text: str = ""
 
     @property
     def word(self) -> str:
@@ -162,7 +163,10 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
         later_json = legacy_shape(root)
     except StepError:
         later_json = None
-    return GrobidOutcome(200, {"status": "success"}, content, table_json, later_json, rate_quality(table_json))
+    quality = rate_quality(table_json)
+    return GrobidOutcome(
+        200, {"status": "success"}, content, table_json, later_json, quality, further_text=further_text(root)
+    )
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:

@@ -37,6 +37,9 @@ REFERENCE_FIELDS = {
 
 TypedRow = dict[str, Any]
 
+_TEI_PARTS = ("body", "acknowledgement", "annex")
+"""The keys of the JSON of a TEI whose texts are `body` in `paper-texts`."""
+
 
 def write_texts(settings: PaperSettings, form: str, output: TextIO) -> int:
     """Write a row with the metadata and text of each paper, as JSON lines or Parquet; return the number of rows."""
@@ -98,13 +101,14 @@ def _text_rows(settings: PaperSettings) -> Iterator[TypedRow]:
             capture, tei = cells.get("f:c") or {}, cells.get("grobid0:tei_json")
             metadata = tei or cells.get("text0:tinfo") or {}
             paper = read_paper(metadata, "")
-            body = tei.get("body") if tei else cells.get("text0:pages")
+            parts = [tei.get(name) for name in _TEI_PARTS] if tei else [cells.get("text0:pages")]
             doi = next((name[4:] for name in paper.identifiers if name.startswith("doi:")), None)
             yield {
                 "key": key_text(key), "url": capture.get("u"), "captured": capture.get("d"),
                 "media_type": cells.get("file:mime"), "size": cells.get("file:size"), "title": paper.title or None,
                 "authors": [*paper.authors], "year": paper.year, "journal": paper.journal or None, "doi": doi,
-                "abstract": metadata.get("abstract"), "body": body,
+                "abstract": metadata.get("abstract"),
+                "body": "\n".join(part for part in parts if part and isinstance(part, str)) or None,
                 "extractor": "grobid" if tei else metadata.get("producer"), "quality": cells.get("grobid0:quality"),
                 "match": cells.get("match0:mstatus"), "match_doi": cells.get("match0:doi"),
             }  # fmt: skip
