@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+from base64 import b64encode
 from collections import Counter
+from contextlib import closing
+from struct import pack
 
 import pytest
 
@@ -12,11 +15,13 @@ from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.collections.papers.test_capture_rules import source
 from tests.collections.papers.test_failing_service import by_name, library, papers
 from tests.collections.papers.test_grobid import TEI, XML
+from tests.collections.papers.test_harvest import exported
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.exports import _text_of_bytes
 from windrow.collections.papers.adapter.texts import _references
-from windrow.collections.papers.capture_rules import select
-from windrow.collections.papers.columns import decode_row, encode
+from windrow.collections.papers.capture_rules import PDF, select
+from windrow.collections.papers.columns import FAMILIES, Put, decode_row, encode
+from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import extract
 from windrow.contract import Task
 from windrow.errors import StepError
@@ -300,3 +305,24 @@ def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():
         with pytest.raises(StepError) as refused:
             read_jats(content, Limits())
         assert refused.value.reason is reason
+
+
+def test_cells_of_other_programs_that_cannot_be_decoded_are_exported_as_they_are_and_counted(tmp_path):
+    library = Library(tmp_path, "", f'warc = ["{tmp_path}"]\n')
+    cells = {"f:c": b'{"u": "http://x/"}', "file:size": b"1\xb5", "file:mime": PDF.encode(), "grobid0:quality": pack("!q", 1),
+             "grobid0:status_code": b"200", "grobid0:status": b'"success"', "match0:minfo": b'[{"a":\n1}]', "file:cdx": b"{}"}  # fmt: skip
+    place = ADAPTER._paper_settings(library.workspace())
+    with closing(open_table(place.table, place.table_name, FAMILIES)) as table:
+        table.put([Put(b"sha1:" + sha1(b"x").encode(), cells)])
+    undecoded = {name: b64encode(cells[name]).decode() for name in (
+        "file:size", "grobid0:status", "grobid0:status_code", "match0:minfo",
+    )}  # fmt: skip
+    (row,) = export(library, "papers")
+    assert {name: row[f"{name}_base64"] for name in undecoded} == undecoded
+    assert not undecoded.keys() & row.keys()
+    assert (row["grobid0:quality"], row["f:c"]) == ("1", {"u": "http://x/"})
+    (row,) = export(library, "papers", "parquet")
+    assert json.loads(row["undecoded"]) == undecoded
+    assert exported(library, "paper-count", "status") == b"not decoded\t1\n"
+    assert exported(library, "paper-count", "outcome") == b"grobid0 not decoded\t1\n"
+    assert exported(library, "paper-dump", "grobid-status-code").split(b"\t")[1:] == [b"200\n"]

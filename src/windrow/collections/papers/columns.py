@@ -165,9 +165,15 @@ def encode(column: str, content: Any) -> bytes:
 def decode(column: str, cell: bytes) -> Any:
     """Return the content of a cell; None if it cannot be decoded, or is JSON other than an object.
 
+    A quality that another program wrote as a number is returned as a text.
+
     >>> decode("grobid0:status_code", bytes.fromhex("fffffffffffffffc")), decode("file:cdx", b"oops")
     (-4, None)
+    >>> decode("grobid0:quality", bytes(8)), decode("grobid0:quality", b"marginal")
+    ('0', 'marginal')
     """
+    if column == "grobid0:quality" and len(cell) == _INT64.size and cell[0] in {0x00, 0xFF}:
+        return str(_INT64.unpack(cell)[0])
     encoding = ENCODINGS.get(column, BYTES)
     if encoding == INT64:
         return _INT64.unpack(cell)[0] if len(cell) == _INT64.size else None

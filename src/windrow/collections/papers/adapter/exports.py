@@ -41,6 +41,8 @@ _COUNTED_COLUMNS = {
     "match-status": "match0:mstatus", "mime": "file:mime",
 }  # fmt: skip
 
+_UNDECODED = "undecoded"
+"""The field of a row of `papers` for the cells that cannot be decoded: a dict from column to base64."""
 _OUTCOME_COLUMNS = ("file:mime", "grobid0:status", "text0:tstatus")
 
 
@@ -69,11 +71,12 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
     """Write all rows, with decoded cells; return the number of rows.
 
-    In JSON, bytes are a text or, if they are not UTF-8, base64 under the name of their column and `_base64`.
+    In JSON, bytes are a text or, if they are not UTF-8, base64 under the name of their column and `_base64`. So are
+    cells of other programs that cannot be decoded; in Parquet, these are in the field `undecoded`.
     """
     if form == "parquet":
         types = {INT64: NUMBER, BYTES: BINARY}
-        fields = {name: types.get(encoding, TEXT) for name, encoding in ENCODINGS.items()}
+        fields = {name: types.get(encoding, TEXT) for name, encoding in ENCODINGS.items()} | {_UNDECODED: TEXT}
         rows = (
             {name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
             for row in _decoded_rows(settings)
@@ -81,7 +84,8 @@ def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
         return write_parquet(rows, {"key": TEXT, **fields}, output.buffer)
     count = 0
     for row in _decoded_rows(settings):
-        texts = dict(
+        undecoded = {f"{name}_base64": cell for name, cell in row.pop(_UNDECODED, {}).items()}
+        texts = undecoded | dict(
             _text_of_bytes(name, cell) if isinstance(cell, bytes) else (name, cell) for name, cell in row.items()
         )
         output.write(json_text(texts, sort_keys=True) + "\n")
@@ -97,9 +101,13 @@ def _text_of_bytes(name: str, cell: bytes) -> tuple[str, str]:
 
 
 def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
+    """Yield the decoded cells of each row; cells that cannot be decoded are in `_UNDECODED`, in base64."""
     with open_rows(settings) as table:
         for key, cells in table.scan(tuple(ENCODINGS)):
-            yield {"key": key_text(key), **decode_row(cells)}
+            row = decode_row(cells)
+            undecoded = {name: b64encode(cells[name]).decode() for name, content in row.items() if content is None}
+            decoded = {name: content for name, content in row.items() if content is not None}
+            yield {"key": key_text(key), **decoded} | ({_UNDECODED: undecoded} if undecoded else {})
 
 
 def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
@@ -167,7 +175,8 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
                 counts["rows"] += 1
             else:
                 content = decode(_COUNTED_COLUMNS[form], cells[_COUNTED_COLUMNS[form]])
-                counts[str(content.get("status") if isinstance(content, dict) else content)] += 1
+                word = content.get("status") if isinstance(content, dict) else content
+                counts["not decoded" if content is None else str(word)] += 1
     if form == "outcome" and settings.store.is_file():
         with closing(PaperStore(settings.store, read_only=True)) as store:
             counts.update({f"no row: {reason}": count for reason, count in store.skipped_without_record().items()})
@@ -178,9 +187,11 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 def _outcomes(cells: Cells) -> Iterator[str]:
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
-        if status := decode(column, cells.get(column, b"")):
+        if column in cells:
             has_outcome = True
-            yield " ".join(filter(None, (column.partition(":")[0], status.get("status"), status.get("reason"))))
+            status = decode(column, cells[column])
+            words = ("not decoded",) if status is None else (status.get("status"), status.get("reason"))
+            yield " ".join(str(word) for word in (column.partition(":")[0], *words) if word)
     if not has_outcome:
         media_type = decode("file:mime", cells.get("file:mime", b""))
         yield "waits for GROBID" if media_type == PDF else f"not extracted: {media_type}"
@@ -251,5 +262,7 @@ def _path_in_tar(base32: str) -> str:
 
 
 def _cell_text(column: str, cells: Cells) -> str:
+    """Return the content of a cell as a text on one line; of a cell that cannot be decoded, the bytes as UTF-8."""
     content = decode(column, cells[column])
+    content = cells[column].decode("utf-8", "replace") if content is None else content
     return json.dumps(content, sort_keys=True) if isinstance(content, dict) else " ".join(str(content).split())
