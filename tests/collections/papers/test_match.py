@@ -7,12 +7,14 @@ import json
 import random
 from collections import Counter
 from contextlib import closing, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.collections.papers.adapter.rows import _match_cells
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.matching import (
@@ -302,3 +304,18 @@ def test_the_identifier_of_a_work_that_is_cited_does_not_decide_against_the_titl
         assert match(near_title.replace("ffi", "").replace("fl", "")) == ("strong", "10.1000/near")
         assert match("A title that no work has") == ("exact", "10.1000/cited")
         assert match("A title that no work has", is_guessed=True) == ("weak", "")
+
+
+def test_a_paper_of_grobid_is_matched_by_identifiers_that_the_table_has_no_keys_for():
+    paper = SimpleNamespace(
+        aside={
+            "tei_json": {"title": "A changed title of the paper", "authors": [{"name": "Ann Lee"}]},
+            "later_json": {"arxiv_id": "arXiv:0704.0001v1 [math.NA]", "pmid": "0042"},
+        },
+        value={"file": {"mime": "application/pdf"}},
+    )
+    work = parse_record({"id": "w", "title": "The first title of it", "authors": ["Ann Lee"], "arxiv": "0704.0001"})
+    asked = []
+    cells = _match_cells(paper, SimpleNamespace(candidates=lambda subject: asked.append(subject) or [work]))
+    assert asked[0].identifiers == ("arxiv:0704.0001", "pmid:42")
+    assert cells["match0:mstatus"] == "exact"

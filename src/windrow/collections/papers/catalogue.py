@@ -22,7 +22,7 @@ _DOI_PREFIX = r"10\.\d{3,9}(?:\.\d{1,9})*/"
 _DOI = re.compile(rf"{_DOI_PREFIX}\S+?(?=[.,;]*(?:\s|$|[,;]{_DOI_PREFIX}))")  # without the signs after it
 MAX_AUTHORS = 200
 """The maximum number of authors that the index stores for a work. A work with more is counted as shortened."""
-_ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
+_ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?(?:\s*\[[\w.-]+\])?$", re.IGNORECASE).search
 
 
 class CatalogueRecord(NamedTuple):
@@ -93,7 +93,7 @@ def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
     return CatalogueRecord(
         doi, _whole_title(title, subtitle), tuple(names),
         _year(_first_element(_first_element(date_parts))), _first_text(record.get("container-title")), kind,
-        tuple(_identifiers(doi=doi)),
+        tuple(identifiers_of(doi=doi)),
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
         _name("release_", _text(record.get("ident"))), _whole_title(title, subtitle),
         tuple(filter(None, names)), _year(record.get("release_year")), _text(container.get("name")),
         _text(record.get("release_type")),
-        tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
+        tuple(identifiers_of(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
     )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def _read_openalex(record: Mapping[str, Any]) -> CatalogueRecord:
     return CatalogueRecord(
         _text(record.get("id")).rpartition("/")[2], _text(record.get("title") or record.get("display_name")),
         tuple(names), _year(record.get("publication_year")), _text(journal.get("display_name")),
-        _text(record.get("type")), tuple(_identifiers(doi=_text(record.get("doi") or ids.get("doi")), pmid=pmid)),
+        _text(record.get("type")), tuple(identifiers_of(doi=_text(record.get("doi") or ids.get("doi")), pmid=pmid)),
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def _read_datacite(record: Mapping[str, Any]) -> CatalogueRecord:
     return CatalogueRecord(
         doi, _whole_title(title, subtitle), tuple(names), _year(record.get("publicationYear")),
         _text(_object(record.get("container")).get("title")), _text(types.get("resourceTypeGeneral")),
-        tuple(_identifiers(doi=doi)),
+        tuple(identifiers_of(doi=doi)),
     )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
     return CatalogueRecord(
         _name("s2:", str(record.get("corpusid") or record.get("paperId") or "")), _text(record.get("title")),
         tuple(names), _year(record.get("year")), journal, "article",
-        tuple(_identifiers(doi=doi, arxiv=arxiv, pmid=pmid)),
+        tuple(identifiers_of(doi=doi, arxiv=arxiv, pmid=pmid)),
     )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
         _name("arxiv:", _text(record.get("id"))), _text(record.get("title")),
         tuple(filter(None, names)), _year(year[0]) if year else None,
         _text(record.get("journal-ref")), "article",
-        tuple(_identifiers(doi=_text(record.get("doi")), arxiv=_text(record.get("id")))),
+        tuple(identifiers_of(doi=_text(record.get("doi")), arxiv=_text(record.get("id")))),
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
     return CatalogueRecord(
         _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors),
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
-        tuple(_identifiers(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
+        tuple(identifiers_of(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
     )  # fmt: skip
 
 
@@ -213,7 +213,8 @@ def _whole_title(title: str, subtitle: str) -> str:
     return title if title.casefold().endswith(subtitle.casefold()) else f"{title}:{subtitle}"
 
 
-def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
+def identifiers_of(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
+    """Yield the identifiers in texts from a record or a paper: `doi:...`, `arxiv:...`, `pmid:...`."""
     for number in dict.fromkeys(_dois_in(doi)):
         yield f"doi:{number}"
         if number.startswith("10.48550/arxiv."):
@@ -240,8 +241,8 @@ def _dois_in(text: str) -> Iterator[str]:
 def arxiv_of(text: str) -> str:
     """Return the arXiv identifier at the end of a text, without its version; empty if there is none.
 
-    >>> arxiv_of("arXiv:0908.0054v2")
-    '0908.0054'
+    >>> arxiv_of("arXiv:0908.0054v2"), arxiv_of("arXiv:0908.0054v1 [math.NA]")
+    ('0908.0054', '0908.0054')
     """
     match = _ARXIV_SEARCH(text.strip()[:100])
     return match[1].lower() if match else ""

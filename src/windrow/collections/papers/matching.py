@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
+from windrow.collections.papers.catalogue import CatalogueRecord, identifiers_of
 
 MAX_TITLE_CHARACTERS = 1023
 """The maximum number of characters in a title by which papers and works are matched."""
@@ -188,12 +188,12 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
-    identifiers = [f"doi:{doi}"] if (doi := doi_of(str(metadata.get("doi") or ""))) else []
-    identifiers += [f"arxiv:{number}"] if (number := arxiv_of(str(metadata.get("arxiv_id") or ""))) else []
+    doi, arxiv, pmid = (str(metadata.get(name) or "") for name in ("doi", "arxiv_id", "pmid"))
     return Paper(
         metadata.get("title") or "", slug, tuple(author for author in authors if author),
         int(date[:4]) if date[:4].isdecimal() else None,
-        (journal.get("name") or "" if isinstance(journal, dict) else journal or ""), tuple(identifiers),
+        (journal.get("name") or "" if isinstance(journal, dict) else journal or ""),
+        tuple(identifiers_of(doi=doi, arxiv=arxiv, pmid=pmid)),
     )  # fmt: skip
 
 

@@ -407,6 +407,8 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
     if index is None:
         return None
     tei, guess = paper.aside.get("tei_json") or {}, (paper.value.get("text") or {}).get("info")
+    later = paper.aside.get("later_json") or {}  # has identifiers that the keys of the table do not have
+    tei = {**{name: later[name] for name in ("arxiv_id", "pmid") if later.get(name)}, **tei}
     metadata = guess if guess and not tei.get("title") else tei
     if not metadata:
         return None
