@@ -3,9 +3,11 @@
 import zlib
 from contextlib import closing
 
-from tests.archive.foreign_records import response_record
+from tests.archive.foreign_records import make_record, response_record, warcinfo_record
 from tests.engine.warc_intake import query_ledger, take_warcs
+from windrow.app.story import _left_out_events
 from windrow.archive.import_file import import_warc_file
+from windrow.engine.crawl.left_out import MAX_RULES
 from windrow.ledger import Ledger
 from windrow.model import Limits
 
@@ -33,3 +35,21 @@ def test_a_broken_gzip_stream_is_a_problem_until_the_whole_file_is_imported(tmp_
     path.write_bytes(b"".join(pieces) + stream.flush())
     assert take_warcs(tmp_path, path) == 0
     assert left_out(tmp_path) == []
+
+
+def test_kinds_of_records_that_are_not_imported_are_counted_by_file(tmp_path):
+    """They were only in the summary of the run that read the file."""
+    path = tmp_path / "one.warc"
+    others = [make_record(f"kind{number}") for number in range(MAX_RULES + 3)]
+    ftp = make_record("resource", b"x", target_uri="ftp://a.example/x")
+    path.write_bytes(b"".join([warcinfo_record(), response_record("http://a.example/", b"x"), ftp, *others]))
+    for _ in range(2):
+        assert take_warcs(tmp_path, path) == 0
+        counts = left_out(tmp_path)
+        assert counts[0] == ("not_wanted", 4, "one.warc")
+        assert len(counts) == MAX_RULES + 1
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        (item,) = ledger.imports.named("one.warc")
+        texts = [event.message for event in _left_out_events(ledger, ledger.items.get(item.item))]
+    assert texts[0] == "left out or faulty: 4 records: other rules (not_wanted)"
+    assert "left out or faulty: 1 record: the kind of the record: ftp address (not_wanted)" in texts

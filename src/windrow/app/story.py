@@ -21,6 +21,7 @@ from windrow.errors import StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
+from windrow.ledger.typed.items import ItemRow
 from windrow.ledger.typed.mirrors import RefusalRow
 from windrow.model import Status
 
@@ -191,6 +192,7 @@ def _item_story(ledger: Ledger, numbers: list[int], limit: int) -> Story:
         attempts = ledger.attempts.of_file(number)
     events += _listing_events(ledger, item.file or number) + _attempt_events(attempts, fetch_phase)
     events += _reading_events(ledger, number) + _finding_events(ledger, collection_name, number)
+    events += _left_out_events(ledger, item)
     events += _decision_events(ledger, number)
     latest_attempt = item.latest
     members = () if zip_key else _zip_members(ledger, latest_attempt)
@@ -291,6 +293,19 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
                 phase=phase, kind=finding.kind, level=finding.level, line=finding.line, column=finding.column,
             )
         )  # fmt: skip
+    return events
+
+
+def _left_out_events(ledger: Ledger, item: ItemRow) -> list[Event]:
+    """Return an event for each reason and rule for which records of an imported WARC file were left out or faulty."""
+    events = []
+    for name in ledger.imports.names(item.seq):
+        index = ledger.captures.index(item.collection, item.owner, name[:1024])
+        if index is None or index.rules != item.key:  # the name is that of another file now
+            continue
+        for row in ledger.captures.left_out(index.id):
+            text = f"left out or faulty: {counted(row.lines, 'record')}: {row.rule} ({row.reason})"
+            events.append(Event(item.at, item.seq, item.session, "finding", text, reason=row.reason, level="note"))
     return events
 
 

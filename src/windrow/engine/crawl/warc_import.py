@@ -27,13 +27,14 @@ from windrow.engine.captures.foreign_records import (
     mark_cut_body,
     with_methods,
 )
-from windrow.engine.crawl.left_out import LeftOutCounter
+from windrow.engine.crawl.left_out import MAX_RULES, LeftOutCounter
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
+from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import RuleRow
 from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Level, Reading
 from windrow.reasons import Reason
@@ -45,6 +46,7 @@ MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings about one file that a run stores. Further findings are only counted."""
 
 _BROKEN_FILE_RULE = "its compressed bytes are broken, so the records after that are missing"
+_TAKEN_DOWN = "taken down"
 _MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers are remembered
 
 _Batch = list[tuple[WarcRecord, str]]
@@ -207,6 +209,7 @@ class WarcImporter:
                 )
                 writer.imports.read_to(number, position)
                 _count_faults(writer, index, warc_file.name, batch_counts.faults, tally.left_out)
+                self._count_skipped(writer, index, warc_file.name, batch_counts.skipped)
                 if position >= imported.size:
                     reading = Reading(count=counts.attempts)
                     writer.items.add_reading(run.session, number, (run.collection.phases[0], ""), "", reading, then="")
@@ -257,6 +260,18 @@ class WarcImporter:
             with self._run.ledger.writing() as writer:
                 writer.captures.leave_out(index, rule)
 
+    def _count_skipped(self, writer: LedgerWriter, index: int, name: str, skipped: Mapping[str, int]) -> None:
+        """Add the numbers of records that are not imported for their kind to the counts of the file `name`."""
+        known_rules = {row.rule for row in self._run.ledger.captures.left_out(index)}
+        for kind, count in skipped.items():
+            if kind in _CRAWLER_RECORDS or kind == _TAKEN_DOWN:
+                continue
+            rule = f"the kind of the record: {kind}"
+            if rule not in known_rules and len(known_rules) >= MAX_RULES:  # a file may name any number of kinds
+                rule = OTHER_RULES
+            known_rules.add(rule)
+            writer.captures.leave_out(index, RuleRow(Reason.NOT_WANTED, rule, count, name))
+
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
         findings: list[Finding] = []
@@ -265,7 +280,7 @@ class WarcImporter:
             if self._taken_down and self._taken_down.contains(target_address(record.fields)):
                 # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
                 erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
-                tally.skipped["taken down"] += 1
+                tally.skipped[_TAKEN_DOWN] += 1
                 continue
             imported = self._verify_payload(file, record, interpret_record(record, file.warc, self._page, method))
             if imported.finding:
