@@ -3,7 +3,9 @@
 import zlib
 from contextlib import closing
 
-from tests.archive.foreign_records import make_record, response_record, warcinfo_record
+import pytest
+
+from tests.archive.foreign_records import HTML, make_record, response_record, warcinfo_record
 from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.app.story import _left_out_events
 from windrow.archive.import_file import import_warc_file
@@ -53,3 +55,33 @@ def test_kinds_of_records_that_are_not_imported_are_counted_by_file(tmp_path):
         texts = [event.message for event in _left_out_events(ledger, ledger.items.get(item.item))]
     assert texts[0] == "left out or faulty: 4 records: other rules (not_wanted)"
     assert "left out or faulty: 1 record: the kind of the record: ftp address (not_wanted)" in texts
+
+
+@pytest.mark.parametrize("has_id", [True, False])
+def test_revisits_without_a_digest_find_the_record_that_they_name(tmp_path, has_id):
+    original = make_record(
+        "response", HTML + b"same", target_uri="http://A.example:80/x", record_id="<urn:uuid:7>",
+        content_type="application/http", date="2024-03-01T12:00:00Z",
+    )  # fmt: skip
+    names = {"refers_to": "<urn:uuid:7>"} if has_id else {}
+    names |= {} if has_id else {"refers_to_target_uri": "http://a.example/x", "refers_to_date": "2024-03-01T12:00:00Z"}
+
+    def revisit(url: str, **more: str) -> bytes:
+        later = {"target_uri": url, "content_type": "application/http", "date": "2024-04-01T00:00:00Z"}
+        return make_record("revisit", HTML, **later, **(names | more))
+
+    lost = revisit("http://a.example/lost", refers_to="<urn:uuid:8>", refers_to_date="")
+    contents = [revisit("http://a.example/1"), original, revisit("http://a.example/2") + lost]
+    paths = [tmp_path / f"{number}.warc" for number in range(3)]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    take_warcs(tmp_path, *paths)
+    rows = query_ledger(
+        tmp_path, "SELECT a.url, v.size, v.revisit FROM attempt v JOIN address a ON a.digest = v.address"
+    )
+    assert sorted(rows) == [("http://a.example/1", 4, 1), ("http://a.example/2", 4, 1), ("http://a.example/x", 4, 0)]
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        (item,) = ledger.imports.named("2.warc")
+        (event,) = _left_out_events(ledger, ledger.items.get(item.item))
+    offset = len(contents[2]) - len(lost)
+    assert event.message == f"the revisit at byte {offset} waits for its original <urn:uuid:8>"

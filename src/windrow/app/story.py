@@ -24,12 +24,13 @@ from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.items import ItemRow
 from windrow.ledger.typed.mirrors import RefusalRow
 from windrow.model import Status
+from windrow.reasons import Reason
 
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_DOCUMENT_FINDINGS = 20
-"""The maximum number of findings of each failed document in the story of a zip."""
+"""The maximum number of findings of each failed document in the story of a zip, and of revisits in that of a file."""
 
 
 class Event(NamedTuple):
@@ -297,7 +298,11 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 
 
 def _left_out_events(ledger: Ledger, item: ItemRow) -> list[Event]:
-    """Return an event for each reason and rule for which records of an imported WARC file were left out or faulty."""
+    """Return events about the records of an imported WARC file that were left out or faulty, by reason and rule.
+
+    They also name the first revisits that wait for their originals.
+    """
+    fact = (item.at, item.seq, item.session, "finding")
     events = []
     for name in ledger.imports.names(item.seq):
         index = ledger.captures.index(item.collection, item.owner, name[:1024])
@@ -305,7 +310,13 @@ def _left_out_events(ledger: Ledger, item: ItemRow) -> list[Event]:
             continue
         for row in ledger.captures.left_out(index.id):
             text = f"left out or faulty: {counted(row.lines, 'record')}: {row.rule} ({row.reason})"
-            events.append(Event(item.at, item.seq, item.session, "finding", text, reason=row.reason, level="note"))
+            events.append(Event(*fact, text, reason=row.reason, level="note"))
+    waiting = ledger.imports.waiting_in(item.seq, MAX_DOCUMENT_FINDINGS)
+    for revisit in waiting:
+        text = f"the revisit at byte {revisit.offset:,} waits for its original {revisit.spelled}".rstrip()
+        events.append(Event(*fact, text, reason=Reason.NO_ORIGINAL, level="note", offset=revisit.offset))
+    if (more := ledger.imports.count_waiting_in(item.seq) - len(waiting)) > 0:
+        events[-1] = _add_remark(events[-1], f"and {counted(more, 'more revisit')}")
     return events
 
 

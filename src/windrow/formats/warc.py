@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -27,6 +27,8 @@ HTTP_START = b"HTTP/"
 RECORD_BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
 """Matches the start of a record in every version that is read. The group is the line end, LF or CR LF."""
 
+_REDUCED_DATE = re.compile(r"\d{4}(?:-\d\d)?")
+_DIGITS = re.compile(r"\d{14}")
 _LENGTH_DIGITS = 20  # characters for the length in an open header
 _LEGAL_TARGET = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
 _VARIANT_DIGIT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
@@ -177,3 +179,23 @@ def read_arc_line(block: bytes) -> Header:
     }
     record_type = "warcinfo" if address.startswith("filedesc:") else "response" if is_web else "resource"
     return Header(record_type, fields, match.end())
+
+
+def read_date(text: str) -> datetime | None:
+    """Return the time of a WARC-Date, or None if it is not valid. A time without a time zone is taken as UTC.
+
+    WARC/1.1 allows less precise dates, such as a year, which mean their first moment (ISO 28500:2017, section
+    5.4). Some programs write 14 digits, as in ARC files.
+
+    >>> str(read_date("2024-03")), str(read_date("20240301120000")), read_date("2024-13")
+    ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
+    """
+    if _REDUCED_DATE.fullmatch(text):
+        text = f"{text}-01-01"[:10]
+    elif _DIGITS.fullmatch(text):
+        text = f"{text[:8]}T{text[8:]}"
+    try:
+        date = datetime.fromisoformat(text)
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

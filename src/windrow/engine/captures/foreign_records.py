@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, s
 from windrow.formats.http import CUT_BODY, decode_body, read_head, read_location, read_media_type
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import describe_bad_address, normalise, parts
+from windrow.formats.warc import read_date
 from windrow.ledger.captures import FailedPlace
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
@@ -30,8 +30,6 @@ _IMPORTED_KINDS = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
 _OK = 200
 _ROBOTS = "/robots.txt"
-_REDUCED_DATE = re.compile(r"\d{4}(?:-\d\d)?")
-_DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
@@ -105,7 +103,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
     )
     if skipped := _why_skipped(record, address_text, method):
         return ImportedRecord(skipped=skipped)
-    address, captured_at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
+    address, captured_at = normalise(address_text), read_date(record.fields.get("warc-date", ""))
     if not address.url:
         message = f"its address {describe_bad_address(address_text)}" if address_text else "it has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
@@ -199,26 +197,6 @@ def mark_cut_body(path: Path, record: WarcRecord, imported: ImportedRecord, limi
     return imported
 
 
-def _parse_date(text: str) -> datetime | None:
-    """Return the time of a WARC-Date, or None if it is not valid. A time without a time zone is taken as UTC.
-
-    WARC/1.1 allows less precise dates, such as a year, which mean their first moment (ISO 28500:2017, section
-    5.4). Some programs write 14 digits, as in ARC files.
-
-    >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")
-    ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
-    """
-    if _REDUCED_DATE.fullmatch(text):
-        text = f"{text}-01-01"[:10]
-    elif _DIGITS.fullmatch(text):
-        text = f"{text[:8]}T{text[8:]}"
-    try:
-        date = datetime.fromisoformat(text)
-        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
 _FIRST_YEAR = 1989
 """The year in which the web was proposed: nothing was captured before it."""
 
@@ -251,7 +229,7 @@ def _why_impossible(captured_at: datetime | None) -> str:
 
 def is_ahead(record: WarcRecord) -> bool:
     """Return whether a record has a time that is still to come, though no later than a wrong clock may make it."""
-    captured_at = _parse_date(record.fields.get("warc-date", ""))
+    captured_at = read_date(record.fields.get("warc-date", ""))
     return captured_at is not None and now() < captured_at <= now() + _CLOCK_ALLOWANCE
 
 
@@ -308,7 +286,7 @@ class BlockJob(NamedTuple):
             if _FIRST_TIMESTAMP <= line.timestamp <= latest:  # 14 digits are ordered as times are
                 possible.append(line)
             else:
-                problem = _why_impossible(_parse_date(line.timestamp))
+                problem = _why_impossible(read_date(line.timestamp))
                 rules.count_left_out(Skip(Reason.BAD_DATE, "", f"the time of the index line {problem}"), line.url)
         return ChosenLines(tuple(possible), rules.left_out(), count)
 

@@ -27,6 +27,7 @@ from windrow.engine.captures.foreign_records import (
     mark_cut_body,
     with_methods,
 )
+from windrow.engine.captures.original_names import name_original, referred_names
 from windrow.engine.crawl.left_out import MAX_RULES, LeftOutCounter
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
@@ -319,16 +320,23 @@ class WarcImporter:
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
-            original = batch_payloads.get(payload_digest) or find_original(self._run.ledger, payload_digest)
+            names = referred_names(record, payload_digest)
+            original = next((batch_payloads[name] for name in names if name in batch_payloads), None)
+            original = original or self._find_original(names)
             if original is None:
-                writer.imports.add_waiting_revisit(file.number, record.offset, payload_digest)
+                writer.imports.add_waiting_revisit(file.number, record.offset, next(iter(names), ""))
                 return False
             attempt = original.as_revisit(attempt, _place_in(file.warc, record))
-        elif attempt.kept and payload_digest and attempt.kept.size and payload_digest not in batch_payloads:
-            batch_payloads[payload_digest] = Original(attempt.kept, attempt.status)
-            writer.imports.add_payload(payload_digest, attempt.kept)
+        elif attempt.kept and payload_digest:
+            digests = (payload_digest,) if attempt.kept.size else ()
+            for name in {*digests, *name_original(record, attempt)} - batch_payloads.keys():
+                batch_payloads[name] = Original(attempt.kept, attempt.status)
+                writer.imports.add_payload(name, attempt.kept)
         self._record_attempt(writer, file.source, attempt)
         return True
+
+    def _find_original(self, names: Iterable[str]) -> Original | None:
+        return next(filter(None, (find_original(self._run.ledger, name) for name in names)), None)
 
     def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
         origin = parts(attempt.url).origin
@@ -358,7 +366,7 @@ class WarcImporter:
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
-        original = find_original(self._run.ledger, imported.payload)
+        original = self._find_original(referred_names(record, imported.payload))
         if imported.attempt is None or original is None:
             unreadable = Finding("Corrupt", f"the record at byte {offset:,} is not a revisit any more", Level.WARN)
             writer.items.add_findings(self._run.session, file_number, self._phase, [imported.finding or unreadable])

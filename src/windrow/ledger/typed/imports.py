@@ -33,6 +33,13 @@ class ImportSource(NamedTuple):
     collection: str
 
 
+class WaitingRevisit(NamedTuple):
+    """A revisit record that waits for its bytes, and how it names them: by their digest, or by a record."""
+
+    offset: int
+    spelled: str
+
+
 class TypedImports(LedgerQueries):
     """The queries of imports.sql."""
 
@@ -61,6 +68,10 @@ class TypedImports(LedgerQueries):
         """Count the revisits in one file that wait for their bytes to be imported."""
         value: int = self._database.value("imports.count_waiting_in", intake)
         return value
+
+    def waiting_in(self, intake: int, limit: int) -> list[WaitingRevisit]:
+        """Return the first `limit` revisits in one file that wait for their bytes to be imported."""
+        return self._database.rows(WaitingRevisit._make, "imports.waiting_in", intake, limit)
 
     def names(self, intake: int) -> list[str]:
         """Return the names under which a file was imported."""
