@@ -106,7 +106,7 @@ def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_the
     shutil.copytree(tmp_path / "run", tmp_path / "whole")
     publish(tmp_path / "whole")
     expected = trees(tmp_path / "whole")
-    assert len([name for name in expected if name.startswith("normalized_news")]) == 4
+    assert len([name for name in expected if name.startswith("normalized_news/127.")]) == 4
     assert sum(summary["statistics"]["articles_new"] for summary in summaries(tmp_path / "whole")) == 4
     assert (
         len([article for article in articles(tmp_path / "whole").values() if "revisions" in article["metadata"]]) == 2

@@ -42,7 +42,7 @@ from windrow.stores.records import RecordStore
 
 _NO_ARTICLE = "file_not_valid"  # the detail of a file that is empty or not JSON
 _INVALID_FILE_RULE = "its file is empty or not JSON (see `windrow check`)"
-_GENERATION_FILE = "_windrow_generation"  # programs that read the tree skip names that begin with "_"
+_LAST_ATTEMPT_FILE = "_windrow_last_attempt"  # programs that read the tree skip names that begin with "_"
 _PAGE_SIZE = 200  # attempts that are processed at a time
 
 
@@ -72,13 +72,13 @@ class Publisher:
             left_out: tuple[RuleCount, ...] = ()
             failed_sources: dict[str, str] = {}
             try:
-                older_tree = _begin_generation(self.folders.articles, index)
+                older_tree = _describe_older_tree(self.folders.articles, index)
                 last_read = _last_read_attempt(ledger, store)
                 attempts = ledger.attempts.logged_between(COLLECTION.name, index.last_attempt(), last_read)
                 for session, session_attempts in groupby(attempts, key=lambda recorded: recorded.session):
                     if not pulse():
                         break
-                    writer = _RunWriter(ledger, store, index, self, session)
+                    writer = _RunWriter(ledger, store, index, self, session, marks_tree=not older_tree)
                     new_articles += writer.write(session_attempts, pulse)
                     left_out += tuple(writer.count_invalid_files())
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
@@ -97,21 +97,15 @@ class Publisher:
         return Derived(message, {**failed_sources, **older_tree}, left_out=left_out)
 
 
-def _begin_generation(tree: Path, index: TreeIndex) -> dict[str, str]:
-    """Store a higher number in the tree and in the index, in which it is higher than in a copy of the tree then.
+def _describe_older_tree(tree: Path, index: TreeIndex) -> dict[str, str]:
+    """Return an error, by the source "", if the tree lacks what the index says was written: it is an older copy.
 
-    If the tree is such a copy, return the error, by the source "", and change nothing: each run reports it until a
-    replay begins a new index.
+    A tree without the number of its last attempt was written by an earlier windrow.
     """
-    path, known = tree / _GENERATION_FILE, index.generation()
-    generation = int(_read_file(path) or 0)
-    if generation < known:
-        message = f"{tree} is an older copy: it lacks what later runs wrote; windrow replay, and the next run writes it"
-        return {"": message}
-    tree.mkdir(parents=True, exist_ok=True)
-    publish_file(path, str(generation + 1))
-    index.set_generation(generation + 1)
-    return {}
+    mark = _read_file(tree / _LAST_ATTEMPT_FILE)
+    if mark is None or int(mark if mark.isdecimal() else 0) >= index.last_attempt():
+        return {}
+    return {"": f"{tree} is an older copy: it lacks what later runs wrote; windrow replay, and the next run writes it"}
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
@@ -124,8 +118,11 @@ class _RunWriter:
     """Writes the articles of attempts to the tree and, for a run, a directory for each kind of site."""
 
     def __init__(
-        self, ledger: Ledger, store: LateAttemptStore, index: TreeIndex, publisher: Publisher, session: int
-    ) -> None:
+        self, ledger: Ledger, store: LateAttemptStore, index: TreeIndex, publisher: Publisher, session: int,
+        *, marks_tree: bool = False,
+    ) -> None:  # fmt: skip
+        """If `marks_tree`, store the number of the last attempt in the tree before it is stored in the index."""
+        self._marks_tree = marks_tree
         self._kinds = publisher.kinds
         self._ledger = ledger
         self._store = store
@@ -172,6 +169,9 @@ class _RunWriter:
                     elif recorded.attempt.kind == ROBOTS:
                         self._report_robots_failure(recorded)
                 pulse()
+            if self._marks_tree:
+                self._folders.articles.mkdir(parents=True, exist_ok=True)
+                publish_file(self._folders.articles / _LAST_ATTEMPT_FILE, str(last_attempt))
             os.sync()  # before the index is committed
             for kind in sorted(self._raw_runs, key=KINDS.index):
                 epoch = self._index.epoch_of_run(self._session, kind, int(session_began.timestamp()))

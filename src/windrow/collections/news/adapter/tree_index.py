@@ -59,8 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    Outside `writing_run`, only `last_attempt`, `files` and those of SqliteStore may be called, and `find` in a block of
-    `store_errors`.
+    Outside `writing_run`, only `last_attempt` and `files` may be called, and `find` in a block of `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
