@@ -115,13 +115,14 @@ def test_names_come_with_what_is_told_of_them() -> None:
     packet = struct.pack(">I", 3) + b"".join(
         text(name) + text(b"for people") + attributes for name, attributes, _ in named
     )
-    channel = Channel({11: [(HANDLE, text(b"h"))], 12: [(NAME, packet), (STATUS, struct.pack(">I", 1))]})
+    none, end = (NAME, struct.pack(">I", 0)), (STATUS, struct.pack(">I", 1))
+    channel = Channel({11: [(HANDLE, text(b"h"))], 12: [(NAME, packet), none, end]})
 
     async def work(client: Any) -> Any:
         handle = await client.open_folder(b"f")
-        return await client.names(handle), await client.names(handle)
+        return [await client.names(handle) for _ in range(3)]
 
-    assert run_session(channel, work) == ([(name, attributes) for name, _, attributes in named], [])
+    assert run_session(channel, work) == [[(name, attributes) for name, _, attributes in named], [], None]
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ class SftpConnection(Connection):
                 deadline = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as timeout:
                     handle = await channel.sftp.open_folder(full_path)
-                    while names := await channel.sftp.names(handle):
+                    while (names := await channel.sftp.names(handle)) is not None:
                         size += sum(len(name) for name, _ in names)
                         refuse_too_large(size, public_address(self._site, folder))
                         entries += [_make_entry(folder, name, attributes) for name, attributes in names]
@@ -342,6 +342,13 @@ def _encoded_path(site: Site, path: str) -> bytes:
 
 
 def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
-    text = name.decode("utf-8", "surrogateescape")
-    is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
+    """Return an entry of a folder. A server may leave out the permissions; then what has a size is taken for a file."""
+    text, reason = name.decode("utf-8", "surrogateescape"), None
+    if attributes.permissions is None:
+        is_file = attributes.size is not None
+        reason = None if is_file or text in {".", ".."} else Reason.PROTOCOL_ERROR
+    else:
+        is_file = stat.S_ISREG(attributes.permissions)
+    if reason is not None:
+        return ListingEntry(folder, f"{text}: the server does not say whether it is a file", reason=reason)
     return ListingEntry(folder, text, attributes.size if is_file else None, from_unix_time(attributes.mtime), is_file)

@@ -198,11 +198,14 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         """Return the attributes of an open file."""
         return _read_attributes(self._payload(await self._request(_FSTAT, handle), _ATTRS), 0)[0]
 
-    async def names(self, handle: bytes) -> list[tuple[bytes, Attributes]]:
-        """Return the next names in an open folder, with their attributes, or an empty list after the last name."""
+    async def names(self, handle: bytes) -> list[tuple[bytes, Attributes]] | None:
+        """Return the next names in an open folder, with their attributes, or None after the last name.
+
+        An empty list is not the end, which only the status SSH_FX_EOF is (draft-ietf-secsh-filexfer-02, section 6.7).
+        """
         response = await self._request(_READDIR, handle)
         if response[0] == _STATUS and int.from_bytes(response[1][:4], "big") == _EOF_STATUS:
-            return []
+            return None
         packet = self._payload(response, _NAME)
         offset, names = 4, []
         for _ in range(int.from_bytes(packet[:4], "big")):
