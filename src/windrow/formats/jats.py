@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from windrow.errors import StepError
 from windrow.formats.xml import admit, build_tree, repair_references
@@ -29,7 +30,9 @@ _ISO_DATE = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 _YEAR_SEARCH = re.compile(r"\b[12]\d{3}\b", re.ASCII).search  # of a date that is a text, such as `1 May 2020`
 _ONE_OR_TWO_DIGITS = re.compile(r"\d\d?", re.ASCII).fullmatch
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DOI_SEARCH = re.compile(r"10\.\d{3,9}(?:\.\d{1,9})*/.*").search
+_DOI = r"(10\.\d{3,9}(?:\.\d{1,9})*/.*)"
+_DOI_SEARCH, _DOI_ADDRESS_SEARCH = re.compile(_DOI).search, re.compile(rf"\bdoi\.org/{_DOI}", re.IGNORECASE).search
+_LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 class JatsReference(NamedTuple):
@@ -122,7 +125,8 @@ def _reference(citation: Any) -> JatsReference:
         person for person in ref.iter("name", "string-name", "collab")
         if person.getparent().get("person-group-type", "author") == "author"
     ]  # fmt: skip
-    doi = _doi(ref.find(".//pub-id[@pub-id-type='doi']")) or _doi(ref.find(".//ext-link[@ext-link-type='doi']"))
+    links = ref.iter("pub-id", "ext-link", "uri")
+    doi = next(filter(None, map(_doi, sorted(links, key=lambda link: link.tag != "pub-id"))), "")
     authors = tuple(dict.fromkeys(filter(None, map(_name, persons))))
     year = _first_text(ref, ".//year")
     text = _text(citation, () if marked is None else ("element-citation",))
@@ -134,10 +138,13 @@ def _first_text(element: Any, *paths: str) -> str:
 
 
 def _doi(element: Any) -> str:
-    """Return the DOI in an element, which may have it as an address; the whole text if it has no DOI."""
-    text = _text(element)
-    match = _DOI_SEARCH(text)
-    return match[0] if match else text
+    """Return the DOI that an element has as a text or link, maybe as an address of doi.org; empty if it has none."""
+    if element is None:
+        return ""
+    is_typed = "doi" in {element.get("pub-id-type"), element.get("ext-link-type")}
+    search = _DOI_SEARCH if is_typed else _DOI_ADDRESS_SEARCH
+    match = search(_text(element)) or search(unquote(element.get(_LINK, "")))
+    return match[1] if match else ""
 
 
 def _keywords(meta: Any) -> tuple[str, ...]:

@@ -282,6 +282,23 @@ def test_the_year_of_a_date_that_is_a_text_is_read():
         assert read_jats(content.encode(), Limits()).date == date
 
 
+def test_the_doi_of_a_reference_is_read_from_its_links():
+    """A word such as `CrossRef` was the DOI, and DOIs in addresses were lost."""
+    links = {
+        '<ext-link ext-link-type="doi" l:href="10.5000/a">CrossRef</ext-link>': "10.5000/a",
+        '<ext-link ext-link-type="uri" l:href="https://doi.org/10.5000/b%281%29">Full text</ext-link>': "10.5000/b(1)",
+        '<ext-link l:href="https://x.example/10.5000/c/pdf">PDF</ext-link><uri>http://dx.doi.org/10.5000/C</uri>': "10.5000/C",
+        '<ext-link l:href="https://doi.org/10.5000/x">of a book</ext-link><pub-id pub-id-type="doi">10.5000/d</pub-id>': "10.5000/d",
+        '<pub-id pub-id-type="doi">none</pub-id><pub-id pub-id-type="pmid">7</pub-id>': "",
+    }
+    refs = "".join(f"<ref><mixed-citation>Tea, 2001 {link}</mixed-citation></ref>" for link in links)
+    content = (
+        f'<article xmlns:l="http://www.w3.org/1999/xlink"><front/><back><ref-list>{refs}</ref-list></back></article>'
+    )
+    article = read_jats(content.encode(), Limits())
+    assert [reference.doi for reference in article.references] == [*links.values()]
+
+
 def test_titles_and_names_have_no_notes_and_a_formula_is_read_once():
     """A title with a mark or with a formula in two forms was not that of its work in the catalogue."""
     preamble = r"<tex-math>\documentclass[12pt]{minimal}\begin{document}$$B^+$$\end{document}</tex-math>"
