@@ -5,13 +5,15 @@ from contextlib import closing
 
 import pytest
 
-from tests.archive.foreign_records import HTML, make_record, response_record, warcinfo_record
+from tests.archive.foreign_records import HTML, make_record, pack_records, response_record, warcinfo_record
 from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.app.story import _left_out_events
+from windrow.archive import open_response
 from windrow.archive.import_file import import_warc_file
+from windrow.digest import digest
 from windrow.engine.crawl.left_out import MAX_RULES
 from windrow.ledger import Ledger
-from windrow.model import Limits
+from windrow.model import ArchivePlace, Limits
 
 
 def left_out(root):
@@ -85,3 +87,26 @@ def test_revisits_without_a_digest_find_the_record_that_they_name(tmp_path, has_
         (event,) = _left_out_events(ledger, ledger.items.get(item.item))
     offset = len(contents[2]) - len(lost)
     assert event.message == f"the revisit at byte {offset} waits for its original <urn:uuid:8>"
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_heads_of_interim_responses_before_the_whole_answer_are_skipped(tmp_path, suffix):
+    """Some crawlers keep them in the record; the page was left out as a response with status 100."""
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\n\r\n"
+    records = [
+        response_record("http://a.example/whole", b"text", interim + HTML),
+        response_record("http://a.example/only", b"HTTP/", interim),
+    ]
+    path = tmp_path / f"one.warc{suffix}"
+    path.write_bytes(pack_records(records) if suffix else b"".join(records))
+    assert take_warcs(tmp_path, path) == 0
+    ((url, status, digested, *place),) = query_ledger(
+        tmp_path,
+        "SELECT a.url, v.status, v.digest, v.warc, v.place_offset, v.place_length"
+        " FROM attempt v JOIN address a ON a.digest = v.address",
+    )
+    assert (url, status, digested) == ("http://a.example/whole", 200, digest(b"text"))
+    response = open_response(tmp_path / "archive", ArchivePlace(*place))
+    with response.view as view:
+        assert (response.status, view.read()) == (200, b"text")
+    assert left_out(tmp_path) == [("not_wanted", 1, path.name)]

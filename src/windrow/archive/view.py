@@ -13,7 +13,7 @@ from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
-from windrow.formats.http import HttpHead, find_body, read_head
+from windrow.formats.http import HttpHead, find_body, is_interim, read_head
 from windrow.formats.warc import HTTP_START, is_http_message, read_header
 from windrow.model import ArchivePlace
 
@@ -157,6 +157,10 @@ def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
         raise ArchiveError("the Content-Length of a record is negative")
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):
         return header.length, size, HttpHead(None, {"content-type": content_type} if content_type else {})
-    head_size = max(0, find_body(record[header.length : header.length + size]))
-    start = header.length + head_size
-    return start, size - head_size, read_head(record[header.length : start])
+    start, end, head = header.length, header.length + size, b""
+    limit = end
+    while (head_size := find_body(record[start:limit])) > 0:
+        head, start, limit = record[start : start + head_size], start + head_size, min(end, _HEADER_SIZE)
+        if not (record.startswith(HTTP_START, start, end) and is_interim(head)):
+            break
+    return start, end - start, read_head(head)

@@ -23,7 +23,7 @@ from windrow.caps import WARC_HEADER_BYTES
 from windrow.digest import ALGORITHM, PAYLOAD_ALGORITHMS, Hasher, normalise_digest
 from windrow.errors import ArchiveError
 from windrow.formats import warc
-from windrow.formats.http import find_body
+from windrow.formats.http import find_body, is_interim
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -385,13 +385,26 @@ class _Block:
         return self._start[:count]
 
     def read_head(self, max_size: int) -> bytes:
-        """Consume and return the HTTP head at the start, or return b"" if it does not end within `max_size` bytes."""
-        while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
-            self._start += self._read_more(self.remaining - len(self._start))
-        if end < 0:
-            return b""
-        head, self._start = self._start[:end], self._start[end:]
-        self.remaining -= len(head)
+        """Consume and return the HTTP head at the start, or return b"" if it does not end within `max_size` bytes.
+
+        Heads of interim responses before it are consumed, too.
+        """
+        mark, start, end = warc.HTTP_START, 0, 0  # of the last head
+        while True:
+            while (size := find_body(self._start[end:max_size])) < 0 and len(self._start) < min(
+                max_size, self.remaining
+            ):
+                self._start += self._read_more(self.remaining - len(self._start))
+            if size < 0:
+                break
+            start, end = end, end + size
+            following = self._start[end : end + len(mark)]
+            if following != mark[: len(following)] or not is_interim(self._start[start:end]):
+                break
+            if self.peek(end + len(mark))[end:] != mark:
+                break
+        head, self._start = self._start[start:end], self._start[end:]
+        self.remaining -= end
         return head
 
     def pieces(self) -> Iterator[bytes]:

@@ -80,6 +80,19 @@ def read_head(head: bytes) -> HttpHead:
     )
 
 
+def is_interim(head: bytes) -> bool:
+    r"""Return whether a head is that of an interim response, which the head of the whole response may follow.
+
+    That is any status from 100 to 199 but 101, after which the connection has another protocol (RFC 9110, section
+    15.2).
+
+    >>> is_interim(b"HTTP/1.1 103 Early Hints\r\n\r\n"), is_interim(b"HTTP/1.1 200 OK\r\n\r\n")
+    (True, False)
+    """
+    status = read_head(head).status or 0
+    return 100 <= status < 200 and status != 101
+
+
 def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     r"""Return a dict from the names of fields, in lower case, to their values.
 
