@@ -312,9 +312,9 @@ def _left_out_events(ledger: Ledger, item: ItemRow) -> list[Event]:
             text = f"left out or faulty: {counted(row.lines, 'record')}: {row.rule} ({row.reason})"
             events.append(Event(*fact, text, reason=row.reason, level="note"))
     waiting = ledger.imports.waiting_in(item.seq, MAX_DOCUMENT_FINDINGS)
-    for revisit in waiting:
-        text = f"the revisit at byte {revisit.offset:,} waits for its original {revisit.spelled}".rstrip()
-        events.append(Event(*fact, text, reason=Reason.NO_ORIGINAL, level="note", offset=revisit.offset))
+    for offset in waiting:
+        text = f"the revisit at byte {offset:,} waits for its original"
+        events.append(Event(*fact, text, reason=Reason.NO_ORIGINAL, level="note", offset=offset))
     if (more := ledger.imports.count_waiting_in(item.seq) - len(waiting)) > 0:
         events[-1] = _add_remark(events[-1], f"and {counted(more, 'more revisit')}")
     return events

@@ -35,12 +35,9 @@ SELECT DISTINCT source AS name, collection FROM intake ORDER BY 1;
 -- Count the revisits in one file that wait for their bytes to be imported.
 SELECT count(*) FROM intake_waiting WHERE intake = :intake;
 
--- row: WaitingRevisit
--- A revisit record that waits for its bytes, and how it names them: by their digest, or by a record.
-
--- def waiting_in(intake: int, limit: int) -> list[WaitingRevisit]
--- Return the first `limit` revisits in one file that wait for their bytes to be imported.
-SELECT place_offset AS offset, spelled FROM intake_waiting WHERE intake = :intake ORDER BY place_offset LIMIT :limit;
+-- def waiting_in(intake: int, limit: int) -> list[int]
+-- Return the offsets of the first `limit` revisits in one file that wait for their bytes to be imported.
+SELECT place_offset AS offset FROM intake_waiting WHERE intake = :intake ORDER BY place_offset LIMIT :limit;
 
 -- def names(intake: int) -> list[str]
 -- Return the names under which a file was imported.

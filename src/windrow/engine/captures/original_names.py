@@ -11,8 +11,6 @@ from windrow.formats.url import normalise
 from windrow.formats.warc import read_date
 from windrow.model import Attempt
 
-_MAX_ID_CHARACTERS = 160
-
 
 def name_original(record: WarcRecord, attempt: Attempt) -> tuple[str, ...]:
     """Return the names by which revisits without a digest refer to a record: its id, and its address and time.
@@ -35,7 +33,8 @@ def referred_names(record: WarcRecord, payload: str) -> tuple[str, ...]:
 
 
 def _make_names(record_id: str, address: str, captured_at: datetime | None) -> tuple[str, ...]:
-    names = [record_id] if 0 < len(record_id) <= _MAX_ID_CHARACTERS else []
-    if address and captured_at:  # as a digest, since a takedown leaves no addresses, and they may be long
-        names.append(f"capture {digest(f'{address} {spell(captured_at)}'.encode())}")
-    return tuple(names)
+    names = [f"record {record_id}"] if record_id else []
+    if address and captured_at:
+        names.append(f"capture {address} {spell(captured_at)}")
+    # As digests: a takedown leaves no addresses on the ledger.
+    return tuple(digest(name.encode()) for name in names)

@@ -33,13 +33,6 @@ class ImportSource(NamedTuple):
     collection: str
 
 
-class WaitingRevisit(NamedTuple):
-    """A revisit record that waits for its bytes, and how it names them: by their digest, or by a record."""
-
-    offset: int
-    spelled: str
-
-
 class TypedImports(LedgerQueries):
     """The queries of imports.sql."""
 
@@ -69,9 +62,9 @@ class TypedImports(LedgerQueries):
         value: int = self._database.value("imports.count_waiting_in", intake)
         return value
 
-    def waiting_in(self, intake: int, limit: int) -> list[WaitingRevisit]:
-        """Return the first `limit` revisits in one file that wait for their bytes to be imported."""
-        return self._database.rows(WaitingRevisit._make, "imports.waiting_in", intake, limit)
+    def waiting_in(self, intake: int, limit: int) -> list[int]:
+        """Return the offsets of the first `limit` revisits in one file that wait for their bytes to be imported."""
+        return self._database.column("imports.waiting_in", intake, limit)
 
     def names(self, intake: int) -> list[str]:
         """Return the names under which a file was imported."""
