@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from windrow.collections.pages.adapter import home
 from windrow.contract import AttemptObservations, Skip
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.sqlite import limit_wait, reads_only
 from windrow.web import app
 from windrow.web.query import PageQuery
 
@@ -231,3 +233,12 @@ def test_an_archive_whose_ledger_is_missing_is_a_problem(tmp_path: Path) -> None
     (workspace.config.archive.folder / "windrow-000001.warc").write_bytes(b"WARC/1.0\r\n")
     (problem,) = workspace.status().problems
     assert "contains WARC files and the ledger is new" in problem
+
+
+def test_a_page_waits_for_a_server_no_longer_than_it_may_take() -> None:
+    assert limit_wait(60) == 60
+    with reads_only(monotonic() + 5):
+        assert 4 < limit_wait(60) <= 5
+        assert limit_wait(1) == 1
+    with reads_only(0.0):
+        assert limit_wait(60) == 0.1

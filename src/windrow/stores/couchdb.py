@@ -21,7 +21,7 @@ from windrow.stores.documents import (
     ViewRange,
     check_name,
 )
-from windrow.stores.sqlite import close_on_failure
+from windrow.stores.sqlite import close_on_failure, limit_wait
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"
@@ -155,11 +155,12 @@ class CouchDocuments:
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         if self._connection is None:
             host, port = self._host_port
+            timeout = limit_wait(_TIMEOUT)
             if self._secure:
                 context = ssl.create_default_context()
-                self._connection = http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=context)
+                self._connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
             else:
-                self._connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
+                self._connection = http.client.HTTPConnection(host, port, timeout=timeout)
         self._connection.request(method, self._path + path, body, self._headers)
         response = self._connection.getresponse()
         return response.status, response.read()

@@ -123,6 +123,17 @@ def reads_only(until: float = inf) -> Iterator[None]:
             connection.close()
 
 
+def limit_wait(seconds: float) -> float:
+    """Return for how many seconds to wait for a server: at most `seconds`, and not beyond a block of `reads_only`.
+
+    So a server that does not answer keeps the threads of a web view no longer than a page may take.
+    """
+    if getattr(_thread, "idle", None) is None:
+        return seconds
+    until: float = _thread.until
+    return max(0.1, min(seconds, until - monotonic()))
+
+
 def _is_over(until: float) -> bool:
     return monotonic() > until
 

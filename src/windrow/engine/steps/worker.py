@@ -94,7 +94,7 @@ class CaptureReader:
         """
         assert self._capture is not None
         assert self._place is not None
-        if self._place in self._verified or isinstance(self._capture.view, io.BytesIO):
+        if not digest or self._place in self._verified or isinstance(self._capture.view, io.BytesIO):
             return
         hasher = Hasher()
         while block := self._capture.view.read(BLOCK_BYTES):

@@ -100,7 +100,10 @@ SELECT x.id, t.short_name, c.short_name, x.created, x.inc, x.size_bytes, x.conte
 """)
 _XML_LOG = sa.text("""
 SELECT e.short_name, l.line, l.col, l.message FROM xml_log l JOIN an_exception e ON e.id = l.exception_id
-WHERE l.xml_id = :xml ORDER BY l.id LIMIT :most OFFSET :start
+WHERE l.xml_id IN (
+    SELECT x.id FROM xml_file x JOIN zip_download d ON d.id = x.zip_id JOIN file_source_has_zip f ON f.id = d.zf_id
+    JOIN zip_action a ON a.id = f.za_id JOIN zip_file z ON z.id = a.zip_id WHERE z.file_name = :zip AND x.fname = :name
+) ORDER BY l.xml_id DESC, l.id LIMIT :most OFFSET :start
 """)
 
 
@@ -221,7 +224,7 @@ def _show_xml(connection: sa.Connection, view: HomeView, name: str) -> Home:
     found = connection.execute(_FIND_XML, {"zip": zip_name, "name": name}).first()
     if found is None:
         raise unknown_name(COLLECTION.name, f"{zip_name}/{name}")
-    number, action, *values, phase, status = found
+    _, action, *values, phase, status = found
     facts = (
         Fact("zip", HomeLink(zip_name, view=HomeView(name=zip_name))),
         *_describe_file(values),
@@ -231,9 +234,10 @@ def _show_xml(connection: sa.Connection, view: HomeView, name: str) -> Home:
     findings = tuple(
         (HomeLink(kind), line or None, column or None, HomeLink(message or ""))
         for kind, line, column, message in connection.execute(
-            _XML_LOG, {"xml": number, "most": _MAX_FINDINGS + 1, "start": start}
+            _XML_LOG, {"zip": zip_name, "name": name, "most": _MAX_FINDINGS + 1, "start": start}
         )
     )
+    # Those of earlier transfers of the zip follow: a table of them leads here, too.
     parts = _table("Findings", ("finding", "line", "column", "message"), findings[:_MAX_FINDINGS])
     note = "" if parts else "No findings about this file."
     further = None

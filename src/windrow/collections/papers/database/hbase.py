@@ -26,6 +26,7 @@ from windrow.collections.papers.columns import (
     check_put,
 )
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
+from windrow.stores.sqlite import limit_wait
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class HbaseTable:
         host, port = self._gateway
         with self._guarded():
             self._connection = happybase.Connection(
-                host, port, timeout=_TIMEOUT_SECONDS * 1000, transport="framed", protocol="compact"
+                host, port, timeout=int(limit_wait(_TIMEOUT_SECONDS) * 1000), transport="framed", protocol="compact"
             )
             self._table = self._connection.table(self._name)
 
