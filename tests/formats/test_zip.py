@@ -41,6 +41,19 @@ def refused(content, limits=LIMITS, name=None):
     return caught.value.reason
 
 
+@pytest.mark.parametrize("junk", [b"", b"J" * 60, b"PK\3\4" * 20, b"J" * (archive.BLOCK_BYTES - 10)])
+def test_an_entry_in_a_gap_is_missed_nowhere(junk):
+    content, hidden = packed(("a.xml", b"a")), packed(("b.xml", b"b"))
+    start = int.from_bytes(content[-6:-2], "little")
+
+    def with_gap(gap):
+        end = content[start:-6] + (start + len(gap)).to_bytes(4, "little") + content[-2:]
+        return content[:start] + gap + end
+
+    assert refused(with_gap(junk + hidden[:40])) is Reason.CORRUPT
+    assert check_zip(with_gap(junk + content[:40])) == [("a.xml", None)]  # an earlier version
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @pytest.mark.parametrize("content", [b"", b"a", CONTENT, random.Random(2).randbytes(256 * 9) * 1000])
 def test_what_was_packed_comes_out(method, content):

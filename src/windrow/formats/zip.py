@@ -28,6 +28,7 @@ LOCATOR_RECORD = Struct("<4sLQL")
 CENTRAL_RECORD = Struct("<4s2B5H3L5H2L")
 NAME_LENGTHS = Struct("<3H")  # the lengths of name, extra field and comment, at offset 28 of a central record
 LOCAL_RECORD = Struct("<4s5H3L2H")
+_MAX_UNLISTED_NAME = 1024  # bytes of a name that is searched for between entries
 MAX_MEAN_RECORD_BYTES = 1024
 """The maximum mean size of directory records, in bytes, so that memory use is limited."""
 SLICE_BYTES = 1 << 20  # bytes that are searched at once
@@ -418,18 +419,24 @@ def _refuse_overlaps(view: BinaryIO, records: list[DirectoryRecord], starts: lis
 def _refuse_unlisted(view: BinaryIO, start: int, end: int, raw_names: AbstractSet[bytes]) -> None:
     """Raise StepError if an entry that the directory does not name begins between two others, from `start` to `end`.
 
-    An earlier version of an entry may remain there, and a data descriptor precedes it (at most 24 bytes).
+    The first header in the gap decides: an earlier version of an entry may remain there. The signature alone may stand
+    in other bytes, such as those of a program before the zip; in a header, a printable name follows.
     """
-    if end - start < LOCAL_RECORD.size:
-        return
-    gap = read_exactly(view, start, min(end - start, 24 + LOCAL_RECORD.size))
-    position = gap.find(b"PK\x03\x04")
-    if position < 0 or start + position + LOCAL_RECORD.size > end:
-        return
-    name_length = int.from_bytes(gap[position + 26 : position + 28], "little")
-    raw = read_exactly(view, start + position + LOCAL_RECORD.size, name_length)
-    if raw not in raw_names:
-        raise StepError(f"{_read_name(raw, 0)[:200]!r} is not in the directory of the zip", Reason.CORRUPT)
+    while end - start >= LOCAL_RECORD.size:
+        gap = read_exactly(view, start, min(end - start, BLOCK_BYTES))
+        position = gap.find(b"PK\x03\x04")
+        while position >= 0:
+            name_length = int.from_bytes(gap[position + 26 : position + 28], "little")
+            name_start = position + LOCAL_RECORD.size
+            raw = gap[name_start : name_start + min(name_length, _MAX_UNLISTED_NAME)]
+            if raw in raw_names:
+                return
+            if raw and len(raw) == name_length and min(raw) >= 0x20:
+                raise StepError(f"{_read_name(raw, 0)[:200]!r} is not in the directory of the zip", Reason.CORRUPT)
+            position = gap.find(b"PK\x03\x04", position + 4)
+        if len(gap) == end - start:
+            return
+        start += len(gap) - LOCAL_RECORD.size - _MAX_UNLISTED_NAME  # a header may begin at the end of these bytes
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits, *, refuse_archives: bool = True) -> Reason | None:
