@@ -94,6 +94,19 @@ HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECA
 _PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
 """The relations of `link` elements that lead to other pages."""
+_NAMED_RELATIONS = RELATIONS | {
+    "me",
+    "author",
+    "license",
+    "help",
+    "tag",
+    "bookmark",
+    "search",
+    "amphtml",
+    "first",
+    "last",
+}
+"""Those, and relations to pages that are links of a page but that a crawl does not follow."""
 _ICON_RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
 _PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
@@ -145,7 +158,7 @@ class Translation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """A link to another page; `rel` is its relation, such as `next`, or `refresh` if this page redirects to it."""
+    """A link to another page; `rel` has its relations, such as `next`, or is `refresh` if this page redirects to it."""
 
     rel: str
     href: str
@@ -399,12 +412,11 @@ def read_refresh(attributes: _Attributes) -> str:
 
 def _related_links(links: Sequence[_Link]) -> Iterator[Related]:
     for relations, attributes in links:
-        if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
+        if _NAMED_RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue
         is_page = not attributes.get("type") or _media_type(attributes) in _PAGE_MEDIA_TYPES
         if is_page and (href := _text(attributes, "href")):
-            relation = next(relation for relation in relations if relation in RELATIONS)
-            yield Related(relation, href, _text(attributes, "title"))
+            yield Related(" ".join(relations), href, _text(attributes, "title"))
 
 
 def _icon_addresses(links: Sequence[_Link]) -> Iterator[str]:

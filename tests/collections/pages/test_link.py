@@ -172,6 +172,15 @@ def test_offers_of_the_head_come_last_and_only_those_with_an_address() -> None:
     ]
 
 
+def test_relations_of_the_head_are_those_of_the_link() -> None:
+    html = """<link rel="Me nofollow" href=https://social.example/@a><link rel=author href=/about><link rel=tag href=/t>
+    <link rel=license href=/l><link rel=help href=/h><link rel=next href=/n><link rel=preconnect href=/c>"""
+    flags = [(link.url.rpartition("/")[2], link.me, link.nofollow, link.tag) for link in read_links(html)]
+    assert flags[:3] == [("@a", True, True, False), ("about", False, False, False), ("t", False, False, True)]
+    assert [path for path, *_ in flags[3:]] == ["l", "h", "n"]
+    assert References("x")(HERE, {"content-type": "text/html"}, html.encode()).urls == ["/n"]
+
+
 def test_scripts_and_inline_images_are_no_links() -> None:
     assert read_links("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=data:x><a>t</a>") == []
 

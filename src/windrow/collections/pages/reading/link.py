@@ -204,17 +204,17 @@ def remove_tags(page_links: list[Link]) -> list[Link]:
 
 
 def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
-    references = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
-    references += [(link.href, Destination.FILE, link.title) for link in head.related]
-    references += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
-    references += [(href, Destination.ICON, "") for href in head.icons]
-    tags = {link.href: "meta" for link in head.related if link.rel == "refresh"}
-    targets = classifier.find_targets([href for href, _, _ in references])
-    for (href, destination, title), target in zip(references, targets, strict=True):
+    references = [(feed.href, Destination.FEED, feed.title, "") for feed in head.feeds]
+    references += [(link.href, Destination.FILE, link.title, link.rel) for link in head.related]
+    references += [(other.href, Destination.TRANSLATION, other.title, "") for other in head.translations]
+    references += [(href, Destination.ICON, "", "") for href in head.icons]
+    targets = classifier.find_targets([href for href, *_ in references])
+    for (_, destination, title, rel), target in zip(references, targets, strict=True):
         if target is not None:
+            relations = rel.split()
             yield Link(
-                target.url, target.fragment, False, False, False, 0, False, int(destination), target.locality,
-                tags.get(href, "link"), title or None,
+                target.url, target.fragment, "nofollow" in relations, "me" in relations, "tag" in relations, 0, False,
+                int(destination), target.locality, "meta" if rel == "refresh" else "link", title or None,
             )  # fmt: skip
 
 
