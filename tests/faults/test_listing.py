@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 from collections import deque
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,13 +12,11 @@ from tests.servers.script import http, listening
 from windrow.collections.drops.collection import plan
 from windrow.demo.partner import drop
 from windrow.engine.fetchers.message import TransferBatch
-from windrow.engine.listed.listing import _has_changed
 from windrow.engine.listed.transfer import _ConnectionEnd, _list_beside, _run_jobs
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.fetch.sftp import _make_entry
 from windrow.fetch.sftp_client import Attributes
 from windrow.fetch.transport import Connection
-from windrow.ledger.typed.mirrors import Mirror
 from windrow.model import ListingEntry, Offer, Site, Source
 from windrow.reasons import Reason
 
@@ -52,23 +49,6 @@ def test_a_size_of_64_bits_in_sftp_attributes_is_refused(size):
     assert (entry.size, entry.modified) == (size, None)
     offer = plan(Source("s", "drops", Site("sftp")), [entry], {"centres": "H"})[0]
     assert offer == Offer(KEY, KEY, reason=Reason.TOO_LARGE, unkeyed=True)
-
-
-def test_an_entry_of_sftp_without_permissions_is_a_file_if_it_has_a_size():
-    entry = _make_entry("add", NAME.encode(), Attributes(7))
-    assert (entry.is_file, entry.size, entry.reason) == (True, 7, None)
-    entry = _make_entry("add", NAME.encode(), Attributes())
-    assert entry.reason is Reason.PROTOCOL_ERROR, "so that nothing of the folder ends"
-    assert _make_entry("add", b"..", Attributes()).reason is None
-
-
-def test_what_a_listing_does_not_say_of_a_file_is_as_it_was():
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    known = Mirror(1, KEY, "H", "own", KEY, present=True, size=5, modified=at, sidecar="")
-    for offer in (Offer(KEY, KEY), Offer(KEY, KEY, size=5), Offer(KEY, KEY, modified=at)):
-        assert not _has_changed(known, offer)
-    assert _has_changed(known, Offer(KEY, KEY, size=6))
-    assert _has_changed(known, Offer(KEY, KEY, modified=at + timedelta(seconds=1)))
 
 
 def test_a_folder_that_had_files_and_is_missing_or_empty_is_a_failed_listing_and_nothing_is_gone(make_workspace):

@@ -262,13 +262,10 @@ class FtpSession(ftplib.FTP):
                 splitter.feed(bytes(self.view[:count]))
                 self._check_deadline()
             self.close_data(connection)
-        is_cut = splitter.is_within_line  # each line of a list ends with a line end (RFC 3659, section 7.2)
         reply, lines = self.finish_data(), list(splitter.end())
         total = _TOTAL.search(reply)
         if _TRUNCATED.search(reply) or (total and int(total[1]) > len(lines)):
             self.cut_reply = reply
-        elif is_cut:
-            self.cut_reply = f"{reply}, after a list that ends within a line"
         return lines
 
     def restart_at(self, start: int) -> bool:

@@ -342,13 +342,6 @@ def _encoded_path(site: Site, path: str) -> bytes:
 
 
 def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
-    """Return an entry of a folder. A server may leave out the permissions; then what has a size is taken for a file."""
-    text, reason = name.decode("utf-8", "surrogateescape"), None
-    if attributes.permissions is None:
-        is_file = attributes.size is not None
-        reason = None if is_file or text in {".", ".."} else Reason.PROTOCOL_ERROR
-    else:
-        is_file = stat.S_ISREG(attributes.permissions)
-    if reason is not None:
-        return ListingEntry(folder, f"{text}: the server does not say whether it is a file", reason=reason)
+    text = name.decode("utf-8", "surrogateescape")
+    is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
     return ListingEntry(folder, text, attributes.size if is_file else None, from_unix_time(attributes.mtime), is_file)

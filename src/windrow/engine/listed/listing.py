@@ -372,7 +372,7 @@ def _update_mirror(  # noqa: PLR0917
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
     elif _has_changed(known, offer):
         writer.mirrors.add(run.session, source, file, offer, "changed")
-    if known is None or (known.size, known.modified) == _read_size_and_time(known, offer):
+    if known is None or (known.size, known.modified) == (offer.size, offer.modified):
         return
     if known_file.failed_step is None and run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
@@ -383,16 +383,8 @@ def _update_mirror(  # noqa: PLR0917
 
 def _has_changed(known: Mirror | None, offer: Offer) -> bool:
     """Return whether a file that a source offers differs from what it offered before; `known` is None for a new one."""
-    if known is None:
-        return False
-    version = (offer.path, *_read_size_and_time(known, offer), offer.sidecar)
-    return (known.path, known.size, known.modified, known.sidecar) != version
-
-
-def _read_size_and_time(known: Mirror, offer: Offer) -> tuple[int | None, datetime | None]:
-    """Return the size and time that a source offers; what it does not say this time is taken to be as it was."""
-    size = known.size if offer.size is None else offer.size
-    return size, known.modified if offer.modified is None else offer.modified
+    version = (offer.path, offer.size, offer.modified, offer.sidecar)
+    return known is not None and (known.path, known.size, known.modified, known.sidecar) != version
 
 
 def _describe_version(size: int | None, modified: datetime | None) -> str:
