@@ -132,6 +132,22 @@ def test_the_bytes_of_the_producer_replace_those_of_another_host_in_the_next_run
     assert message.endswith(f"to fetch the file of copy: windrow retry {KEY}, then: windrow run copy")
 
 
+def test_what_a_listing_leaves_out_or_cannot_mean_is_no_change_and_no_end(make_workspace):
+    workspace = make_workspace()
+    with rogue_server(files={KEY: CONTENT}) as own:
+        workspace.add_source("own", own.url(), **SECRET)
+        moment = own.modified
+        for modified, size in ((moment, len(CONTENT)), (b"", len(CONTENT)), (moment, None), (moment, 10**30)):
+            own.modified, own.listed_sizes[KEY] = modified, size
+            assert workspace.run().code == 0
+        events = "SELECT event, size FROM listing"
+        assert workspace.query_ledger(events) == [("listed", len(CONTENT))]
+        own.modified, own.listed_sizes[KEY] = b"", None  # the next listing with neither is compared
+        assert workspace.run().code == 0
+        assert workspace.query_ledger(events)[1:] == [("changed", None)]
+    assert workspace.findings(KEY) == []
+
+
 def test_a_file_that_changed_and_is_not_listed_any_more_is_not_to_be_fetched(make_workspace):
     workspace = make_workspace()
     folder = workspace.add_folder("own", "H")

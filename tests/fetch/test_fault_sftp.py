@@ -19,7 +19,7 @@ from tests.servers.daemon import driver
 from tests.servers.sftp import asyncssh_server
 from tests.servers.tree import SMALL, Served
 from windrow.errors import MissingExtra, TerminalFailure, TransientFailure
-from windrow.fetch.sftp import SftpConnection
+from windrow.fetch.sftp import SftpConnection, _make_entry
 from windrow.fetch.sftp_client import Attributes
 from windrow.fetch.transports import transport_for
 from windrow.formats.listing import MAX_BYTES
@@ -168,6 +168,14 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> Non
     with pytest.raises(MissingExtra) as failure:
         asyncio.run(transport_for("sftp").connect(sshd.site))
     assert "windrow[sftp]" in failure.value.hint
+
+
+@pytest.mark.parametrize(
+    ("permissions", "is_file"), [(None, True), (0o644, True), (0o100644, True), (0o40755, False), (0o120777, False)]
+)
+def test_an_entry_is_a_file_unless_its_permissions_say_otherwise(permissions: int | None, is_file: bool) -> None:
+    entry = _make_entry("add", b"a.zip", Attributes(5, permissions, 0))
+    assert (entry.is_file, entry.size) == (is_file, 5 if is_file else None)
 
 
 class EndlessNames:

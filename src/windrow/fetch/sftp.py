@@ -343,5 +343,7 @@ def _encoded_path(site: Site, path: str) -> bytes:
 
 def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
     text = name.decode("utf-8", "surrogateescape")
-    is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
+    # Permissions, and the kind of file in them, are optional: an entry without them is a file unless fetching it fails.
+    kind = stat.S_IFMT(attributes.permissions or 0)
+    is_file = kind in {0, stat.S_IFREG}
     return ListingEntry(folder, text, attributes.size if is_file else None, from_unix_time(attributes.mtime), is_file)

@@ -160,7 +160,9 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
-    keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
+    keyed = {offer.key: _complete(offer, known_mirrors.get(offer.key)) for offer in offers if not offer.unkeyed}
+    # A refused entry at the path of a known file shows that the file is there, unless the entry is a folder or a link.
+    refused_paths = {offer.path for offer in offers if offer.unkeyed and offer.reason is not Reason.NOT_A_FILE}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
     new = refused = 0
     left_out = _count_left_out(listing.entries, offers, run.collection.listing.folders)
@@ -185,7 +187,11 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                 new += offer.reason is None
         _retry_renewed(run, writer, keyed, files, known_mirrors)
         _note_changed_checksums(run, writer, listing.source.name, keyed, files, known_mirrors)
-        absent_mirrors = {key: mirror for key, mirror in known_mirrors.items() if mirror.present and key not in keyed}
+        absent_mirrors = {
+            key: mirror
+            for key, mirror in known_mirrors.items()
+            if mirror.present and key not in keyed and mirror.path not in refused_paths
+        }
         gone, kept = _record_gone(
             run, writer, listing, absent_mirrors, _list_doubts(run, listing, known_mirrors, keyed)
         )
@@ -372,13 +378,30 @@ def _update_mirror(  # noqa: PLR0917
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
     elif _has_changed(known, offer):
         writer.mirrors.add(run.session, source, file, offer, "changed")
-    if known is None or (known.size, known.modified) == (offer.size, offer.modified):
+    if known is None or not _differs(known, offer):
         return
     if known_file.failed_step is None and run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
         message += f"; before, it offered {_describe_version(known.size, known.modified)}"
         finding = Finding("ContentChanged", f"{message}; to fetch it: windrow retry {offer.key}", Level.WARN)
         writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
+
+
+def _differs(known: Mirror, offer: Offer) -> bool:
+    """Return whether the sizes or the times of two offers differ, of those that both state."""
+    pairs = ((known.size, offer.size), (known.modified, offer.modified))
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+
+
+def _complete(offer: Offer, known: Mirror | None) -> Offer:
+    """Return an offer with the size or the time that the source stated before, if this is all that it left out.
+
+    Neither is taken over if both are left out: only a file of which nothing is stated is compared from time to time.
+    """
+    if known is None or not known.present or _differs(known, offer) or (offer.size is None and offer.modified is None):
+        return offer
+    size = known.size if offer.size is None else offer.size
+    return offer._replace(size=size, modified=offer.modified or known.modified)
 
 
 def _has_changed(known: Mirror | None, offer: Offer) -> bool:
