@@ -178,6 +178,23 @@ def test_a_list_that_is_refused_or_not_complete_is_not_taken_as_whole() -> None:
         assert set(list_entries(site("ftp", port), "add")) == {"a.zip"}
 
 
+@pytest.mark.parametrize(
+    ("replies", "lines"),
+    [
+        ({}, b"type=file;size=5; a.zip\r\ntype=file;size=5; b.zi"),
+        ({"MLSD": b"502 no\r\n"}, b"-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip\r\n-rw-r--r-- 1 u g 5 Nov 21 11:35 b.zi"),
+        ({"MLSD": b"502 no\r\n"}, {"NLST": b"a.zip\r\nb.zi"}),
+    ],
+)
+def test_a_last_name_without_an_end_is_whole_only_if_it_has_a_size(replies, lines) -> None:
+    with listening(ftp({**replies, "SIZE": b"213 5\r\n"}, lines)) as port:
+        assert set(list_entries(site("ftp", port), "add")) == {"a.zip", "b.zi"}
+    with listening(ftp({**replies, "SIZE": b"550 no\r\n"}, lines)) as port:
+        a_zip, cut = list_entries(site("ftp", port), "add").values()
+        assert (a_zip.name, cut.reason) == ("a.zip", Reason.PROTOCOL_ERROR)
+        assert cut.name.endswith("b.zi")
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 def test_sizes_of_names_are_requested_together_and_within_the_time_of_the_listing(monkeypatch, is_late) -> None:
     pushed, push = [], FtpSession.push

@@ -208,7 +208,8 @@ class FtpConnection(Connection):
         unknown format, NLST follows: some servers send an empty list when their listing program fails. MLSD returns
         times. After LIST and NLST, the times are requested with MDTM, if the server has it. `site.listing_timeout`
         limits the total time of these commands. If the server says that a list is not complete, as pure-ftpd does after
-        2,000 files, that reply becomes an entry with the reason PROTOCOL_ERROR.
+        2,000 files, that reply becomes an entry with the reason PROTOCOL_ERROR. So does a last line without an end,
+        unless SIZE returns a size for the name in it.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -220,6 +221,8 @@ class FtpConnection(Connection):
                     if all(entry.reason for entry in entries):
                         entries = self._list_any_names(session, folder) or entries
                     entries = _add_times(session, full_path, entries)
+                if session.unfinished_line:
+                    entries = _check_last_name(session, folder, full_path, entries)
             except Refused as error:
                 _raise_unless_missing(error)
                 return None
@@ -279,6 +282,19 @@ def _copy_data(session: FtpSession, connection: socket.socket, sink: Sink, expec
         if received != expected:
             raise
     return received
+
+
+def _check_last_name(session: FtpSession, folder: str, full_path: str, entries: Entries) -> Entries:
+    """Replace the entry of the unfinished line by an unreadable one, unless the server has a file of this name.
+
+    Some servers never end the last line; but a line that was cut has only the beginning of a name.
+    """
+    line = session.unfinished_line
+    last = next((entry for entry in reversed(entries) if not entry.reason and line.endswith(entry.name)), None)
+    if last and _SAFE_NAME.fullmatch(last.name) and session.size(f"{full_path.rstrip('/')}/{last.name}") is not None:
+        return entries
+    cut = ListingEntry(folder, f"the line without an end: {printable(line)}", reason=Reason.PROTOCOL_ERROR)
+    return [*(entry for entry in entries if entry is not last), cut]
 
 
 def _raise_unless_missing(error: ftplib.Error) -> None:

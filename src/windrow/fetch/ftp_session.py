@@ -46,6 +46,7 @@ class FtpSession(ftplib.FTP):
         self.view = memoryview(bytearray(BLOCK_SIZE))  # the buffer for received data
         self.deadline = 0.0  # time.monotonic() before which a listing must end; 0: no listing is under way
         self.cut_reply = ""  # see `listing`
+        self.unfinished_line = ""  # the last line of `lines`, if the server did not end it
         self._unread = b""  # received bytes after the last line that was returned
         self._context: ssl.SSLContext | None = None
         self.sock = connect_socket(site, 21)
@@ -262,7 +263,9 @@ class FtpSession(ftplib.FTP):
                 splitter.feed(bytes(self.view[:count]))
                 self._check_deadline()
             self.close_data(connection)
+        is_unfinished = splitter.is_unfinished
         reply, lines = self.finish_data(), list(splitter.end())
+        self.unfinished_line = lines[-1] if is_unfinished else ""
         total = _TOTAL.search(reply)
         if _TRUNCATED.search(reply) or (total and int(total[1]) > len(lines)):
             self.cut_reply = reply

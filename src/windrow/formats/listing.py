@@ -189,6 +189,11 @@ class LineSplitter:
         refuse_too_many(len(self._lines), self._address)
         refuse_too_large(self._size, self._address)
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the bytes so far end within a line."""
+        return bool(self._unfinished_line)
+
     def end(self) -> Iterator[str]:
         """Return all lines as text; bytes that are not UTF-8 become lone surrogates."""
         if self._unfinished_line:
