@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import Link
 from windrow.collections.pages.reading import read as read_any
+from windrow.collections.pages.reading.document import read_html_page
 from windrow.collections.pages.reading.link import (
     LinkClassifier,
     LinkCounts,
@@ -179,6 +180,14 @@ def test_relations_of_the_head_are_those_of_the_link() -> None:
     assert flags[:3] == [("@a", True, True, False), ("about", False, False, False), ("t", False, False, True)]
     assert [path for path, *_ in flags[3:]] == ["l", "h", "n"]
     assert References("x")(HERE, {"content-type": "text/html"}, html.encode()).urls == ["/n"]
+
+
+def test_a_frame_is_a_link_of_its_own_element() -> None:
+    html = b"<frameset><frame src=/menu name=Menu><noframes><a href=/old>t</a></noframes></frameset>"
+    page = read_html_page(html, HERE)
+    assert [(link.url.rpartition("/")[2], link.html_tag, link.text) for link in page.links] == [
+        ("menu", "frame", "Menu"), ("old", "a", "t"),
+    ]  # fmt: skip
 
 
 def test_scripts_and_inline_images_are_no_links() -> None:

@@ -11,6 +11,7 @@ from datetime import UTC
 from windrow.caps import HEAD_VALUE, Excess
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import (
+    FRAME_RELATION,
     Link,
     LinkClassifier,
     LinkTarget,
@@ -245,7 +246,7 @@ def _show_frames(raw: bytes) -> bytes:
     The page is unchanged if no frameset begins in its first `_MAX_FRAMESET_BYTES`.
 
     >>> _show_frames(b"<frameset><frame src='a.html' name='menu'></frameset>")
-    b"<div><a href='a.html'>menu</a></div>"
+    b"<div><a rel=x-frame href='a.html'>menu</a></div>"
     """
     if b"<frameset" not in raw[:_MAX_FRAMESET_BYTES].lower():
         return raw
@@ -256,7 +257,9 @@ def _show_frames(raw: bytes) -> bytes:
         address, title = _FRAME_ADDRESS.search(match[3]), _FRAME_TITLE.search(match[3])
         if address is None:
             return b"<br"
-        return b"<a href=%b>%b</a" % (address[1], title[1].strip(b"\"'") if title else b"")
+        return b"<a rel=%b href=%b>%b</a" % (
+            FRAME_RELATION.encode(), address[1], title[1].strip(b"\"'") if title else b"",
+        )  # fmt: skip
 
     return _FRAME_TAG.sub(replace_tag, raw)
 

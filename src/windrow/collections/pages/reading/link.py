@@ -126,6 +126,10 @@ _DESTINATION_NUMBERS: dict[str, int | None] = {
 _FURTHER_DESTINATIONS = {attribute: int(destination) for attribute, destination in _DESTINATION_OF_ATTRIBUTE.items()}
 
 
+FRAME_RELATION = "x-frame"
+"""The relation of a link that stands in a page in place of a frame."""
+
+
 class Link(NamedTuple):
     """One link, with the data for a row of `link_summary`."""
 
@@ -176,7 +180,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
                 contains_headline,
                 destination,
                 locality,
-                tag,
+                "frame" if rel == FRAME_RELATION else tag,
                 text or None,
             )
         )
