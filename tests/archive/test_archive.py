@@ -22,6 +22,7 @@ from windrow.archive import (
     refuse_other_ledger,
     repair_archive,
 )
+from windrow.archive.capture_sink import OVERLAP_BYTES
 from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
 from windrow.digest import digest, warc_digest
@@ -163,6 +164,26 @@ def test_a_broken_transfer_goes_on_where_it_broke(folder):
         assert view.read() == LARGE_ZIP
 
 
+def test_a_transfer_that_continues_with_other_bytes_is_begun_anew(folder):
+    keep, job = keeper(folder), FetchJob(1, "ftp://h/z", file=ListedFile("x", size=len(LARGE_ZIP), part="resumed"))
+    first = CaptureSink(keep, job, NOW)
+    first.open(len(LARGE_ZIP))
+    first.write(LARGE_ZIP[:1_500_000])
+    first.leave()
+    for shift in (7, 0):
+        sink = CaptureSink(keep, job, NOW)
+        assert sink.start == (1_500_000 - OVERLAP_BYTES if shift else 0)
+        sink.open(len(LARGE_ZIP))
+        if shift:
+            with pytest.raises(TransientFailure, match="other bytes") as failure:
+                sink.write(LARGE_ZIP[sink.start + shift :])
+            assert failure.value.retry
+            sink.leave()
+    sink.write(LARGE_ZIP)
+    assert sink.finish().digest == digest(LARGE_ZIP)
+    keep.close()
+
+
 @pytest.mark.parametrize("body", [LARGE_XML, LARGE_ZIP])
 def test_a_resumed_answer_is_kept_with_its_first_head(folder, body):
     keep, job = keeper(folder), FetchJob(1, "https://h/z", file=ListedFile("x", size=len(body), part="resumed"))
@@ -172,9 +193,9 @@ def test_a_resumed_answer_is_kept_with_its_first_head(folder, body):
     first.write(body[:1_500_000])
     first.leave()
     second = CaptureSink(keep, job, NOW + timedelta(hours=1))
-    assert (second.start, second.validator) == (1_500_000, '"v1"')
+    assert (second.start, second.validator) == (1_500_000 - OVERLAP_BYTES, '"v1"')
     second.open(len(body), b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\n", b"GET /z\r\nRange: x\r\n\r\n")
-    second.write(body[1_500_000:])
+    second.write(body[second.start :])
     kept = second.finish()
     keep.close()
     assert (kept.digest, kept.at, kept.mime) == (digest(body), NOW, "text/x")

@@ -12,6 +12,7 @@ from tests.faults.lineage import descendants, has_open, is_fetcher, is_reader, w
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
 from tests.waiting import PATIENCE, until
+from windrow.archive.capture_sink import OVERLAP_BYTES
 from windrow.demo.partner import drop, pack, specimens
 from windrow.model import Status
 
@@ -48,7 +49,7 @@ def test_a_fetcher_that_is_killed_in_mid_transfer(make_workspace):
     workspace.assert_complete(good, KEY, *others)
     assert [row[1] for row in workspace.attempts(KEY)] == ["interrupted", None]
     assert "a fetcher process ended with exit code -9" in workspace.attempts(KEY)[0][3]
-    assert workspace.attempts(KEY)[-1][2] == len(LARGE) - starts[1]
+    assert workspace.attempts(KEY)[-1][2] == len(LARGE) - starts[1] - OVERLAP_BYTES
     assert "a fetcher process ended with exit code -9" in workspace.tasks("slow")[1][2]
 
 

@@ -4,10 +4,12 @@ import os
 import re
 import signal
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import windrow
 from tests.clock import Clock, pass_time
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
@@ -15,10 +17,11 @@ from tests.waiting import PATIENCE, until
 from windrow import clock
 from windrow.cli import main
 from windrow.demo.partner import drop
+from windrow.engine.listed.rest import OriginPauses
 from windrow.errors import Locked
 from windrow.ledger import Lease, Ledger
 from windrow.ledger.lease import LEASE_LENGTH
-from windrow.model import Status
+from windrow.model import Site, Status
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"
@@ -122,3 +125,24 @@ def test_a_clock_that_goes_back_while_it_runs(make_workspace, monkeypatch):
     monkeypatch.setattr(clock, "datetime", Clock(lambda: timedelta(hours=-5 if time.monotonic() - began > 0.4 else 0)))
     assert workspace.run().code == 0
     workspace.assert_complete(good, KEY)
+
+
+def test_addresses_and_pauses_of_a_clock_that_was_years_ahead_do_not_wait_for_years(tmp_path, monkeypatch):
+    workspace = windrow.init(tmp_path)
+    workspace.new_source("town", "http://127.0.0.1:1/", collection="pages")
+    settings = 'contact = "https://town.example/"\n[pages]\noperator = "town"\nprivate_hosts = ["127.0.0.1"]\n'
+    (tmp_path / "windrow.toml").write_text(settings)
+    workspace = windrow.open(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "datetime", Clock(lambda: timedelta(days=3650)))
+        workspace.run()
+    years_later = int(time.time()) + 3650 * 86400
+    with closing(workspace.ledger()) as ledger, ledger.writing() as writer:
+        writer.addresses.record_pause("http://127.0.0.1:1", years_later)
+        ledger.database.connection.execute("UPDATE address SET due = ?", (years_later,))
+    notes = workspace.run().notes
+    assert any("made due: 1 address that would wait" in note for note in notes), notes
+    with closing(workspace.ledger()) as ledger:
+        (due,) = ledger.database.connection.execute("SELECT due FROM address").fetchone()
+        assert due < time.time() + 400 * 86400
+        assert OriginPauses(ledger).remaining(Site("http", "127.0.0.1", 1)) == 0

@@ -124,6 +124,8 @@ class ArchiveWriter:
         os.close(self._lock)
 
 
+OVERLAP_BYTES = 1 << 16
+"""The bytes before the end of an unfinished transfer that are requested again, and compared."""
 MAX_BODY_IN_MEMORY = 1 << 20
 """The maximum number of bytes of a body that is collected in memory."""
 
@@ -168,13 +170,14 @@ class CaptureSink:
         if file.part and (file.size is None or file.size > MAX_BODY_IN_MEMORY):
             path = archive.part_path(file.part)
             self._part = PartFile(path) if path.exists() else None
-        self.start = self._part.body_size if self._part else 0
+        self._overlap = b""  # the last bytes of an earlier transfer, which this one must begin with
+        self.start = self._find_start()
         if self._part and self.start:
             # The head of the first response is archived, not that of a response to a range request.
             self._head, self._request = self._part.head, self._part.request
             self._warc_time = self._part.date or started
             self.validator = find_validator(read_head(self._head).fields)
-        self.received = 0  # bytes of the body that this transfer received
+        self.received = 0  # bytes that this transfer added to the body
         self.on_grown: Callable[[int], None] | None = None  # is called with `size` after each block
 
     @property
@@ -190,7 +193,33 @@ class CaptureSink:
     @property
     def is_complete(self) -> bool:
         """Whether earlier transfers received as many bytes as the listing states."""
-        return bool(self.start) and self.start == self.listed_size
+        return bool(self._part and self._part.has_begun) and self.size == self.listed_size
+
+    def _find_start(self) -> int:
+        """Return the offset at which to continue an earlier transfer: somewhat before its end.
+
+        So the bytes that the server sends can be compared with those that are there. They differ if the file has
+        changed, if the server continues at another place, or if a power cut damaged the end of the part.
+        """
+        if self._part is None:
+            return 0
+        start = self._part.body_size - OVERLAP_BYTES
+        if start <= 0:
+            if not self.is_complete:
+                self._part.clear()
+            return 0
+        self._overlap = self._part.read(OVERLAP_BYTES, start)
+        return start
+
+    def _compare_overlap(self, block: bytes | memoryview) -> bytes | memoryview:
+        """Return what follows the overlap in a block; raise TransientFailure if the block begins with other bytes."""
+        count = min(len(block), len(self._overlap))
+        if bytes(block[:count]) != self._overlap[:count]:
+            self.drop()
+            message = f"{self._address} continues with other bytes than an earlier transfer had: it is fetched anew"
+            raise TransientFailure(message, Reason.INTERRUPTED)
+        self._overlap = self._overlap[count:]
+        return block[count:]
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Begin the body of a document of `size` bytes (None: unknown).
@@ -213,10 +242,12 @@ class CaptureSink:
         """Discard the bytes that an earlier transfer received."""
         if self._part:
             self._part.clear()
-        self.start, self.validator, self._warc_time = 0, "", self._started
+        self.start, self.validator, self._warc_time, self._overlap = 0, "", self._started, b""
 
     def write(self, block: bytes | memoryview) -> None:
         """Add the next bytes of the body; raise DiskFull, ArchiveError, or TerminalFailure if the body is too large."""
+        if self._overlap:
+            block = self._compare_overlap(block)
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
             self._move_to_part()

@@ -42,6 +42,7 @@ from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.frontier import frontier_of
+from windrow.engine.listed.rest import MAX_RECORDED_PAUSE
 from windrow.engine.older_ledger import has_session_mark, mark_session, refuse_older_ledger
 from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
@@ -63,6 +64,7 @@ from windrow.engine.steps.settling import settle_step
 from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import SOURCES_FAILED, ConfigError, Stopped, WindrowError
+from windrow.formats.text import counted
 from windrow.ledger import Lease, Ledger
 from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
@@ -177,9 +179,13 @@ class Session:
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
                 if last_time and last_time > spell(now()):
-                    # Facts are ordered by number, so this does no harm; but it is reported.
+                    # Facts are ordered by number, so this does no harm; but it is reported. Times at which addresses
+                    # are due may be those of a clock that was years ahead.
+                    far = writer.addresses.make_far_due(int(now().timestamp() + MAX_RECORDED_PAUSE))
                     task = writer.sessions.open_task(self.number, collection="", source="", phase=1)
                     message = f"an earlier session was under way at {last_time}, later than now"
+                    if far:
+                        message += f"; made due: {counted(far, 'address')} that would wait for more than a year"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
             session_row = self.ledger.sessions.get(self.number)
             self.ordinal = session_row.number if session_row else 0

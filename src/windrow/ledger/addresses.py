@@ -127,6 +127,11 @@ class AddressWriter:
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
+    def make_far_due(self, latest: int) -> int:
+        """Make the addresses next that would be due after the UNIX time `latest`. Return their number."""
+        self._batch.flush()
+        return self._batch.database.execute("far_due_again", latest)
+
     def make_refused_due(self, host: int, reasons: Iterable[Reason]) -> int:
         """Make the addresses of a host next that were not requested for one of the `reasons`. Return their number."""
         self._batch.flush()

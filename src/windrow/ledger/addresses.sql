@@ -281,6 +281,10 @@ ORDER BY a.host, a.url;
 -- Make a host's addresses that are due later due now; those that were never requested still come first.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
+-- name: far_due_again
+-- Make the addresses due now that would be due after a time.
+UPDATE address SET due = 1 WHERE due > ?1;
+
 -- name: refused_due_again
 -- Make the addresses of a host due now whose last attempt was no request, for one of some reasons (JSON).
 UPDATE address SET due = 1 WHERE host = ?1 AND due > 1 AND failures > 0

@@ -93,7 +93,9 @@ class OriginPauses:
     """The pauses that servers asked for, in this run or an earlier one. They apply to all collections."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
+        latest = now().timestamp() + MAX_RECORDED_PAUSE  # a later end is that of a clock that was ahead
+        rests = ledger.addresses.rests(int(now().timestamp()))
+        self._until: dict[str, float] = {origin: until for origin, until in rests.items() if until <= latest}
 
     def remaining(self, site: Site) -> float:
         """Return the seconds until the pause of a site's origin ends, or 0 if there is none."""
