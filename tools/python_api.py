@@ -24,7 +24,7 @@ from windrow.engine.requests import waiting
 from windrow.engine.steps import unread
 from windrow.ledger import sessions
 from windrow.ledger.typed import items
-from windrow.query import likeness, spelling
+from windrow.query import clause, likeness, spelling
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
@@ -37,7 +37,7 @@ RESULTS: tuple[type, ...] = (
     story.StoryAnswer, story.Story, story.Event, lookup.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     search_answer.SearchAnswer, search_answer.SearchResult, likeness.Piece, PageHit, ScorePart, RecordHit,
-    search_answer.SnippetMark, spelling.Suggestion,
+    search_answer.SnippetMark, spelling.Suggestion, clause.FacetCounts,
     home.Home, home.HomeView, home.HomeLink, home.Facts, home.Fact, home.HomeTable, home.HomeList, home.HomeEntry,
     home.Agenda, home.AgendaEntry, home.Matrix, home.MatrixRow, home.MatrixCount, home.Series, home.Point,
     home.HomeText, home.Picture, home.HomeTimeline, home.HomeMoment, home.Group, home.HomeFeed,

@@ -217,6 +217,7 @@ def _why_impossible(captured_at: datetime | None) -> str:
     Versions are ordered by the times of their captures: one with a time in the future would stay the current version,
     whatever is captured later.
 
+    >>> from datetime import UTC
     >>> _why_impossible(datetime(9999, 12, 31, tzinfo=UTC)), _why_impossible(datetime(1989, 1, 1, tzinfo=UTC))
     ('is in the future', '')
     """
