@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from windrow.stores.records import RecordStore
 
 
+def list_sources(workspace: Workspace, ledger: Ledger, collection: str) -> tuple[str, ...]:
+    """Return the names of a collection's sources: those that are declared, then former ones that requested something.
+
+    The ledger tells them at once; to count the records of each takes long.
+    """
+    declared = [source.name for source in workspace.of(collection)]
+    former = sorted({host.source for host in ledger.addresses.hosts(collection)})
+    return tuple(dict.fromkeys([*declared, *former]))
+
+
 class ShowsRecords:
     """A base class for adapters with a store of records: lists them, and shows each with its history."""
 
@@ -34,10 +44,8 @@ class ShowsRecords:
         """Return the list of records, of all sources or one, those that have words, or the record `view.name`."""
         from windrow.adapters.record_home import show_home  # noqa: PLC0415 loaded when used
 
-        declared = [source.name for source in workspace.of(self._name)]
+        sources = list_sources(workspace, ledger, self._name)
         with self._store(workspace) as store:
-            held = sorted(store.count_by_source()) if store else []
-            sources = tuple(dict.fromkeys([*declared, *held]))
             return show_home(store, ledger, ShownCollection(self._name, sources, self._faces()), view)
 
     def _faces(self) -> RecordFaces:

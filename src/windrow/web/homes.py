@@ -71,7 +71,8 @@ def find_homes(workspace: Windrow, answer: StoryAnswer) -> list[tuple[str, HomeV
         names += [story.key, story.key.partition("/")[2]]
     found = []
     with workspace._open_ledger() as ledger:  # noqa: SLF001 as above
-        for collection in capable(HasHome, harvested_collections(config, ledger), skip_broken=True):
+        collections = {story.collection} if story and story.collection else harvested_collections(config, ledger)
+        for collection in capable(HasHome, collections, skip_broken=True):
             for name in filter(None, dict.fromkeys(names)):
                 with suppress(WindrowError):
                     open_home(config, ledger, collection, HomeView(name=name))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from windrow.adapters.adapter import Explanation, Message, ReplayResult
 from windrow.adapters.record_story import ShownCollection
 from windrow.adapters.records import RecordAdapter
+from windrow.adapters.shown_records import list_sources
 from windrow.adapters.trial import DocumentFinding, FetchedBytes, RecordPreview, TrialPart
 from windrow.collections.papers.adapter.exports import make_exports
 from windrow.collections.papers.adapter.rows import (
@@ -169,10 +170,8 @@ class PaperAdapter(RecordAdapter):
         from windrow.adapters.record_home import show_home  # noqa: PLC0415 loaded when used
         from windrow.collections.papers.adapter.home import faces_of  # noqa: PLC0415 loaded when used
 
-        declared = [source.name for source in workspace.of(COLLECTION.name)]
+        sources = list_sources(workspace, ledger, COLLECTION.name)
         with self._store(workspace) as store:
-            held = sorted(store.count_by_source()) if store else []
-            sources = tuple(dict.fromkeys([*declared, *held]))
             faces = faces_of(self._paper_settings(workspace), cast("PaperStore | None", store))
             shown = ShownCollection(COLLECTION.name, sources, faces)
             return show_home(store, ledger, shown, view._replace(name=_key(view.name)))
