@@ -135,7 +135,7 @@ def _json_bytes(value: Any) -> bytes:
     return replace_lone_surrogates(dump_json(value)).encode()
 
 
-OCTETS = "application/octet-stream"
+_OCTETS = "application/octet-stream"
 
 
 class _View:
@@ -253,10 +253,8 @@ class _View:
         is_known = _has(request, headers["etag"])
         if is_known or request.method == "HEAD":
             kept.pieces.close()
-            return Response(
-                status_code=304 if is_known else 200, headers=headers, media_type="application/octet-stream"
-            )
-        return StreamingResponse(kept.pieces, 200, headers, "application/octet-stream")
+            return Response(None, 304 if is_known else 200, headers, _OCTETS)
+        return StreamingResponse(kept.pieces, 200, headers, _OCTETS)
 
     async def _feed(self, request: Request) -> tuple[pages.ChangesPage, dict[str, str]]:
         """Return a page of changes, and the addresses of this feed, of its next page and of the HTML page."""
@@ -342,8 +340,8 @@ class _View:
         query = PageQuery(request.query_params, now())
 
         def answer() -> Response:
-            found = homes.picture(self._workspace, query)
-            return _respond(request, found.content, found.media, content_security_policy=CAPTURE_POLICY)
+            picture = homes.picture(self._workspace, query)
+            return _respond(request, picture.content, picture.media, content_security_policy=CAPTURE_POLICY)
 
         return await self._workers.run(answer)
 
@@ -357,11 +355,11 @@ class _View:
             adapter = homes.find_answering(self._workspace, path)
             if adapter is None:
                 return None
-            found = adapter.answer_request(self._workspace.config, path, query, self._root_address(request))
-            if found.status != 200:
-                return Response(found.content, found.status, media_type=found.media)
-            fields = {**dict(found.fields), "content_security_policy": CAPTURE_POLICY}
-            return _respond(request, found.content, found.media, **fields)
+            reply = adapter.answer_request(self._workspace.config, path, query, self._root_address(request))
+            if reply.status != 200:
+                return Response(reply.content, reply.status, media_type=reply.media)
+            fields = {**dict(reply.fields), "content_security_policy": CAPTURE_POLICY}
+            return _respond(request, reply.content, reply.media, **fields)
 
         response = await self._workers.run(answer)
         if response is None:

@@ -69,16 +69,16 @@ def find_homes(workspace: Windrow, answer: StoryAnswer) -> list[tuple[str, HomeV
     names = [answer.asked]
     if story:  # a file of a partner: ACTION/ZIP/XML is ZIP/XML in the tracker
         names += [story.key, story.key.partition("/")[2]]
-    found = []
+    views = []
     with workspace._open_ledger() as ledger:  # noqa: SLF001 as above
         collections = {story.collection} if story and story.collection else harvested_collections(config, ledger)
         for collection in capable(HasHome, collections, skip_broken=True):
             for name in filter(None, dict.fromkeys(names)):
                 with suppress(WindrowError):
                     open_home(config, ledger, collection, HomeView(name=name))
-                    found.append((collection, HomeView(name=name)))
+                    views.append((collection, HomeView(name=name)))
                     break
-    return found
+    return views
 
 
 def picture(workspace: Windrow, query: PageQuery) -> PictureBytes:
