@@ -95,15 +95,13 @@ JOIN zip_download d ON d.id = l.zip_id JOIN file_source_has_zip f ON f.id = d.zf
 JOIN zip_action a ON a.id = f.za_id WHERE a.zip_id = :zip ORDER BY l.id DESC LIMIT :most
 """)
 _FIND_XML = sa.text(f"""
-SELECT x.id, t.short_name, c.short_name, x.created, x.inc, x.size_bytes, x.content_md5, p.short_name, s.short_name
+SELECT t.short_name, c.short_name, x.created, x.inc, x.size_bytes, x.content_md5, p.short_name, s.short_name
 {_JOINED_XMLS} WHERE z.file_name = :zip AND x.fname = :name ORDER BY x.id DESC LIMIT 1
 """)
-_XML_LOG = sa.text("""
+_XML_LOG = sa.text(f"""
 SELECT e.short_name, l.line, l.col, l.message FROM xml_log l JOIN an_exception e ON e.id = l.exception_id
-WHERE l.xml_id IN (
-    SELECT x.id FROM xml_file x JOIN zip_download d ON d.id = x.zip_id JOIN file_source_has_zip f ON f.id = d.zf_id
-    JOIN zip_action a ON a.id = f.za_id JOIN zip_file z ON z.id = a.zip_id WHERE z.file_name = :zip AND x.fname = :name
-) ORDER BY l.xml_id DESC, l.id LIMIT :most OFFSET :start
+WHERE l.xml_id IN (SELECT x.id {_JOINED_XMLS} WHERE z.file_name = :zip AND x.fname = :name)
+ORDER BY l.xml_id DESC, l.id LIMIT :most OFFSET :start
 """)
 
 
@@ -224,7 +222,7 @@ def _show_xml(connection: sa.Connection, view: HomeView, name: str) -> Home:
     found = connection.execute(_FIND_XML, {"zip": zip_name, "name": name}).first()
     if found is None:
         raise unknown_name(COLLECTION.name, f"{zip_name}/{name}")
-    _, action, *values, phase, status = found
+    action, *values, phase, status = found
     facts = (
         Fact("zip", HomeLink(zip_name, view=HomeView(name=zip_name))),
         *_describe_file(values),
