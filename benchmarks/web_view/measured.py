@@ -55,8 +55,8 @@ def list_pages(farm: windrow.Windrow, count: int) -> list[AskedPage]:
     home = "/collections?collection"
     urls = _first_urls(farm)
     return [
-        AskedPage("today", lambda _: "/"),
-        AskedPage("changes", lambda _: "/changes"),
+        AskedPage("today", lambda _: "/?since=2026-01-01"),  # all records are changes since then
+        AskedPage("changes", lambda at: f"/changes?since=2026-01-01&kind={('', 'new')[int(at * 2)]}"),
         AskedPage("sessions", lambda _: "/sessions"),
         AskedPage("a session", lambda at: f"/sessions/{1 + int(at * 29)}"),
         AskedPage("search", lambda at: f"/search?q={word(int(at * 3_000))}", _SEARCH_LIMIT),

@@ -40,6 +40,7 @@ from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+_SESSIONS = 30  # the number of the first one is 1, so the records are changes of one of them
 _SLICE = 500  # records of an attempt, or documents of a write
 _BASE_32 = str.maketrans("0189", "ABCD")  # digits that base 32 does not have
 _SOURCES = """
@@ -90,9 +91,9 @@ def make_workspace(folder: Path, count: int) -> windrow.Windrow:
 
 
 def _write_ledger(farm: windrow.Windrow, pages: list[PageRow]) -> None:
-    """Write thirty sessions with a task for each source, and the addresses of all pages."""
+    """Write sessions with a task for each source, and the addresses of all pages."""
     with closing(Ledger(farm.config.ledger)) as ledger, ledger.writing() as writer:
-        for number in range(30):
+        for number in range(_SESSIONS):
             session = writer.sessions.open("a benchmark", "run")
             for source in farm.config.sources:
                 task = writer.sessions.open_task(session, source.collection, source.name, 1)
@@ -122,7 +123,7 @@ def _write_records(store: RecordStore, source: str, records: Iterator[Observatio
         number += 1
         at = _BEGAN + timedelta(hours=number)
         entry = AttemptObservations(number, at, f"https://{source}.example/list?page={number}", source, batch)
-        store.settle([entry], number)
+        store.settle([entry], number, _SESSIONS)
     store.finish(0, lambda: True)
     store.update_index(lambda: True)
 

@@ -61,6 +61,9 @@ def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tupl
 )
 def test_what_is_told_of_a_page_is_new_changed_and_gone_once(events, kinds) -> None:
     assert list_changes(events, since=0) == kinds
+    assert [
+        change for attempt in range(9) for change in list_changes(events, since=0, shown_by=(attempt, attempt))
+    ] == kinds
 
 
 def test_only_what_the_window_saw_is_told() -> None:

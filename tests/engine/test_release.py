@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from windrow.app.status import running_process
 from windrow.engine.run import close_all, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.lease import name_this_process
+from windrow.ledger.lease import name_this_process, running_process
 from windrow.model import Limits
 
 

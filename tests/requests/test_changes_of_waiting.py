@@ -14,6 +14,7 @@ from windrow.app.changes import since_window
 from windrow.contract import Ask, AttemptObservations, DocumentPart, Observation, PendingAsk
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
+from windrow.ledger.facts import last_number
 from windrow.stores.records import RecordStore
 
 DOWN, UP = (503, b"", {}), (200, b"good", {})
@@ -43,7 +44,11 @@ def changes_of(shop, window=None):
     ledger = shop.ledger()
     try:
         window = window(ledger) if window else Window(facts=ledger.sessions.reported_facts(ledger.sessions.latest()))
-        listed_changes = shop.adapter.changes(shop.workspace, ledger, window)
+        listed_changes = [*shop.adapter.changes(shop.workspace, ledger, window)]
+        ranges = [window._replace(shown_by=(fact, fact)) for fact in range(last_number(ledger) + 1)]
+        assert sorted(listed_changes) == sorted(
+            change for each in ranges for change in shop.adapter.changes(shop.workspace, ledger, each)
+        ), "each change belongs to one fact"
         return sorted((change.kind, change.key, change.difference) for change in listed_changes)
     finally:
         ledger.close()

@@ -8,7 +8,9 @@ import shutil
 import sqlite3
 import time
 import xml.etree.ElementTree as ET
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
 from urllib.parse import quote
@@ -22,9 +24,12 @@ import windrow
 from tests.web.farm import HOSTILE, SITE, changed, get
 from windrow.adapters.adapter import SourceChange
 from windrow.app import Windrow
+from windrow.app import changes as app_changes
 from windrow.app.captures import KeptCapture
+from windrow.app.changes import newest_changes, place_of
 from windrow.app.listening import Address, ProxyHeader
 from windrow.app.summary import describe_end
+from windrow.caps import WEB_CHANGES
 from windrow.formats.http import CUT_BODY
 from windrow.ledger import Ledger
 from windrow.stores.sqlite import reads_only
@@ -104,17 +109,20 @@ def test_links_of_pages_lead_to_pages(view) -> None:
 
 def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monkeypatch) -> None:
     def numbered(number: int) -> SourceChange:
-        return SourceChange(farm.sessions()[0].began, "town", "pages", "new", f"key {number:03}", "", "")
+        return SourceChange(farm.sessions()[0].began, "town", "pages", "new", f"key {number:03}", "", "", fact=number)
+
+    def list_newest(workspace, ledger, since, *, upto=99, **options) -> Iterator[SourceChange]:
+        return reversed([change for change in listed if change.fact <= upto])
 
     monkeypatch.setattr(pages, "_PAGE_LINES", 3)
     listed = [numbered(number) for number in range(5)]
-    monkeypatch.setattr(windrow.Windrow, "changes", lambda *_, **_options: listed)
+    monkeypatch.setattr(pages, "newest_changes", list_newest)
     first = get(view, "/changes.json").json
     listed.append(numbered(9))
     second = get(view, f"/changes.json?cursor={first['next']}").json
     keys = [change["key"] for page in (first, second) for change in page["changes"]]
     assert keys == ["key 004", "key 003", "key 002", "key 001", "key 000"]
-    assert (first["total"], second["next"]) == (5, "")
+    assert (first["total"], second["total"], second["next"]) == (5, 2, "")
     feeds = [get(view, "/changes.feed?kind=new").json]
     feeds.append(get(view, feeds[0]["next_url"].removeprefix("http://localhost")).json)
     assert [item["title"][-3:] for feed in feeds for item in feed["items"]] == [
@@ -131,6 +139,39 @@ def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monke
     links = {each.get("rel"): each.get("href") for each in feeds[1].findall("{http://www.w3.org/2005/Atom}link")}
     assert links["self"] == "http://localhost/changes.atom?kind=new"
     assert links["next"].startswith("http://localhost/changes.atom?kind=new&since=")
+
+
+@pytest.mark.parametrize("most", [1, 3, 1_000])
+def test_the_newest_changes_are_those_of_the_list_however_many_are_read_at_once(farm, monkeypatch, most: int) -> None:
+    monkeypatch.setattr(app_changes, "_READ_AT_ONCE", most)
+    listed = farm.changes(date(2000, 1, 1))
+    assert len({each.fact for each in listed}) > 3
+    with closing(farm.ledger()) as ledger:
+        since = datetime(2000, 1, 1, tzinfo=UTC)
+        newest = [*newest_changes(farm.config, ledger, since, unreadable={})]
+        assert newest == sorted(listed, key=place_of, reverse=True)
+        facts = sorted({change.fact for change in newest})
+        older = newest_changes(farm.config, ledger, since, only="pages", upto=facts[-2], unreadable={})
+        assert [*older] == [each for each in newest if each.collection == "pages" and each.fact <= facts[-2]]
+
+
+def test_a_page_counts_and_looks_through_a_bounded_number_of_changes_and_leads_on(view, farm, monkeypatch) -> None:
+    monkeypatch.setattr(pages, "WEB_CHANGES", WEB_CHANGES._replace(number=4))
+    monkeypatch.setattr(app_changes, "_READ_AT_ONCE", 2)
+    target, seen = f"/changes.json?{LONG_AGO}&q=ferry", []
+    assert "Of more than 1,000 changes" in get(view, target.replace(".json", "")).text
+    page = {"next": ""}
+    for _ in range(20):
+        page = get(view, f"{target}&cursor={page['next']}").json
+        seen += [change["key"] for change in page["changes"]]
+        if not page["next"]:
+            break
+        assert page["total"] is None
+    ferry = [each for each in farm.changes(date(2000, 1, 1)) if "ferry" in f"{each.key} {each.title} {each.difference}"]
+    assert sorted(seen) == sorted(each.key for each in ferry) != []
+    today = get(view, f"/index.json?{LONG_AGO}").json
+    assert (sum(today["counts"].values()), today["more"]) == (4, True)
+    assert "of the newest" in get(view, f"/?{LONG_AGO}").text
 
 
 def test_filters_choose_and_feeds_have_exactly_what_is_shown(view) -> None:

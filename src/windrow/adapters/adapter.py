@@ -175,7 +175,8 @@ class SourceChange(NamedTuple):
 
     `at` is when the change was seen, in UTC. `kind` is new, changed or gone. `difference` is one line for people. `url`
     is the record's own address or, if it has none, the address of the document that contains it. It is empty for a file
-    that has no web address. `lines` are the changed lines of its long texts, if the window asks for them.
+    that has no web address. `lines` are the changed lines of its long texts, if the window asks for them. `fact` is the
+    number on the ledger of what showed the change: an attempt, or an event of a listing.
     """
 
     at: datetime
@@ -187,10 +188,15 @@ class SourceChange(NamedTuple):
     difference: str
     url: str = ""
     lines: tuple[DiffLine, ...] = ()
+    fact: int = 0
 
 
 NEW, CHANGED, GONE = "new", "changed", "gone"
 """The values of `SourceChange.kind`."""
+
+
+ALL_FACTS = (0, 2**62)
+"""A range that has the number of every fact."""
 
 
 class Window(NamedTuple):
@@ -198,12 +204,14 @@ class Window(NamedTuple):
 
     A session may also write what an earlier session received but did not write because it was stopped. If `since` is
     given, changes that listings and responses from this time on show are listed too. If `lines` is true, the changed
-    lines of each changed text are included.
+    lines of each changed text are included. Of all these, only those with a `fact` in `shown_by` (first, last) are
+    listed.
     """
 
     since: datetime | None = None
     facts: tuple[int, int] | None = None
     lines: bool = False
+    shown_by: tuple[int, int] = ALL_FACTS
 
 
 class Adapter(Protocol):
@@ -250,6 +258,12 @@ class ListsChanges(Protocol):
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
         """Yield the records or pages of the collection that appeared, changed or disappeared within the window."""
+
+    def first_of_newest(self, workspace: Workspace, window: Window, most: int) -> int:
+        """Return the first of the facts that show the newest changes within the window, about `most` of them.
+
+        If there are fewer, or they cannot be told apart from the others, return 0.
+        """
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the changes that the sessions with the numbers `facts` (first, last) wrote, by source and kind.

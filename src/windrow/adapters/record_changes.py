@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from windrow.adapters.adapter import CHANGED, GONE, Comparison, SourceChange, Window
+from windrow.adapters.adapter import ALL_FACTS, CHANGED, GONE, Comparison, SourceChange, Window
 from windrow.errors import WindrowError
 from windrow.formats.line_difference import compare_lines
 from windrow.formats.text import counted, cut_around_difference, show
@@ -51,7 +51,7 @@ def changes(
         attempts = ledger.attempts.by_numbers([attempt])
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
 
-    for previous, version in store.written_versions(window.facts or (1, 2**62)):
+    for previous, version in store.written_versions(window.facts or ALL_FACTS, window.shown_by):
         at = attempt_time(version.attempt) or version.at
         value = version.value or (previous.value if previous else None)
         difference = (
@@ -64,6 +64,7 @@ def changes(
             version.url or (previous.url if previous else ""),
             _compare_fields(previous.value, version.value, 0)[1]
             if window.lines and version.change == CHANGED and previous else (),
+            version.attempt,
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
+    ALL_FACTS,
     CHANGED,
     Comparison,
     Explanation,
@@ -232,6 +233,11 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
                 refuse_lost_store(ledger, self._collection.name, self._path(workspace))
                 return
             yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
+
+    def first_of_newest(self, workspace: Workspace, window: Window, most: int) -> int:
+        """Return the first of the facts that show the newest `most` changes, or 0 if there are fewer."""
+        with self._store(workspace) as store:
+            return store.first_of_newest(window.facts or ALL_FACTS, window.shown_by, most) if store else 0
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count, by source and kind, the changes that the sessions in `facts` (first, last) wrote or failed to read."""

@@ -6,11 +6,14 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from heapq import merge
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 from windrow.adapters.adapter import (
+    ALL_FACTS,
     CHANGED,
     GONE,
     NEW,
@@ -30,6 +33,7 @@ from windrow.errors import StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, xml_text
 from windrow.formats.url import has_web_scheme
 from windrow.ledger import Ledger
+from windrow.ledger.lease import killed_session
 from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 
@@ -38,6 +42,8 @@ _Result = TypeVar("_Result")
 
 MAX_SESSION_CHANGES = 1_000
 """The maximum number of changes that the summary of a session lists."""
+_READ_AT_ONCE = 250
+"""The number of changes of a collection that `newest_changes` reads before it yields one of them."""
 
 
 def changes(
@@ -57,25 +63,94 @@ def changes(
     ConfigError or, if `skip_broken`, yield only the changes in the listings of its collection. If a store cannot be
     read, raise StoreError or, if `unreadable` is given, add to it the name of the collection and why.
     """
+    for reader in _readers(workspace, ledger, source, skip_broken=skip_broken):
+        for change in reader.read(window, unreadable):
+            if (not source or change.source == source) and (not kind or change.kind == kind):
+                yield change
+
+
+def place_of(change: SourceChange) -> tuple[int, str, str, str, str, str]:
+    """Return what orders changes as they were shown; no two have the same."""
+    return change.fact, change.source, change.key, change.kind, change.title, change.difference
+
+
+def newest_changes(
+    workspace: Workspace,
+    ledger: Ledger,
+    since: datetime | None,
+    *,
+    source: str = "",
+    kind: str = "",
+    only: str = "",
+    upto: int = ALL_FACTS[1],
+    unreadable: dict[str, str],
+) -> Iterator[SourceChange]:
+    """Yield the changes since a time in the order of `place_of`, the last first, and read few more than are asked for.
+
+    `only` is a collection, or empty for all. Changes that facts with numbers above `upto` show are left out. For the
+    other parameters, see `changes`.
+    """
+    window = since_window(ledger, since)
+    if window is None:
+        return
+    window = window._replace(shown_by=(0, upto))
+    streams = [
+        reader.read_backwards(window, unreadable)
+        for reader in _readers(workspace, ledger, source, skip_broken=False)
+        if only in {"", reader.collection}
+    ]
+    for change in merge(*streams, key=place_of, reverse=True):
+        if (not source or change.source == source) and (not kind or change.kind == kind):
+            yield change
+
+
+class _Reader(NamedTuple):
+    """Yields a collection's changes within a window, and finds the first fact of the newest (see `ListsChanges`)."""
+
+    collection: str
+    changes: Callable[[Window], Iterator[SourceChange]]
+    first_of_newest: Callable[[Window, int], int]
+
+    def read(self, window: Window, unreadable: dict[str, str] | None) -> Iterator[SourceChange]:
+        """Yield the changes; if the store cannot be read, raise StoreError or add to `unreadable` why."""
+        try:
+            yield from self.changes(window)
+        except StoreError as error:
+            if unreadable is None:
+                raise
+            unreadable[self.collection] = str(error)
+
+    def read_backwards(self, window: Window, unreadable: dict[str, str]) -> Iterator[SourceChange]:
+        """Yield the changes in the order of `place_of`, the last first; add to `unreadable` why they cannot be read."""
+        first, last = window.shown_by
+        while first <= last:
+            try:
+                start = max(first, self.first_of_newest(window._replace(shown_by=(first, last)), _READ_AT_ONCE))
+            except StoreError as error:
+                unreadable[self.collection] = str(error)
+                return
+            newest = self.read(window._replace(shown_by=(start, last)), unreadable)
+            yield from sorted(newest, key=place_of, reverse=True)
+            last = start - 1
+
+
+def _readers(workspace: Workspace, ledger: Ledger, source: str, *, skip_broken: bool) -> Iterator[_Reader]:
+    """Yield a reader for each harvested collection, or for that of `source` alone."""
     declared = {configured.name: configured.collection for configured in workspace.sources}
     collection_of_source = declared.get(source) or (source and ledger.sessions.collection_of(source))
     if source and not collection_of_source:
         raise UsageError(f"source {source!r} is not declared, and never was", hint="windrow status")
     harvested = harvested_collections(workspace, ledger)
-    for collection in installed():
-        if collection in harvested and (not source or collection_of_source == collection):
-            adapter = capable(ListsChanges, {collection}, skip_broken=skip_broken).get(collection)
-            collection_changes = (
-                adapter.changes(workspace, ledger, window) if adapter else listing_changes(ledger, collection, window)
+    for name in installed():
+        if name in harvested and (not source or collection_of_source == name):
+            adapter = capable(ListsChanges, {name}, skip_broken=skip_broken).get(name)
+            yield (
+                _Reader(name, partial(listing_changes, ledger, name), partial(_first_of_newest_listed, ledger, name))
+                if adapter is None
+                else _Reader(
+                    name, partial(adapter.changes, workspace, ledger), partial(adapter.first_of_newest, workspace)
+                )
             )
-            try:
-                for change in collection_changes:
-                    if (not source or change.source == source) and (not kind or change.kind == kind):
-                        yield change
-            except StoreError as error:
-                if unreadable is None:
-                    raise
-                unreadable[collection] = str(error)
 
 
 def changes_in_order(
@@ -182,11 +257,17 @@ def session_changes(
     return tuple(islice(reported, MAX_SESSION_CHANGES + 1))
 
 
-def since_window(ledger: Ledger, since: datetime) -> Window:
+def since_window(ledger: Ledger, since: datetime | None) -> Window | None:
     """Return the window of the changes that were seen since a time, or written by a session that ended since then.
 
-    A session writes until it ends what it fetched before. One without an end is running or was killed.
+    A session writes until it ends what it fetched before. One without an end is running or was killed. If `since` is
+    None, the window is that of the last session, or None if that was killed. It is also None without any session.
     """
+    last_session = ledger.sessions.latest()
+    if last_session is None or (since is None and killed_session(ledger)):
+        return None
+    if since is None:
+        return Window(facts=ledger.sessions.reported_facts(last_session))
     first = ledger.sessions.last_before(since)
     session = ledger.sessions.get(first)
     has_ended = session is None or (session.ended is not None and session.ended < since)
@@ -195,8 +276,7 @@ def since_window(ledger: Ledger, since: datetime) -> Window:
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the changes in a collection's listings: those since `window.since`, or else those in `window.facts`."""
-    facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
-    for change in ledger.mirrors.changes(collection, facts):
+    for change in ledger.mirrors.changes(collection, _listing_facts(window)):
         if window.since is not None and change.at < window.since:
             continue
         kind = NEW if change.event in {"listed", "refused"} else change.event
@@ -206,8 +286,18 @@ def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator
         elif kind == CHANGED:
             difference = "another date"
         yield SourceChange(
-            change.at, change.source, collection, kind, change.key, change.path, "" if kind == GONE else difference
-        )
+            change.at, change.source, collection, kind, change.key, change.path, "" if kind == GONE else difference,
+            fact=change.seq,
+        )  # fmt: skip
+
+
+def _first_of_newest_listed(ledger: Ledger, collection: str, window: Window, most: int) -> int:
+    return ledger.mirrors.first_of_newest(collection, _listing_facts(window), most)
+
+
+def _listing_facts(window: Window) -> tuple[int, int]:
+    first, last = window.facts if window.facts and window.since is None else ALL_FACTS
+    return max(first, window.shown_by[0]), min(last, window.shown_by[1])
 
 
 def _format_size(size: int | None) -> str:

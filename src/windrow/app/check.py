@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windrow.adapters.adapter import Adapter, Adopts, ChecksTree, harvested_collections
-from windrow.app.status import running_process
 from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -16,6 +15,7 @@ from windrow.engine.check import Fault, check_archive, check_index, check_states
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.errors import Locked, StoreError, UsageError
 from windrow.ledger import Ledger
+from windrow.ledger.lease import running_process
 
 
 @dataclass

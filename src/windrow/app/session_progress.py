@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.app.status import running_process
 from windrow.app.summary import phase_name
 from windrow.clock import now
 from windrow.contract.registry import phases
@@ -14,6 +13,7 @@ from windrow.engine.source_counts import classify_attempts
 from windrow.errors import WindrowError
 from windrow.formats.text import spell_duration, spell_size
 from windrow.ledger import Ledger
+from windrow.ledger.lease import running_process
 from windrow.reasons import Reason
 
 

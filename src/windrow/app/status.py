@@ -36,7 +36,7 @@ from windrow.engine.source_counts import FrontierCount, count_frontiers, count_w
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.errors import ConfigError
 from windrow.ledger import Ledger
-from windrow.ledger.lease import is_certainly_dead
+from windrow.ledger.lease import running_process
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.captures import LeftOutRow
 from windrow.ledger.typed.imports import ImportSource
@@ -289,19 +289,6 @@ def _service_waits(workspace: Workspace, ledger: Ledger, unreadable: dict[str, s
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources}, skip_broken=True)
     waits = read_each(adapters, lambda adapter: adapter.waits(workspace, ledger), unreadable)
     return tuple(wait for _, wait in waits if wait)
-
-
-def running_process(ledger: Ledger) -> str:
-    """Return the holder of the lease; empty if there is no lease, if it has expired, or if its process is dead."""
-    lease = ledger.sessions.lease()
-    return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
-
-
-def killed_session(ledger: Ledger) -> int:
-    """Return the number of the last session if it was killed (it is neither ended nor running), or else 0."""
-    last_session = ledger.sessions.latest()
-    row = ledger.sessions.get(last_session) if last_session and not running_process(ledger) else None
-    return row.number if row is not None and row.ended is None else 0
 
 
 def _source_states(

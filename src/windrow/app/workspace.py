@@ -256,17 +256,12 @@ class Windrow:
         the changes of both. `kind` is new, changed or gone, or empty for all. With `lines`, changes have the changed
         lines of their texts. If a store cannot be read, raise StoreError or add why to `unreadable`, by collection.
         """
-        from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
-        from windrow.app.status import killed_session
 
-        since = utc_time(since)
         with self._open_ledger() as ledger:
-            last_session = ledger.sessions.latest()
-            if last_session is None or (since is None and killed_session(ledger)):
+            if (window := since_window(ledger, utc_time(since))) is None:
                 return []
-            facts = ledger.sessions.reported_facts(last_session)
-            window = (since_window(ledger, since) if since else Window(facts=facts))._replace(lines=lines)
+            window = window._replace(lines=lines)
             return changes_in_order(self.config, ledger, window, source=source, kind=kind, unreadable=unreadable)
 
     @contextmanager
@@ -326,7 +321,7 @@ class Windrow:
 
     def killed_session(self) -> int:
         """Return the number of the last session if it was killed, or 0. The next session reports its changes."""
-        from windrow.app.status import killed_session
+        from windrow.ledger.lease import killed_session
 
         with self._open_ledger() as ledger:
             return killed_session(ledger)

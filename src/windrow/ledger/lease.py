@@ -88,3 +88,16 @@ class Lease:
         database = self._ledger.database
         with database.transaction():
             database.execute("lease_release", self.token)
+
+
+def running_process(ledger: Ledger) -> str:
+    """Return the holder of the lease; empty if there is no lease, if it has expired, or if its process is dead."""
+    lease = ledger.sessions.lease()
+    return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
+
+
+def killed_session(ledger: Ledger) -> int:
+    """Return the number of the last session if it was killed (it is neither ended nor running), or else 0."""
+    last_session = ledger.sessions.latest()
+    row = ledger.sessions.get(last_session) if last_session and not running_process(ledger) else None
+    return row.number if row is not None and row.ended is None else 0

@@ -124,11 +124,17 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
 -- Yield, in order, the events of a collection's files at sources between two facts, except comparisons.
-SELECT l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
+SELECT l.seq, l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.listed_file = l.listed_file AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1) AS "before: int | None"
 FROM listing l JOIN listed_file f ON f.seq = l.listed_file
 WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l.event <> 'compared' ORDER BY l.seq;
+
+-- def first_of_newest(collection: str, facts: tuple[int, int], most: int) -> int
+-- Return the number of the first of the last `most` events that `changes` yields, or 0 if there are fewer.
+SELECT coalesce((SELECT l.seq FROM listing l JOIN listed_file f ON f.seq = l.listed_file
+WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l.event <> 'compared'
+ORDER BY l.seq DESC LIMIT 1 OFFSET :most - 1), 0);
 
 -- row: UncomparedMirror
 -- A source that lists a file which was fetched from `held_from`, with the digest and the size of the fetched bytes.

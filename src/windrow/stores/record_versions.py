@@ -12,19 +12,33 @@ from typing import Any, NamedTuple
 from windrow.reasons import Reason
 from windrow.stores.settled import attempts_of_sessions
 
-_TOUCHED_RECORDS = """
-SELECT record FROM observation WHERE attempt BETWEEN ? AND ?
-UNION SELECT record FROM completed WHERE session BETWEEN ? AND ? ORDER BY record
+# An observation that differs from the one before it. A look-up by the primary key for each is much faster than reading
+# the versions of all records, most of which are the same at each visit.
+_IS_CHANGE = """
+(o.value IS NOT (SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)
+    ORDER BY p.at DESC, p.attempt DESC LIMIT 1)
+OR NOT EXISTS (SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
+"""
+_TOUCHED_RECORDS = f"""
+SELECT o.record FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2 AND {_IS_CHANGE}
+UNION SELECT record FROM completed WHERE session BETWEEN ?3 AND ?4 AND attempt BETWEEN ?5 AND ?6 ORDER BY 1
 """
 _RECORDS_PER_QUERY = 400
 _COMPLETED_BY_SESSIONS = """
 SELECT c.attempt, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
-WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
+WHERE c.session BETWEEN ? AND ? AND c.attempt BETWEEN ? AND ? ORDER BY c.session DESC
 """
 # Records of attempts that a later session completed: the session that settled these attempts did not write them.
 _FIRST_OBSERVED_LATER = """
 SELECT c.attempt, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
+"""
+_FIRST_OF_NEWEST = f"""
+SELECT attempt FROM (
+    SELECT * FROM (SELECT o.attempt FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2 AND {_IS_CHANGE}
+        ORDER BY o.attempt DESC LIMIT ?7)
+    UNION ALL SELECT attempt FROM completed WHERE session BETWEEN ?3 AND ?4 AND attempt BETWEEN ?5 AND ?6
+) ORDER BY attempt DESC LIMIT 1 OFFSET ?7 - 1
 """
 HAS_COMPLETED = """
 SELECT 1 FROM completed WHERE session BETWEEN ?1 AND ?2 OR (session > ?2 AND attempt BETWEEN ?3 AND ?4) LIMIT 1
@@ -126,10 +140,13 @@ def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any
 
 
 def _touched_versions(
-    connection: sqlite3.Connection, attempts: tuple[int, int], sessions: tuple[int, int] = (1, 0)
+    connection: sqlite3.Connection, attempts: tuple[int, int], completed: tuple[int, int, int, int] = (1, 0, 1, 0)
 ) -> Iterator[RecordVersion]:
-    """Yield all versions of the records that a range of attempts, or of sessions that completed attempts, touched."""
-    records = [record for (record,) in connection.execute(_TOUCHED_RECORDS, (*attempts, *sessions))]
+    """Yield all versions of the records that a range of attempts changed, or that were completed.
+
+    `completed` are the first and last session that completed attempts, and the first and last of these attempts.
+    """
+    records = [record for (record,) in connection.execute(_TOUCHED_RECORDS, (*attempts, *completed))]
     for start in range(0, len(records), _RECORDS_PER_QUERY):
         # With a subquery or parameters in place of the numbers, SQLite would compute the versions of all records.
         numbers = ",".join(str(int(record)) for record in records[start : start + _RECORDS_PER_QUERY])
@@ -149,24 +166,28 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
             previous = version
 
 
-def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
-    """Yield the changes that a range of sessions (first, last) wrote, each with the previous version.
+def written_versions(
+    connection: sqlite3.Connection, sessions: tuple[int, int], shown_by: tuple[int, int]
+) -> Iterator[VersionChange]:
+    """Yield the changes that sessions (first, last) wrote and attempts (first, last) observed, with previous versions.
 
     If one of these sessions completed an attempt that an earlier session had settled incompletely, the
     previous version is the one that the earlier session wrote.
     """
     first, last = attempts_of_sessions(connection, sessions)
-    completed_rows = connection.execute(_COMPLETED_BY_SESSIONS, sessions)
+    shown = max(first, shown_by[0]), min(last, shown_by[1])
+    completed_rows = connection.execute(_COMPLETED_BY_SESSIONS, (*sessions, *shown_by))
     earlier_json = {(attempt, key): json_text for attempt, key, json_text in completed_rows}
-    later_rows = connection.execute(_FIRST_OBSERVED_LATER, (sessions[1], first, last))
+    later_rows = connection.execute(_FIRST_OBSERVED_LATER, (sessions[1], *shown))
     first_observed_later = {(attempt, key) for attempt, key in later_rows}
     previous: RecordVersion | None = None
-    for version in _touched_versions(connection, (first, last), sessions):
+    for version in _touched_versions(connection, shown, (*sessions, *shown_by)):
         if previous is not None and previous.key != version.key:
             previous = None
         version_key = (version.attempt, version.key)
         if first <= version.attempt <= last:
-            if version.change != "same" and version_key not in first_observed_later:
+            is_shown = shown[0] <= version.attempt <= shown[1]
+            if is_shown and version.change != "same" and version_key not in first_observed_later:
                 yield previous, version
         elif earlier_json.get(version_key):
             change = "changed" if version.json else "gone"
@@ -174,6 +195,16 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
         elif version_key in earlier_json and version.change != "same":
             yield previous, version
         previous = version if version.change != "same" else previous
+
+
+def first_of_newest(
+    connection: sqlite3.Connection, sessions: tuple[int, int], shown_by: tuple[int, int], most: int
+) -> int:
+    """Return the first of the attempts with the last `most` changes of `written_versions`, or 0 if there are fewer."""
+    first, last = attempts_of_sessions(connection, sessions)
+    shown = max(first, shown_by[0]), min(last, shown_by[1])
+    row = connection.execute(_FIRST_OF_NEWEST, (*shown, *sessions, *shown_by, most)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def count_changed(
@@ -193,7 +224,7 @@ def count_written(
 ) -> dict[str, Counter[str]]:
     """Count by source and kind the changes of `written_versions`; those that state a `removal` count as gone."""
     counts: dict[str, Counter[str]] = {}
-    for _, version in written_versions(connection, sessions):
+    for _, version in written_versions(connection, sessions, (0, 2**62)):
         is_removed = removal is not None and removal.states(version.value)
         counts.setdefault(version.source, Counter())["gone" if is_removed else version.change] += 1
     return counts

@@ -41,6 +41,7 @@ from windrow.stores.record_versions import (
     VersionChange,
     changed_versions,
     copy_completed,
+    first_of_newest,
     latest_values,
     note_completed,
     read_observed,
@@ -309,10 +310,20 @@ class RecordStore(ChangeCounts):
         with self._guarded():
             yield from changed_versions(self._connection, attempts)
 
-    def written_versions(self, sessions: tuple[int, int]) -> Iterator[VersionChange]:
-        """Yield the changes that a range of sessions (first, last) wrote, each with the previous version."""
+    def written_versions(
+        self, sessions: tuple[int, int], shown_by: tuple[int, int] = (0, 2**62)
+    ) -> Iterator[VersionChange]:
+        """Yield the changes that sessions wrote and the attempts `shown_by` observed, each with the previous version.
+
+        Both are ranges of numbers (first, last).
+        """
         with self._guarded():
-            yield from written_versions(self._connection, sessions)
+            yield from written_versions(self._connection, sessions, shown_by)
+
+    def first_of_newest(self, sessions: tuple[int, int], shown_by: tuple[int, int], most: int) -> int:
+        """Return the first of the attempts with the last `most` changes of `written_versions`, or 0 with fewer."""
+        with self._guarded():
+            return first_of_newest(self._connection, sessions, shown_by, most)
 
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""

@@ -20,7 +20,7 @@ from windrow.adapters.record_changes import describe_difference
 from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.app.summary import describe_end
-from windrow.caps import SHOWN_TEXT_CHARACTERS
+from windrow.caps import SHOWN_TEXT_CHARACTERS, WEB_CHANGES
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
 from windrow.settings.kinds import show_duration
@@ -56,7 +56,7 @@ def environment() -> Environment:
         "mark_changes": mark_changes, "pair_lines": pair_lines, "describe": describe, "own_words": own_words,
         "captures_of": captures_of,
         "spell_schema": spell_schema, "describe_end": describe_end,
-        "most_characters": SHOWN_TEXT_CHARACTERS.number,
+        "most_characters": SHOWN_TEXT_CHARACTERS.number, "most_changes": WEB_CHANGES.number,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
         "style": f"/style.css?{digest(style())[-16:]}", "script": f"/live.js?{digest(script())[-16:]}",
     }  # fmt: skip

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from io import BytesIO
+from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange
+from windrow.adapters.adapter import ALL_FACTS, CHANGED, GONE, NEW, Comparison, SourceChange
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
 from windrow.app.captures import SessionEntry
+from windrow.app.changes import newest_changes, place_of
 from windrow.app.session_details import SessionDetails, SourceRun
 from windrow.app.session_progress import SessionProgress, running_session
 from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import ReasonCount, SessionSummary
-from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_RESULTS
+from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_CHANGES, WEB_RESULTS
 from windrow.content.charset import decode
 from windrow.contract.registry import names
 from windrow.errors import StepError, UsageError, WindrowError
@@ -29,7 +32,7 @@ from windrow.ledger.sessions import RuleCount
 from windrow.model import Limits
 from windrow.query.tree import is_time_prefix
 from windrow.reasons import Reason
-from windrow.web.query import PageQuery, write_cursor
+from windrow.web.query import BAD_CURSOR, PageQuery, write_cursor
 from windrow.web.steady import keep_steady
 
 KINDS = (NEW, CHANGED, GONE)
@@ -55,6 +58,7 @@ class Attention(NamedTuple):
 class TodayPage(NamedTuple):
     """The first page: what needs a person, what changed since a time by kind, the sources with their last runs.
 
+    If `more`, there are further changes than `counts` has, which are the newest (`caps.WEB_CHANGES`).
     `progress` is that of the session that runs now, or None. `at` is the minute in which the page was made. `reasons`
     count what failed or was left out, `left_out` what rules and caps left out, and `undeclared` are sources that are
     not declared any more, all as `windrow status` has them.
@@ -67,6 +71,7 @@ class TodayPage(NamedTuple):
     since: datetime | None
     attention: tuple[Attention, ...]
     counts: Mapping[str, int]
+    more: bool
     changes: tuple[SourceChange, ...]
     sources: tuple[SourceState, ...]
     runs: Mapping[str, tuple[SourceRun, ...]]
@@ -77,14 +82,15 @@ class TodayPage(NamedTuple):
 
 
 class ChangesPage(NamedTuple):
-    """A page of changes, the newest first. `total` is their number on all pages; `next` is the cursor of the next.
+    """A page of changes, the newest first; `next` is the cursor of the next page.
 
-    `unreadable` says why the changes of a collection are left out.
+    `total` is the number of changes on this and the following pages, or None if they were not all read
+    (`caps.WEB_CHANGES`). `unreadable` says why the changes of a collection are left out.
     """
 
     since: datetime | None
     until: datetime | None
-    total: int
+    total: int | None
     changes: tuple[SourceChange, ...]
     next: str
     unreadable: tuple[str, ...] = ()
@@ -158,11 +164,14 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
         progress = running_session(ledger) if state.holder else None
     if state.holder and progress is None:  # it ended since the state was read
         state = workspace.status()
-    changes = _newest_first(workspace.changes(since, unreadable={}))  # the status says what cannot be read
+    with closing(workspace.ledger()) as ledger:
+        newest = newest_changes(workspace.config, ledger, since, unreadable={})  # the status says what cannot be read
+        changes = [*islice(newest, WEB_CHANGES.number)]
+        more = next(newest, None) is not None
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
     return TodayPage(
         query.now.replace(second=0, microsecond=0), state.workspace, state.holder, state.last, since,
-        tuple(_find_attention(state)), counts,
+        tuple(_find_attention(state)), counts, more,
         tuple(changes[:_LINES_SHOWN]), state.sources, keep_steady(workspace, "runs", workspace.runs), progress,
         state.reasons, state.left_out, state.undeclared,
     )  # fmt: skip
@@ -171,26 +180,36 @@ def today(workspace: Windrow, query: PageQuery) -> TodayPage:
 def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     """Return a page of the changes in a time, by default the last seven days, that pass all filters.
 
-    The page begins after the line that the cursor names, so that it does not shift when new changes come.
+    The page begins after the line that the cursor names, so that it does not shift when new changes come. Of the
+    changes from there on, only the first `caps.WEB_CHANGES` are read; if the words are in fewer than a page shows, the
+    next page goes on behind them.
     """
     since, until = query.time("since", "7d"), query.time("until", "", is_end=True)
     collection, words = query.choice("collection", names()), query.text("q").casefold().split()
     unreadable: dict[str, str] = {}
-    source, kind = query.text("source"), query.choice("kind", KINDS)
-    found = workspace.changes(since, source=source, kind=kind, unreadable=unreadable)
+    source, kind, cursor = query.text("source"), query.choice("kind", KINDS), query.cursor()
+    upto = _read_fact(cursor) if cursor else ALL_FACTS[1]
+    with closing(workspace.ledger()) as ledger:
+        newest = newest_changes(
+            workspace.config, ledger, since, source=source, kind=kind, only=collection, upto=upto, unreadable=unreadable
+        )
+        after = (
+            change
+            for change in newest
+            if (cursor is None or _place(change) < cursor) and (until is None or change.at < until)
+        )
+        read = [*islice(after, WEB_CHANGES.number)]
+        is_all = next(after, None) is None
     matching = [
         change
-        for change in _newest_first(found)
-        if (not collection or change.collection == collection)
-        and (until is None or change.at < until)
-        and all(word in f"{change.key} {change.title} {change.difference}".casefold() for word in words)
+        for change in read
+        if all(word in f"{change.key} {change.title} {change.difference}".casefold() for word in words)
     ]
-    cursor = query.cursor()
-    after = [change for change in matching if cursor is None or _place(change) < cursor]
-    page = after[:_PAGE_LINES]
+    page = matching[:_PAGE_LINES]
+    last = page[-1] if len(matching) > len(page) else None if is_all else read[-1]
     return ChangesPage(
-        since, until, len(matching), tuple(page), write_cursor(_place(page[-1])) if len(after) > len(page) else "",
-        tuple(f"{name}: {why}" for name, why in unreadable.items() if collection in {"", name}),
+        since, until, len(matching) if is_all else None, tuple(page), write_cursor(_place(last)) if last else "",
+        tuple(f"{name}: {why}" for name, why in unreadable.items()),
     )  # fmt: skip
 
 
@@ -201,13 +220,16 @@ def read_identity(workspace: Windrow) -> str:
 
 
 def _place(change: SourceChange) -> tuple[str, ...]:
-    """Return what orders changes; no two have the same."""
-    moment = change.at.isoformat(timespec="microseconds")
-    return moment, change.source, change.key, change.kind, change.title, change.difference
+    """Return `place_of` the change as texts, in the same order."""
+    fact, *texts = place_of(change)
+    return f"{fact:019}", *texts
 
 
-def _newest_first(found: Sequence[SourceChange]) -> list[SourceChange]:
-    return sorted(found, key=_place, reverse=True)
+def _read_fact(cursor: tuple[str, ...]) -> int:
+    """Return the number of the fact with which a cursor begins; raise UsageError if it begins otherwise."""
+    if not re.fullmatch(r"[0-9]{19}", cursor[0]):
+        raise UsageError(BAD_CURSOR)
+    return int(cursor[0])
 
 
 def difference(workspace: Windrow, query: PageQuery) -> Comparison:

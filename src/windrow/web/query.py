@@ -14,6 +14,8 @@ from windrow.errors import ConfigError, UsageError
 from windrow.query.tree import read_time_span
 from windrow.settings.kinds import read_duration
 
+BAD_CURSOR = "cursor is not one that a page of this view gave"
+
 
 class PageQuery:
     """The parameters of a request, and the time at which it is answered."""
@@ -79,7 +81,7 @@ class PageQuery:
         except (binascii.Error, ValueError, RecursionError):
             values = None
         if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
-            raise UsageError("cursor is not one that a page of this view gave")
+            raise UsageError(BAD_CURSOR)
         return tuple(values)
 
 

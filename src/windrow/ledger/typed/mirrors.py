@@ -102,6 +102,7 @@ class InconsistentMirror(NamedTuple):
 class ListedChange(NamedTuple):
     """An event of a file at a source, with the file's key. `before` is the size in the file's previous event there."""
 
+    seq: int
     at: datetime
     source: str
     event: str
@@ -196,8 +197,8 @@ def _make_listing_row(row: tuple[Any, ...]) -> ListingRow:
 
 
 def _make_listed_change(row: tuple[Any, ...]) -> ListedChange:
-    at, source, event, key, path, size, before = row
-    return ListedChange(parse(at), source, event, key, path, size, before)
+    seq, at, source, event, key, path, size, before = row
+    return ListedChange(seq, parse(at), source, event, key, path, size, before)
 
 
 def _make_uncompared_mirror(row: tuple[Any, ...]) -> UncomparedMirror:
@@ -327,6 +328,11 @@ class TypedMirrors(LedgerQueries):
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
         """Yield, in order, the events of a collection's files at sources between two facts, except comparisons."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
+
+    def first_of_newest(self, collection: str, facts: tuple[int, int], most: int) -> int:
+        """Return the number of the first of the last `most` events that `changes` yields, or 0 if there are fewer."""
+        value: int = self._database.value("mirrors.first_of_newest", facts[0], facts[1], collection, most)
+        return value
 
     def uncompared(self, collection: str, sources: Sequence[str], limit: int) -> list[UncomparedMirror]:
         """Return mirrors of fetched files at others of these sources that must still be compared, ordered by source.

@@ -14,6 +14,7 @@ ADAPTER = LazyAdapter(
         "content": "changes",
         "count_skipped": "changes",
         "content_of_attempts": "changes",
+        "first_of_newest": "changes",
         "explain": "explain",
         "harvest": "harvest",
         "home": "home",

@@ -27,6 +27,9 @@ from windrow.collections.pages.database.page_versions import (
     count_unread_documents,
     read_timelines,
 )
+from windrow.collections.pages.database.page_versions import (
+    first_of_newest as find_first_of_newest,
+)
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
@@ -187,10 +190,8 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
             refuse_lost_store(ledger, COLLECTION, workspace.section(Pages).summary_database)
             return
         reader = VersionReader(summary)
-        since = int(window.since.timestamp()) if window.since else None
-        if since is None and not window.facts:
-            since = 0  # a window without limits contains all attempts
-        for timeline in read_timelines(summary, since=since, sessions=window.facts or NO_NUMBERS):
+        since, sessions = _limits_of(window)
+        for timeline in read_timelines(summary, since=since, sessions=sessions, shown_by=window.shown_by):
             for change in find_page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
@@ -204,11 +205,26 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                     version.title or version.headline or "",
                     description,
                     lines=lines if window.lines else (),
+                    fact=timeline.visits[change.changed_at],
                 )
 
 
+def first_of_newest(workspace: Workspace, window: Window, most: int) -> int:
+    """Return the first of the last `most` attempts that may show changes in a window, or 0 if there are fewer."""
+    with open_existing_summary(workspace) as summary:
+        return find_first_of_newest(summary, *_limits_of(window), window.shown_by, most) if summary else 0
+
+
+def _limits_of(window: Window) -> tuple[int | None, tuple[int, int]]:
+    """Return from when on (UNIX seconds) and by which sessions changes are selected."""
+    since = int(window.since.timestamp()) if window.since else None
+    if since is None and not window.facts:
+        since = 0  # a window without limits contains all attempts
+    return since, window.facts or NO_NUMBERS
+
+
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
-    """Yield the changes that the selected attempts at an address found (`timeline.visit_times`).
+    """Yield the changes that the selected attempts at an address found (`timeline.visits`).
 
     A redirect that begins or ends is only yielded if it replaces another version or another version replaces it. A page
     with a refresh to another page is a page, and not a redirect. A page is gone when its version ends and no other
@@ -218,14 +234,14 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
     for number, version in enumerate(timeline.versions):
         is_replacement = previous is not None and previous.end == version.first_seen
         is_page = version.redirect is None or version.kind is not None
-        if version.first_seen in timeline.visit_times:
+        if version.first_seen in timeline.visits:
             if is_replacement:
                 yield VersionChange(version.first_seen, CHANGED, previous, version)
             elif is_page:
                 yield VersionChange(version.first_seen, NEW, previous, version)
         following = timeline.versions[number + 1] if number + 1 < len(timeline.versions) else None
         is_gone = version.end is not None and (following is None or following.first_seen != version.end)
-        if is_gone and version.end is not None and version.end in timeline.visit_times and is_page:
+        if is_gone and version.end is not None and version.end in timeline.visits and is_page:
             yield VersionChange(version.end, GONE, version, None)
         previous = version
 
@@ -315,7 +331,7 @@ def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mappi
         if source := sources.of_page(timeline.url):
             counts[source].update(change.kind for change in find_page_changes(timeline))
             counts[source][MOVED] += sum(
-                version.redirect is not None and version.kind is not None and version.first_seen in timeline.visit_times
+                version.redirect is not None and version.kind is not None and version.first_seen in timeline.visits
                 for version in timeline.versions
             )
     return counts

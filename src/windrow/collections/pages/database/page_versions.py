@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
@@ -219,12 +220,23 @@ _URLS_PER_QUERY = 200
 """The maximum number of addresses whose versions are read at once."""
 
 # Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
-_SELECT_VISITS = """
-SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
-WHERE ({where}) AND NOT EXISTS (
+# Most visits see what the one before saw: only those at whose time a version begins or ends are read further.
+_IS_SELECTED = """
+o.attempt BETWEEN ?7 AND ?8 AND ({where}) AND EXISTS (
+  SELECT 1 FROM entity_generation g WHERE g.url_id = o.url_id AND (
+    o.at IN (g.first_seen_unix_utc, g.confirmed_end_unix_utc) OR EXISTS (
+      SELECT 1 FROM windrow_past p WHERE p.entity_generation_id = g.entity_generation_id
+      AND o.at IN (p.first_seen_unix_utc, p.confirmed_end_unix_utc))))
+AND NOT EXISTS (
   SELECT 1 FROM windrow_observation earlier WHERE earlier.url_id = o.url_id AND earlier.at = o.at
   AND earlier.attempt < o.attempt AND earlier.entity_generation_id IS o.entity_generation_id)
-ORDER BY o.url_id
+"""
+_SELECT_VISITS = f"""
+SELECT o.url_id, u.str_url, o.at, o.attempt FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
+WHERE {_IS_SELECTED} ORDER BY o.url_id
+"""
+_FIRST_OF_NEWEST = f"""
+SELECT o.attempt FROM windrow_observation o WHERE {_IS_SELECTED} ORDER BY o.attempt DESC LIMIT 1 OFFSET {{offset}}
 """
 _HAS_SESSIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
 HAS_COMPLETED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_completed'"
@@ -242,14 +254,40 @@ NO_NUMBERS = (1, 0)
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in chronological order, and the times (UNIX seconds) of the selected attempts.
+    """The versions of an address in chronological order, and the selected attempts by time (UNIX seconds).
 
-    If several attempts in one second saw the same version, only the first of them is selected.
+    Attempts at whose time no version began or ended are not selected. If several attempts in one second saw the same
+    version, only the first of them is selected.
     """
 
     url: str
     versions: list[PageVersion]
-    visit_times: set[int]
+    visits: dict[int, int]
+
+
+def _select_visits(
+    connection: sqlite3.Connection, since: int | None, attempts: tuple[int, int], sessions: tuple[int, int],
+    shown_by: tuple[int, int],
+) -> tuple[str, tuple[int, ...]]:  # fmt: skip
+    """Return the condition of `_IS_SELECTED` for a choice of attempts, and the parameters of the query."""
+    attempt_range = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
+    has_completed = connection.execute(HAS_COMPLETED).fetchone()[0]
+    condition = f"o.attempt BETWEEN ?1 AND ?2 OR {_WRITTEN_OR_COMPLETED if has_completed else _WRITTEN}"
+    condition += "" if since is None else " OR o.at >= ?9"
+    return condition, (*attempts, *attempt_range, *sessions, *shown_by, *(() if since is None else (since,)))
+
+
+def first_of_newest(
+    reader: SqliteReader, since: int | None, sessions: tuple[int, int], shown_by: tuple[int, int], most: int
+) -> int:
+    """Return the first of the last `most` attempts that `read_timelines` selects, or 0 if there are fewer."""
+    with reader.reading() as connection:
+        if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
+            return 0
+        condition, parameters = _select_visits(connection, since, NO_NUMBERS, sessions, shown_by)
+        query = _FIRST_OF_NEWEST.format(where=condition, offset=most - 1)
+        row = connection.execute(query, parameters).fetchone()
+    return int(row[0]) if row else 0
 
 
 def read_timelines(
@@ -258,23 +296,21 @@ def read_timelines(
     since: int | None = None,
     attempts: tuple[int, int] = NO_NUMBERS,
     sessions: tuple[int, int] = NO_NUMBERS,
+    shown_by: tuple[int, int] = (0, 2**62),
 ) -> Iterator[Timeline]:
-    """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
+    """Yield the timeline of each address that changed in an attempt from `since` (UNIX seconds) on, or in a range.
 
     `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
     numbers, both included. An attempt that one session could not read, and a later one read, belongs to the later one.
+    Of all these attempts, only those in `shown_by` are selected.
     For a database of another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
             return
-        attempt_range = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
-        parameters = (*attempts, *attempt_range, *sessions, *(() if since is None else (since,)))
-        has_completed = connection.execute(HAS_COMPLETED).fetchone()[0]
-        condition = f"o.attempt BETWEEN ?1 AND ?2 OR {_WRITTEN_OR_COMPLETED if has_completed else _WRITTEN}"
-        condition += "" if since is None else " OR o.at >= ?7"
+        condition, parameters = _select_visits(connection, since, attempts, sessions, shown_by)
         groups = groupby(connection.execute(_SELECT_VISITS.format(where=condition), parameters), itemgetter(0))
-        visits_by_url = ((url_id, [(url, at) for _, url, at in rows]) for url_id, rows in groups)
+        visits_by_url = ((url_id, [row[1:] for row in rows]) for url_id, rows in groups)
         while visits_of_chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
             url_ids = (json.dumps(list(visits_of_chunk)),)
             rows = [
@@ -287,7 +323,7 @@ def read_timelines(
                 versions.setdefault(url_id, []).append(PageVersion._make(columns))
             for url_id, visits in visits_of_chunk.items():
                 ordered_versions = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
-                yield Timeline(visits[0][0], ordered_versions, {at for _, at in visits})
+                yield Timeline(visits[0][0], ordered_versions, {at: attempt for _, at, attempt in visits})
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
