@@ -12,7 +12,7 @@ import pytest
 from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.collections.events.place import calendar, configured, event, events, run, serving
 from tests.collections.papers.library import Library, Shelf, pdf
-from tests.crash.workspace import finish_run, make_workspace
+from tests.crash.workspace import finish_run, make_workspace, read_tables
 from tests.servers.couch import Couch, serving_couch
 from tests.sessions import session_settings
 from windrow.app import Windrow
@@ -125,6 +125,40 @@ def is_table_of(path: Path, table: str) -> bool:
         return False
     with closing(sqlite3.connect(path)) as store:
         return store.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
+
+
+def test_a_store_of_another_workspace_is_refused_and_unchanged(tmp_path: Path) -> None:
+    ours, theirs = (make_workspace(tmp_path / name, zips=1, documents=1) for name in ("ours", "theirs"))
+    for root in (ours, theirs):
+        finish_run(root)
+    settings = (ours / "windrow.toml").read_text()
+    store = f'[drops]\nstore = "sqlite:///{theirs}/drops.sqlite"\n'
+    (ours / "windrow.toml").write_text(settings + store)
+    before = read_tables(theirs)
+    with pytest.raises(StoreError, match="has the records of another workspace; nothing was fetched"):
+        Windrow(ours).run()
+    assert read_tables(theirs) == before
+    assert any("of another workspace" in fault.problem for fault in Windrow(ours).check().faults)
+    (ours / "windrow.toml").write_text(settings + f'[drops]\ntracker = "sqlite:///{theirs}/tracker.sqlite"\n')
+    with pytest.raises(StoreError, match="the tracker is of another ledger"):
+        Windrow(ours).run()
+    assert "is of another workspace" in [fault.problem for fault in Windrow(ours).check().faults]
+    assert read_tables(theirs) == before
+    assert Windrow(theirs).check().faults == []
+
+
+def test_a_tracker_without_the_last_session_is_an_older_copy_that_is_told(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "w", zips=1, documents=1)
+    finish_run(root)
+    before = read_tables(root)
+    with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
+        tracker.execute("DELETE FROM crawling_session WHERE id = (SELECT max(id) FROM crawling_session)")
+    with pytest.raises(StoreError, match="the tracker is an older copy: it lacks the last session") as caught:
+        Windrow(root).run()
+    assert "delete all their rows" in caught.value.hint
+    (root / "tracker.sqlite").unlink()
+    finish_run(root)
+    assert read_tables(root)["zip_action"] == before["zip_action"]
 
 
 def test_a_tracker_of_another_ledger_is_refused(tmp_path: Path) -> None:

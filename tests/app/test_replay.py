@@ -16,7 +16,7 @@ from windrow.collections.drops.settings import Drops
 from windrow.contract import Load
 from windrow.engine.progress import Progress
 from windrow.engine.steps.stepping import take_step
-from windrow.errors import Stopped
+from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.settings.configuration import DatabaseAddress
 
 
@@ -60,13 +60,50 @@ def test_the_options_of_a_store_are_not_part_of_its_file_name(harvested):
     assert [path.name for path in harvested.iterdir() if "?" in path.name] == []
 
 
-def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path):
+def test_a_replay_without_a_file_of_the_archive_leaves_the_records_where_they_are(harvested, tmp_path):
+    before = read_tables(harvested)
+    warc = next((harvested / "archive").glob("*.warc*"))
+    warc.rename(tmp_path / warc.name)
+    with pytest.raises(ReaderFailed, match=r"could not be read again \(disk_failed: \d+\), so drops.sqlite was left"):
+        run_replay(harvested)
+    (tmp_path / warc.name).rename(warc)
+    assert read_tables(harvested) == before
+    assert finish_run(harvested) == 0
+
+
+def count_readings(root):
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger:
+        return ledger.execute("SELECT count(*) FROM reading").fetchone()
+
+
+def raise_error(error):
+    def fail(*_args):
+        raise error
+
+    return fail
+
+
+def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path, monkeypatch):
     schemas = harvested / "schemas"
     shutil.copytree(windrow.__path__[0] + "/collections/drops/schemas", schemas)
     strict = schemas / "specimen_definition.xsd"
     strict.write_text(strict.read_text().replace('name="DOB"', 'name="born"'))
     toml = (harvested / "windrow.toml").read_text() + f'[drops.schemas]\nspecimen = "{strict}"\n'
     (harvested / "windrow.toml").write_text(toml)
+    before, readings = read_tables(harvested), count_readings(harvested)
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="kept"):
+        patch.setattr("windrow.engine.replay._remove_log", raise_error(StoreError("a reader kept it")))
+        run_replay(harvested)
+    assert (read_tables(harvested), count_readings(harvested)) == (before, readings), (
+        "the ledger has what the store has"
+    )
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("windrow.collections.drops.adapter.replay.write_differences", raise_error(KeyboardInterrupt()))
+        run_replay(harvested)
+    with pytest.raises(StoreError, match="was cut off after it had made the store") as caught:
+        windrow.open(harvested).run()
+    assert "windrow replay drops" in caught.value.hint
+    assert any("was cut off" in fault.problem for fault in windrow.open(harvested).check().faults)
     changes = run_replay(harvested).changes
     assert any(change.after == (6, 5) for change in changes)
     fresh = tmp_path / "fresh"
@@ -87,10 +124,9 @@ def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkey
 
     monkeypatch.setattr("windrow.engine.replay.take_step", stop)
     before = read_tables(harvested)
-    with closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger, ledger:
-        read = ledger.execute("SELECT count(*) FROM reading").fetchone()
-        with pytest.raises(Stopped, match=r"drops\.sqlite was left unchanged"):
-            run_replay(harvested)
-        assert ledger.execute("SELECT count(*) FROM reading").fetchone() == read
+    readings = count_readings(harvested)
+    with pytest.raises(Stopped, match=r"drops\.sqlite was left unchanged"):
+        run_replay(harvested)
+    assert count_readings(harvested) == readings
     assert read_tables(harvested) == before
     assert not (harvested / ".replay").exists()

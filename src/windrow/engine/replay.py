@@ -1,8 +1,8 @@
 """Read the kept captures again, into new stores, which replace the old stores at the end.
 
 In a replay of items, the steps run on a scratch copy of the ledger and write to a new store, session after session, as
-if it were the time of the session. The readings of items that now end in another state are then written to the real
-ledger, and `rebuild` replaces the old store with the new one.
+if it were the time of the session. `rebuild` replaces the old store with the new one, and then `write_differences`
+writes the readings of items that now end in another state to the real ledger.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from windrow.engine.steps.unread import UnreadAttempts
 from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
+from windrow.ledger.ledger import LedgerWriter
 from windrow.ledger.typed.attempts import SessionCapture
-from windrow.model import Finding, Item, Member, Reading, State
-from windrow.reasons import Reason
+from windrow.model import Finding, Item, Member, Reading, State, Status
+from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch, store_errors
 
 SCRATCH = ("ledger.sqlite", "store")
@@ -101,13 +102,8 @@ class RenumberingStore:
         self._inner.close()
 
 
-def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
-    """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy.
-
-    `states` takes a ledger, and returns a dict from item to the state that the collection's projection shows. Yield the
-    documents whose states changed, and write their new readings to the ledger `real`. If the run is stopped while
-    captures are read, no reading is written to `real`.
-    """
+def replay(run: HarvestRun) -> None:
+    """Read the complete captures of listed files again, except cancelled files. `run.ledger` is the scratch copy."""
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):
         run.clock = lambda at=captured_at: at  # type: ignore[misc]
@@ -119,7 +115,6 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
                 take_step(run, step)
         if run.stopping():
             return
-    yield from _write_differences(run, real, states)
 
 
 def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
@@ -129,37 +124,77 @@ def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[Sessi
         yield session_captures[0].opened, session_captures
 
 
-def _write_differences(
-    run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]
-) -> Iterator[ReplayChange]:
-    old_states, new_states = states(real), states(run.ledger)
-    for read_item in run.ledger.items.read_items(run.collection.name):
-        number = real.items.number(run.collection.name, read_item.key, read_item.attempt)
-        if number is None or old_states[number] == new_states[read_item.item] or _waits_for_transfer(run, real, number):
+class Replayed(NamedTuple):
+    """What a replay of items ends with: the session, the collection, and the scratch and the real ledger.
+
+    `states` takes a ledger, and returns a dict from item to the state that the collection's projection shows.
+    """
+
+    session: int
+    collection: contract.Collection
+    scratch: Ledger
+    real: Ledger
+    states: Callable[[Ledger], Mapping[int, State]]
+
+
+class _Difference(NamedTuple):
+    number: int  # on the real ledger
+    scratch_number: int
+    change: ReplayChange
+
+
+def _find_differences(replayed: Replayed) -> Iterator[_Difference]:
+    real, collection = replayed.real, replayed.collection
+    old_states, new_states = replayed.states(real), replayed.states(replayed.scratch)
+    for read_item in replayed.scratch.items.read_items(collection.name):
+        number = real.items.number(collection.name, read_item.key, read_item.attempt)
+        if number is None or old_states[number] == new_states[read_item.item]:
             continue
-        _copy_reading(run, real, number, read_item.item)
-        yield ReplayChange(read_item.key, old_states[number], new_states[read_item.item])
+        pending = real.items.pending(number)
+        if pending is None or pending.step != collection.listing.fetch_phase:
+            change = ReplayChange(read_item.key, old_states[number], new_states[read_item.item])
+            yield _Difference(number, read_item.item, change)
 
 
-def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
-    pending = real.items.pending(item)
-    return pending is not None and pending.step == run.collection.listing.fetch_phase
+def refuse_lost(replayed: Replayed, old: Path) -> None:
+    """Raise ReaderFailed if documents that were done could not be read, through no fault of their bytes.
+
+    Their records are in the store `old` but not in the new one, for example since a file of the archive is missing.
+    """
+    reasons = Counter[str]()
+    for difference in _find_differences(replayed):
+        pending = replayed.scratch.items.pending(difference.scratch_number)
+        was_done = difference.change.before is not None and difference.change.before[1] is Status.DONE
+        if was_done and pending is not None and pending.reason in OWN_FAULTS:
+            reasons[str(pending.reason)] += 1
+    if reasons:
+        raise _make_refusal(reasons, old)
 
 
-def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -> None:
-    """Write the result of the last step of `scratch_item`, and its findings, to the real ledger for `item`."""
-    new_pending, old_pending = run.ledger.items.pending(scratch_item), real.items.pending(item)
+def write_differences(replayed: Replayed) -> list[ReplayChange]:
+    """Write the new readings of the documents whose states changed to the real ledger, all or none; return them."""
+    with replayed.real.writing() as writer:
+        differences = [*_find_differences(replayed)]
+        for difference in differences:
+            _copy_reading(replayed, writer, difference)
+    return [difference.change for difference in differences]
+
+
+def _copy_reading(replayed: Replayed, writer: LedgerWriter, difference: _Difference) -> None:
+    """Write the result of the last step of a document on the scratch ledger, and its findings, to the real ledger."""
+    item, scratch_items = difference.number, replayed.scratch.items
+    new_pending, old_pending = scratch_items.pending(difference.scratch_number), replayed.real.items.pending(item)
     if new_pending is None and old_pending is None:
         return
-    readings = run.ledger.items.readings(scratch_item)
+    readings = scratch_items.readings(difference.scratch_number)
     step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
     reason = new_pending.reason if new_pending else None
-    with real.writing() as writer:
-        # The empty digest keeps the reading from being used for equal bytes: its findings are mixed with earlier ones.
-        writer.items.add_reading(run.session, item, (step, version), "", Reading(reason), then="")
-        if step:
-            phase = run.collection.phase(step)
-            writer.items.add_findings(run.session, item, phase, run.ledger.items.findings_in_phase(scratch_item, phase))
+    # The empty digest keeps the reading from being used for equal bytes: its findings are mixed with earlier ones.
+    writer.items.add_reading(replayed.session, item, (step, version), "", Reading(reason), then="")
+    if step:
+        phase = replayed.collection.phase(step)
+        findings = scratch_items.findings_in_phase(difference.scratch_number, phase)
+        writer.items.add_findings(replayed.session, item, phase, findings)
 
 
 Compared = TypeVar("Compared")
@@ -167,14 +202,14 @@ Compared = TypeVar("Compared")
 
 def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
-    *, scratch: Sequence[str] = (),
+    *, scratch: Sequence[str] = (), record: Callable[[], object] = lambda: None,
 ) -> Compared:  # fmt: skip
     """Call `build`, which makes the database file `new`; then call `compare`, and replace `old` with `new`.
 
-    Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
-    files that `build` makes in it. `old` remains unchanged until it is replaced, even after an error or a kill. Raises
-    Stopped if the run is stopped, and StoreError if another process keeps reading `old`. If `build` does not make the
-    file `new`, because the database is on a server, nothing is replaced.
+    Call `record` after that, and return the result of `compare`. The folder of `new` is made for this and removed at
+    the end. `scratch` names other files that `build` makes in it. `old` remains unchanged until it is replaced, even
+    after an error or a kill. Raises Stopped if the run is stopped, and StoreError if another process keeps reading
+    `old`. If `build` does not make the file `new`, because the database is on a server, nothing is replaced.
     """
     names = [*scratch, new.name]
 
@@ -193,6 +228,7 @@ def rebuild(
             close_into_file(new)
             _remove_log(old)
             new.replace(old)
+        record()
     return compared
 
 
@@ -206,12 +242,7 @@ def settle_unread(
     recorded.
     """
     if lost:
-        reasons = Counter(str(unread[number]) for number in lost)
-        counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
-        raise ReaderFailed(
-            f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
-            hint="correct the cause: too low a limit, a service without an address or a bug; then: windrow replay",
-        )
+        raise _make_refusal(Counter(str(unread[number]) for number in lost), old)
     for step in collection.steps:
         if isinstance(step, contract.Settle):
             unread_attempts = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
@@ -219,6 +250,15 @@ def settle_unread(
                 unread_attempts.record_unread(
                     writer, {attempt: reason for attempt, reason in unread.items() if attempt not in unread_attempts}
                 )
+
+
+def _make_refusal(reasons: Counter[str], old: Path) -> ReaderFailed:
+    counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
+    return ReaderFailed(
+        f"{counted(reasons.total(), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
+        hint="correct the cause: a missing file of the archive (windrow status), too low a limit, a service without an"
+        " address or a bug; then: windrow replay",
+    )
 
 
 def _remove_log(old: Path) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 
 import sqlalchemy as sa
 
 from windrow.collections.drops.adapter.current_states import count_shown_states
+from windrow.collections.drops.adapter.harvest import REBUILD_HINT, open_store, read_identity, refuse_foreign_store
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.database.projection_rows import find_written_tables
-from windrow.collections.drops.database.table_store import TableStore
+from windrow.collections.drops.database.projection_rows import find_owner, find_written_tables
 from windrow.collections.drops.database.tracker_tables import DATABASE, PROJECTION, TRACKER
-from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
@@ -20,36 +20,34 @@ from windrow.config.workspace import read_password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.run import closing_all
+from windrow.errors import StoreUnreachable
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, is_missing_file, map_errors, with_database
-
-REBUILD_HINT = "drop the tracker's tables or delete all their rows (or move its SQLite file away), then: windrow run"
 
 StateKey = tuple[str, int, int]
 """The kind of an item (`zip` or `xml`), and the phase id and status of its state."""
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger."""
+    """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger.
+
+    A store of another workspace, or one that an unfinished replay made, is a single fault.
+    """
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
-    if not loaded_documents:
-        return
     if is_missing_file(workspace.section(Drops).store.url):
-        yield Fault("store", "does not exist", "windrow replay")
+        yield from [Fault("store", "does not exist", "windrow replay")] if loaded_documents else []
         return
-    store = TableStore(
-        workspace.section(Drops).store.url,
-        TABLES,
-        SUMMARY_COUNTS,
-        password=read_password(workspace.section(Drops).store),
-    )
-    try:
+    with closing(open_store(workspace)) as store:
         row_counts = store.census()
-    finally:
-        store.close()
+        try:
+            if store.has_tables():
+                refuse_foreign_store(ledger, store)
+        except StoreUnreachable as error:
+            yield Fault("store", str(error), error.hint)
+            return
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
             message = f"has {counted(row_counts.get(item, 0), 'row')}, but the ledger has {count}"
@@ -74,6 +72,9 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             return
         if missing := sorted(TRACKER.tables.keys() - tables):
             yield from (Fault(f"tracker, {name}", "does not exist", REBUILD_HINT) for name in missing)
+            return
+        if find_owner(connection, PROJECTION) not in {0, read_identity(ledger)}:
+            yield Fault("tracker", "is of another workspace", "set drops.tracker to this workspace's own database")
             return
         emptied_tables = list(_find_emptied(connection))
         counts = {}

@@ -17,7 +17,7 @@ from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMA_NAM
 from windrow.collections.drops.database.declared import CENTRES, Declarations, make_declared_rows, make_seeds
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
 from windrow.collections.drops.database.projection_tables import ProjectionTables
-from windrow.collections.drops.database.table_store import Submission, TableStore
+from windrow.collections.drops.database.table_store import LEDGER_MARK, REPLAY_MARK, Submission, TableStore
 from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL_KEYS, PROJECTION, TRACKER
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.name import XmlName, read_xml_name
@@ -27,7 +27,7 @@ from windrow.collections.drops.steps import compile_schema, sort_key, zip_name_i
 from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.contract import Judge, Load, Rows, Undecided
-from windrow.digest import combine_digests, digest
+from windrow.digest import combine_digests, digest, hash64
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, StoreError, StoreUnreachable, UsageError
 from windrow.ledger import Ledger
@@ -89,6 +89,9 @@ def read_declarations(workspace: Workspace, sources: tuple[Source, ...]) -> Decl
     return Declarations(now(), settings.centres, sources, zip_name=zip_name, xml_name=xml_name)
 
 
+REBUILD_HINT = "drop the tracker's tables or delete all their rows (or move its SQLite file away), then: windrow run"
+
+
 class Tracker:
     """The tracker, a database of 17 tables that are projected from the ledger."""
 
@@ -108,15 +111,23 @@ class Tracker:
     def _begin(self, ledger: Ledger) -> int:
         """Write the seed rows, centres and sources; return the checkpoint.
 
-        Raises StoreError if the checkpoint is after the last fact of the ledger: the tracker belongs to another ledger.
+        Raises StoreError if the tracker belongs to another ledger, or is an older copy that was restored: on a server,
+        the checkpoint is in another database, and facts before it are not projected again.
         """
-        self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
-        if checkpoint > last_fact:
+        owner, identity = self.projection.owner(), read_identity(ledger)
+        if checkpoint > last_fact or owner not in {0, identity}:
             raise StoreError(
                 f"the tracker is of another ledger: it has facts up to {checkpoint}, and the ledger up to {last_fact}",
-                hint="set drops.tracker to this workspace's own database, or drop its tables; then: windrow run",
+                hint="set drops.tracker to this workspace's own database, then: windrow run",
             )
+        if self.projection.lacks_last_row("crawling_session"):
+            raise StoreError(
+                "the tracker is an older copy: it lacks the last session that was written to it", hint=REBUILD_HINT
+            )
+        self.projection.seed(make_seeds(self._declarations.created_at))
+        if not owner:
+            self.projection.set_owner(identity)
         source_names = ledger.mirrors.sources()
         removed_sources = source_names - {source.name for source in self._declarations.sources}
         removed_centres = set(self.projection.keys("centre")) - {name.lower() for name in self._declarations.names}
@@ -193,7 +204,8 @@ class DropsStore:
 def harvest(workspace: Workspace) -> Harvest:
     """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable.
 
-    Raise StoreUnreachable if the store lacks its tables, or the documents that were last written to it.
+    Raise StoreUnreachable if the store lacks its tables, or the documents that were last written to it, or if it is of
+    another workspace.
     """
     return open_harvest(workspace, is_replay=False)
 
@@ -213,15 +225,17 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
         "xml_name": drops.xml_name,
         "today": declarations.created_at.date().isoformat(),
     }
-    tables = TableStore(drops.store.url, TABLES, SUMMARY_COUNTS, password=read_password(drops.store))
+    tables = open_store(workspace)
     with close_on_failure(tables.close):
         if not is_replay and workspace.ledger.exists():
             with closing(Ledger(workspace.ledger)) as ledger:
                 if is_missing_file(drops.store.url) or not tables.has_tables():
                     _refuse_lost_store(ledger)
                 else:
+                    refuse_foreign_store(ledger, tables)
                     _refuse_older_store(ledger, tables)
         tables.prepare()
+        _mark_store(workspace, tables)
         tracker = Tracker(workspace, sources)
     return Harvest(
         COLLECTION,
@@ -238,6 +252,12 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
     )
 
 
+def open_store(workspace: Workspace) -> TableStore:
+    """Return the store of loaded records; its first method call opens the database."""
+    address = workspace.section(Drops).store
+    return TableStore(address.url, TABLES, SUMMARY_COUNTS, password=read_password(address))
+
+
 def _refuse_lost_store(ledger: Ledger) -> None:
     if ledger.items.read_items(COLLECTION.name):
         raise StoreUnreachable(
@@ -245,6 +265,35 @@ def _refuse_lost_store(ledger: Ledger) -> None:
             " windrow replay rebuilds it from the archive",
             hint="windrow replay",
         )
+
+
+def refuse_foreign_store(ledger: Ledger, tables: TableStore) -> None:
+    """Raise StoreUnreachable if the store is of another ledger, or a replay of it was cut off before its end."""
+    owner = tables.mark(LEDGER_MARK)
+    if owner is not None and owner != read_identity(ledger):
+        raise StoreUnreachable(
+            "the store drops.store has the records of another workspace; nothing was fetched",
+            hint="set drops.store to a database of this workspace's own, then: windrow replay drops",
+        )
+    if tables.mark(REPLAY_MARK) is not None:
+        raise StoreUnreachable(
+            "a replay of drops was cut off after it had made the store drops.store, so the ledger lacks what it read;"
+            " nothing was fetched",
+            hint="windrow replay drops (for a store on a server, first name an empty database in drops.store)",
+        )
+
+
+def read_identity(ledger: Ledger) -> int:
+    """Return a number that no other ledger has, or 0 before the first session."""
+    identity = ledger.sessions.first()
+    return hash64(identity) if identity else 0
+
+
+def _mark_store(workspace: Workspace, tables: TableStore) -> None:
+    """Record whose store this is."""
+    if workspace.ledger.exists() and tables.mark(LEDGER_MARK) is None:
+        with closing(Ledger(workspace.ledger)) as ledger:
+            tables.set_mark(LEDGER_MARK, read_identity(ledger) or None)
 
 
 def _refuse_older_store(ledger: Ledger, tables: TableStore) -> None:

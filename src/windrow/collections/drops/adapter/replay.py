@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 from windrow.adapters.adapter import ReplayResult
 from windrow.collections.drops.adapter.current_states import all_states
-from windrow.collections.drops.adapter.harvest import DropsStore, open_harvest, read_declarations
+from windrow.collections.drops.adapter.harvest import DropsStore, open_harvest, open_store, read_declarations
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
-from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
+from windrow.collections.drops.database.table_store import REPLAY_MARK
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY_FOLDER, read_password
+from windrow.config.workspace import REPLAY_FOLDER
 from windrow.digest import digest, shorten_digest
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
-from windrow.engine.replay import SCRATCH, RenumberingStore, ReplayChange, rebuild
+from windrow.engine.replay import (
+    SCRATCH,
+    RenumberingStore,
+    ReplayChange,
+    Replayed,
+    rebuild,
+    refuse_lost,
+    write_differences,
+)
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import HarvestRun, closing_all
 from windrow.engine.session import Session, SessionSettings
@@ -51,14 +59,17 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             "drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new_store_file}"))
         )
     changes: list[ReplayChange] = []
-    with Session(setup, "replay", progress) as session:
+    with ExitStack() as stack:
+        session = stack.enter_context(Session(setup, "replay", progress))
+        replayed: list[Replayed] = []
 
         def rebuild_store() -> None:
             rebuilt = open_harvest(rebuild_workspace, is_replay=True)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.add_projection(rebuilt.projection)
-            ledger = session.ledger.copy_unread(scratch_ledger_file)
+            rebuilt.store.tables.set_mark(REPLAY_MARK, session.number)
+            ledger = stack.enter_context(closing(session.ledger.copy_unread(scratch_ledger_file)))
             archive_settings = ArchiveSettings(
                 setup.archive, session.number, setup.limits, setup.rollover_size, setup.agent
             )
@@ -74,10 +85,19 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
                 FetcherPool(archive_settings, 0), pool, session.number, setup.archive, setup.limits, progress,
                 lambda: session.stops,
             )  # fmt: skip
-            with closing_all(pool.close, ledger.close, rebuilt.store.tables.close):
-                changes.extend(read_again(run, session.ledger, all_states))
+            with closing_all(pool.close, rebuilt.store.tables.close):
+                read_again(run)
+            replayed.append(Replayed(session.number, rebuilt.collection, ledger, session.ledger, all_states))
 
-        rebuild(session, store_file, new_store_file, rebuild_store, lambda: None, scratch=SCRATCH[:1])
+        def record_differences() -> None:
+            changes.extend(write_differences(replayed[0]))
+            with closing(open_store(workspace)) as tables:
+                tables.set_mark(REPLAY_MARK, None)
+
+        rebuild(
+            session, store_file, new_store_file, rebuild_store, lambda: refuse_lost(replayed[0], store_file),
+            scratch=SCRATCH[:1], record=record_differences,
+        )  # fmt: skip
     return ReplayResult(session.ordinal, tuple(changes))
 
 
@@ -89,16 +109,12 @@ def _refuse_filled_server(workspace: Workspace) -> None:
     """Raise UsageError if the store is on a server and has documents, since replay does not replace such a store."""
     if _has_file_store(workspace):
         return
-    store_address = workspace.section(Drops).store
-    store = TableStore(store_address.url, TABLES, SUMMARY_COUNTS, password=read_password(store_address))
-    try:
+    with closing(open_store(workspace)) as store:
         if store.census():
             raise UsageError(
                 "the store is on a server and has records: replay does not replace it",
                 hint="create an empty database, name it in drops.store, then: windrow replay",
             )
-    finally:
-        store.close()
 
 
 ADOPTED_SOURCE_PREFIX = "adopted-"

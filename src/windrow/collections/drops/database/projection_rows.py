@@ -252,6 +252,20 @@ def _qualified_name(engine: sa.Engine, name: str) -> str:
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 
+def _owner_row(engine: sa.Engine, name: str) -> str:
+    """Return the name of the row beside that of a projection's checkpoint which has the identity of its ledger."""
+    return f"{_qualified_name(engine, name)} of"
+
+
+def find_owner(connection: sa.Connection, name: str) -> int:
+    """Return the identity of the ledger whose facts a projection has, or 0 if it is not recorded."""
+    _, table = _make_bookkeeping_tables(connection.dialect.name)
+    if not sa.inspect(connection).has_table(table.name, schema=table.schema):
+        return 0
+    condition = table.c.projection == _owner_row(connection.engine, name)
+    return int(connection.scalar(sa.select(table.c.seq).where(condition)) or 0)
+
+
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
     """Return the names of tables with rows that a projection wrote. Rows recorded as LEFT_OUT do not count."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
@@ -268,6 +282,7 @@ class IdLookup:
         """Create the tables of bookkeeping if they are missing; raise StoreError if the database does not permit it."""
         self._dialect = engine.dialect.name
         self._name = _qualified_name(engine, name)
+        self._owner = _owner_row(engine, name)
         self.link, self.checkpoint = _make_bookkeeping_tables(self._dialect)
         self._ids_by_table: dict[str, dict[str, int]] = {}
         self._next_ids: dict[str, int] = {}
@@ -295,8 +310,8 @@ class IdLookup:
 
     def clear(self, connection: sa.Connection) -> None:
         """Delete all keys and the checkpoint of the projection."""
-        for table in (self.link, self.checkpoint):
-            connection.execute(table.delete().where(table.c.projection == self._name))
+        connection.execute(self.link.delete().where(self.link.c.projection == self._name))
+        connection.execute(self.checkpoint.delete().where(self.checkpoint.c.projection.in_((self._name, self._owner))))
         self.clear_cache()
 
     def has_rows(self, connection: sa.Connection, table: str) -> bool:
@@ -312,17 +327,29 @@ class IdLookup:
     def read_checkpoint(self, connection: sa.Connection) -> int:
         """Return the number of the last projected fact, or 0 if there is none."""
         table = self.checkpoint
-        checkpoint = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
-        return int(checkpoint or 0)
+        return int(connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name)) or 0)
 
     def write_checkpoint(self, connection: sa.Connection, seq: int) -> None:
         """Record the number of the last projected fact."""
+        self._write_number(connection, self._name, seq)
+
+    def write_owner(self, connection: sa.Connection, identity: int) -> None:
+        """Record the identity of the ledger whose facts are projected."""
+        self._write_number(connection, self._owner, identity)
+
+    def _write_number(self, connection: sa.Connection, name: str, number: int) -> None:
         table = self.checkpoint
-        condition = table.c.projection == self._name
+        condition = table.c.projection == name
         if connection.scalar(sa.select(sa.func.count()).select_from(table).where(condition)):
-            connection.execute(table.update().where(condition).values(seq=seq))
+            connection.execute(table.update().where(condition).values(seq=number))
         else:
-            connection.execute(table.insert().values(projection=self._name, seq=seq))
+            connection.execute(table.insert().values(projection=name, seq=number))
+
+    def lacks_last_row(self, connection: sa.Connection, table: sa.Table) -> bool:
+        """Return whether the row of a table that the projection inserted last is missing."""
+        conditions = (self.link.c.projection == self._name, self.link.c.table_name == table.name)
+        last_id = connection.scalar(sa.select(sa.func.max(self.link.c.id)).where(*conditions))
+        return bool(last_id) and connection.scalar(sa.select(table.c.id).where(table.c.id == last_id)) is None
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
         """Return a dict from key to row id (or LEFT_OUT) for all recorded `keys`, and perhaps for other keys."""

@@ -29,6 +29,7 @@ from windrow.collections.drops.database.projection_rows import (
     SharedChange,
     advance_sequence,
     chunks,
+    find_owner,
     insert_seeds,
     is_one_of,
     merge_changes,
@@ -338,6 +339,7 @@ class ProjectionTables:
         self.natural_keys = natural_keys
         self.engine = open_or_create(with_database(url, database), password)
         self.id_lookup = IdLookup(self.engine, name)
+        self._name = name
         with close_on_failure(self.close), map_errors(self.engine):
             existing_tables = set(sa.inspect(self.engine).get_table_names())
             if not existing_tables.isdisjoint(metadata.tables):
@@ -375,6 +377,21 @@ class ProjectionTables:
         """Return the number of the last projected fact, or 0 if there is none."""
         with map_errors(self.engine), self.engine.begin() as connection:
             return self.id_lookup.read_checkpoint(connection)
+
+    def owner(self) -> int:
+        """Return the identity of the ledger whose facts are projected, or 0 if it is not recorded."""
+        with map_errors(self.engine), self.engine.begin() as connection:
+            return find_owner(connection, self._name)
+
+    def set_owner(self, identity: int) -> None:
+        """Record the identity of the ledger whose facts are projected."""
+        with map_errors(self.engine), self.engine.begin() as connection:
+            self.id_lookup.write_owner(connection, identity)
+
+    def lacks_last_row(self, table: str) -> bool:
+        """Return whether the row of a table that was inserted last is missing, as in an older copy of the table."""
+        with map_errors(self.engine), self.engine.begin() as connection:
+            return self.id_lookup.lacks_last_row(connection, self.metadata.tables[table])
 
     def keys(self, table: str) -> list[str]:
         """Return all keys of a table, sorted, including keys of rows that were left out or deleted."""

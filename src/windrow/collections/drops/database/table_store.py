@@ -116,6 +116,8 @@ def _make_key_conditions(table: sa.Table, names: tuple[str, ...], key: tuple[str
 
 ACTION_NAMES = ("add", "edit", "delete")
 COUNTER_NAMES = ("element", "submission")
+LEDGER_MARK, REPLAY_MARK = "ledger", "replay"
+"""Names of marks: the identity of the ledger whose documents these are, and the session of an unfinished replay."""
 
 
 class Submission(NamedTuple):
@@ -188,6 +190,21 @@ class TableStore:
         """Return whether `prepare` has created the tables."""
         with self._read() as connection:
             return sa.inspect(connection).has_table("submission")
+
+    def mark(self, name: str) -> int | None:
+        """Return the number that `set_mark` wrote under this name, or None."""
+        counter = self._schema.counter
+        with self._read() as connection:
+            value = connection.scalar(sa.select(counter.c.value).where(counter.c.name == name))
+        return None if value is None else int(value)
+
+    def set_mark(self, name: str, value: int | None) -> None:
+        """Write a number under a name that is none of `COUNTER_NAMES`, or remove it if the number is None."""
+        counter = self._schema.counter
+        with self._write() as connection:
+            connection.execute(counter.delete().where(counter.c.name == name))
+            if value is not None:
+                connection.execute(counter.insert().values(name=name, value=value))
 
     def has_document(self, item: int, *, is_current: bool) -> bool:
         """Return whether the store has the document of an item; if `is_current`, whether it was published, too."""
