@@ -252,7 +252,7 @@ WEB_NAME_CHARACTERS = _cap(
     "WEB_NAME_CHARACTERS", 2_500, "characters of a name or query in the web view", "time of a search", "it is refused"
 )
 WEB_CHANGES = _cap(
-    "WEB_CHANGES", 1_000, "changes that a page of the web view counts, or looks for words in", "time of a page",
+    "WEB_CHANGES", 500, "changes that a page of the web view counts, or looks for words in", "time of a page",
     "the page says so and leads to the older ones",
 )  # fmt: skip
 WEB_RESULTS = _cap(

@@ -42,7 +42,7 @@ _Result = TypeVar("_Result")
 
 MAX_SESSION_CHANGES = 1_000
 """The maximum number of changes that the summary of a session lists."""
-_READ_AT_ONCE = 250
+_READ_AT_ONCE = 100
 """The number of changes of a collection that `newest_changes` reads before it yields one of them."""
 
 
