@@ -306,6 +306,29 @@ def test_the_identifier_of_a_work_that_is_cited_does_not_decide_against_the_titl
         assert match("A title that no work has", is_guessed=True) == ("weak", "")
 
 
+def test_a_work_is_found_by_each_of_its_titles(tmp_path):
+    """A paper in the language of its journal was not matched with the work, whose first title is a translation."""
+    own_title, english = (
+        "\u00dcber das Wenden langer Heuschwaden im Sommer",
+        "On the turning of long rows of hay in summer",
+    )
+    work = {"id": "1", "title": english, "other_titles": [own_title], "authors": ["Ann Lee"], "doi": "10.1000/own"}
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        index.import_file("a.jsonl", "1", [json.dumps(work).encode()])
+
+        def match(title: str, *other_titles: str) -> tuple[str, list[str]]:
+            info = {"title": title, "other_titles": other_titles, "authors": ["Ann Lee"]}
+            paper = SimpleNamespace(aside={}, value={"file": {"mime": "application/jats+xml"}, "text": {"info": info}})
+            cells = _match_cells(paper, index)
+            return cells["match0:mstatus"], cells["match0:minfo"]["reasons"]
+
+        assert match(english) == ("strong", ["slug", "authors"])
+        assert match(own_title) == ("strong", ["slug", "authors", "other_title"])
+        assert match(own_title.replace("Wenden", "Wendn")) == ("strong", ["near_title", "authors", "other_title"])
+        assert match("A title that no work has", own_title) == ("strong", ["slug", "authors", "other_title"])
+        assert match("A title that no work has", "Nor this one at all") == ("different", ["no_record"])
+
+
 def test_a_paper_of_grobid_is_matched_by_identifiers_that_the_table_has_no_keys_for():
     paper = SimpleNamespace(
         aside={

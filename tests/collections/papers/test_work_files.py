@@ -100,6 +100,32 @@ def test_answers_for_one_doi_numbers_as_ids_and_authors_in_one_text_are_read():
     assert parse_record(fatcat).authors == ("Ann Lee", "Bo Berg")
 
 
+def test_further_titles_of_a_work_are_read_and_a_first_one_that_is_missing_is_replaced(tmp_path):
+    """They were lost, and a work with a translated title alone was refused."""
+    crossref = CROSSREF | {
+        "title": ["A title", "Un titre"],
+        "subtitle": ["of it"],
+        "original-title": ["Ein Titel", "A title"],
+    }
+    translated = {"title": "Un titre", "titleType": "TranslatedTitle"}
+    works = {
+        "A title:of it": crossref,
+        "Un titre": crossref | {"title": ["", "Un titre"], "subtitle": []},
+        "A title:with more": DATACITE["attributes"] | {"titles": [translated, *DATACITE["attributes"]["titles"]]},
+        "The title": {"ident": "x", "title": "The title", "original_title": "Un titre", "contribs": []},
+        "Another": {"id": "1", "title": "Another", "other_titles": ["Un titre"]},
+    }  # fmt: skip
+    works["A title:with more"] = {"attributes": works["A title:with more"]}
+    for title, work in works.items():
+        parsed = parse_record(work)
+        assert parsed.title == title
+        assert "Un titre" in (parsed.title, *parsed.other_titles)
+    assert parse_record(crossref).other_titles == ("Un titre", "Ein Titel", "A title")
+    assert parse_record({"attributes": DATACITE["attributes"] | {"titles": [translated]}}).title == "Un titre"
+    (tmp_path / "p.xml").write_bytes(UNTRANSLATED.replace(b"[Not Available].", b"[On tea]."))
+    assert parse_record(next(iter(read_works(tmp_path / "p.xml")))).other_titles == ("Der Tee",)
+
+
 def test_works_without_an_id_are_not_one_work(tmp_path):
     """Two works without a PMID were stored as one, and a deletion without a PMID deleted `pmid:None`."""
     article = b"<PubmedArticle><MedlineCitation>%s<Article><ArticleTitle>%s</ArticleTitle>%s</Article></MedlineCitation></PubmedArticle>"

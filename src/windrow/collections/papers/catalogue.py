@@ -26,7 +26,10 @@ _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?(?:\s*\[[\w
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work. `name` is made from its id, or empty; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work. `name` is made from its id, or empty; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`.
+
+    `other_titles` are its further titles, such as the original of a translated one.
+    """
 
     name: str
     title: str
@@ -35,6 +38,7 @@ class CatalogueRecord(NamedTuple):
     journal: str
     kind: str
     identifiers: tuple[str, ...]
+    other_titles: tuple[str, ...] = ()
 
     @property
     def doi(self) -> str:
@@ -54,6 +58,8 @@ def parse_record(raw: RawWork) -> CatalogueRecord:
     if isinstance(record.get("data"), dict):  # the answer of DataCite for one DOI
         record = record["data"]
     work = _read_record(record)
+    if not work.title and work.other_titles:
+        work = work._replace(title=work.other_titles[0], other_titles=work.other_titles[1:])
     if not work.title:
         raise StepError("the record has no title", Reason.NOT_WANTED)
     if not work.identifiers and not work.name:
@@ -88,12 +94,13 @@ def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
     if not names:
         raise StepError("the record has no author with a name", Reason.NOT_WANTED)
     title, subtitle = _first_text(record.get("title")), _first_text(record.get("subtitle"))
+    titles = [_whole_title(title, subtitle), *_texts(record.get("title"))[1:], *_texts(record.get("original-title"))]
     date_parts = _object(record.get("published") or record.get("issued") or record.get("created")).get("date-parts")
     doi = _text(record.get("DOI")).lower()
     return CatalogueRecord(
-        doi, _whole_title(title, subtitle), tuple(names),
+        doi, titles[0], tuple(names),
         _year(_first_element(_first_element(date_parts))), _first_text(record.get("container-title")), kind,
-        tuple(identifiers_of(doi=doi)),
+        tuple(identifiers_of(doi=doi)), _other_titles(titles),
     )  # fmt: skip
 
 
@@ -105,11 +112,13 @@ def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
         for contributor in _objects(record.get("contribs"))
     ]
     container = _object(record.get("container"))
+    titles = [_whole_title(title, subtitle), _text(record.get("original_title"))]
     return CatalogueRecord(
-        _name("release_", _text(record.get("ident"))), _whole_title(title, subtitle),
+        _name("release_", _text(record.get("ident"))), titles[0],
         tuple(filter(None, names)), _year(record.get("release_year")), _text(container.get("name")),
         _text(record.get("release_type")),
         tuple(identifiers_of(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
+        _other_titles(titles),
     )  # fmt: skip
 
 
@@ -130,16 +139,19 @@ def _read_openalex(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_datacite(record: Mapping[str, Any]) -> CatalogueRecord:
-    titles = _objects(record.get("titles"))
-    title = next((_text(title.get("title")) for title in titles if not title.get("titleType")), "")
-    subtitle = next((_text(title.get("title")) for title in titles if title.get("titleType") == "Subtitle"), "")
+    elements = _objects(record.get("titles"))
+    subtitle = next((_text(element.get("title")) for element in elements if element.get("titleType") == "Subtitle"), "")
+    elements = [element for element in elements if element.get("titleType") != "Subtitle" and element.get("title")]
+    elements.sort(key=lambda element: bool(element.get("titleType")))  # the main title has no type
+    main, *others = [_text(element["title"]) for element in elements] or [""]
+    titles = [_whole_title(main, subtitle), *others]
     names = [name for creator in _objects(record.get("creators")) if (name := _text(creator.get("name")))]
     types = _object(record.get("types"))
     doi = _text(record.get("doi")).lower()
     return CatalogueRecord(
-        doi, _whole_title(title, subtitle), tuple(names), _year(record.get("publicationYear")),
+        doi, titles[0], tuple(names), _year(record.get("publicationYear")),
         _text(_object(record.get("container")).get("title")), _text(types.get("resourceTypeGeneral")),
-        tuple(identifiers_of(doi=doi)),
+        tuple(identifiers_of(doi=doi)), _other_titles(titles),
     )  # fmt: skip
 
 
@@ -172,7 +184,7 @@ def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read an object with windrow's own keys: id, title, authors, year, journal, type, doi, arxiv and pmid.
+    """Read an object with windrow's own keys: id, title, authors, year, journal, type, doi, arxiv, pmid, other_titles.
 
     The id and the PMID may be numbers. If the authors are one text, they are separated by `;` or `and`.
     """
@@ -181,10 +193,12 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
     names = record.get("authors")
     names = names if isinstance(names, list) else _NAMES_SPLIT(_text(names))
     authors = [author for name in names if (author := _text(name))]
+    titles = [_text(record.get("title")), *_texts(record.get("other_titles"))]
     return CatalogueRecord(
-        _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors),
+        _text(record.get("id") or record.get("doi")), titles[0], tuple(authors),
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
         tuple(identifiers_of(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
+        _other_titles(titles),
     )  # fmt: skip
 
 
@@ -211,6 +225,11 @@ def _whole_title(title: str, subtitle: str) -> str:
     ('Main:Sub', 'Main: sub', 'Main')
     """
     return title if title.casefold().endswith(subtitle.casefold()) else f"{title}:{subtitle}"
+
+
+def _other_titles(titles: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles after the first one, without empty and repeated ones."""
+    return tuple(title for title in dict.fromkeys(titles[1:]) if title not in {"", titles[0]})
 
 
 def identifiers_of(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
@@ -261,12 +280,16 @@ def _objects(raw: Any) -> Sequence[Mapping[str, Any]]:
     return [element for element in raw if isinstance(element, dict)] if isinstance(raw, list) else []
 
 
+def _texts(raw: Any) -> list[str]:
+    return [_text(element) for element in (raw if isinstance(raw, list) else [raw])]
+
+
 def _first_element(raw: Any) -> Any:
     return raw[0] if isinstance(raw, list) and raw else None
 
 
 def _first_text(raw: Any) -> str:
-    return _text(_first_element(raw) if isinstance(raw, list) else raw)
+    return next(iter(_texts(raw)), "")
 
 
 def _year(raw: Any) -> int | None:

@@ -207,7 +207,7 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
         return Verdict(DIFFERENT, "", info | {"reasons": [reason]})
-    candidates = sorted(_demote_cited([_compare(paper, work) for work in works]), key=_sort_key)
+    candidates = sorted(_demote_cited([_compare_titles(paper, work) for work in works]), key=_sort_key)
     best = candidates[0]
     status, reasons = best.status, best.reasons
     if status != EXACT and sum("slug" in candidate.reasons for candidate in candidates) > MAX_SAME_SLUG:
@@ -239,6 +239,15 @@ def _demote_cited(candidates: Sequence[_Candidate]) -> Sequence[_Candidate]:
 def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
     similarity = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
     return -_ORDER_OF_STATUSES[candidate.status], -similarity, candidate.work.name
+
+
+def _compare_titles(paper: Paper, work: CatalogueRecord) -> _Candidate:
+    """Compare a paper with each title of a work, and return the best candidate; of equal ones, that of the first."""
+    candidates = [_compare(paper, work)]
+    for title in work.other_titles:
+        other = _compare(paper, work._replace(title=title))
+        candidates.append(other._replace(reasons=(*other.reasons, "other_title")))
+    return min(candidates, key=lambda candidate: (*_sort_key(candidate), -candidate.parts["title"]))
 
 
 def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:

@@ -163,13 +163,15 @@ def _read_article(article: Any) -> Mapping[str, Any]:
     citation = article.find("MedlineCitation/Article")
     issue_date = article.find("MedlineCitation/Article/Journal/JournalIssue/PubDate")
     title = _title_text(article.find("MedlineCitation/Article/ArticleTitle"))
+    own_title = _title_text(article.find("MedlineCitation/Article/VernacularTitle"))
     if title.casefold() in {"", "not available"}:  # what PubMed writes if nobody translated the title
-        title = _title_text(article.find("MedlineCitation/Article/VernacularTitle"))
+        title = own_title
     doi = _find_doi(article, "MedlineCitation/Article/ELocationID", "PubmedData/ArticleIdList/ArticleId")
     pmid = article.findtext("MedlineCitation/PMID") or ""
     journal = article.findtext("MedlineCitation/Article/Journal/Title") or ""
     return {
-        "id": _pmid_name(pmid), "title": title, "authors": [] if citation is None else _read_authors(citation),
+        "id": _pmid_name(pmid), "title": title, "other_titles": [own_title],
+        "authors": [] if citation is None else _read_authors(citation),
         "year": _year_of(issue_date), "journal": journal,
         "type": "article", "doi": doi, "pmid": pmid,
     }  # fmt: skip

@@ -35,7 +35,7 @@ from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowRegister
 from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
-from windrow.collections.papers.matching import STUBS, match_paper, matched_slug, read_paper
+from windrow.collections.papers.matching import ACCEPTED, STUBS, match_paper, matched_slug, read_paper
 from windrow.collections.papers.row_keys import parse_digest, row_key
 from windrow.config import Workspace
 from windrow.engine.run import Derived
@@ -412,9 +412,12 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
     metadata = guess if guess and not tei.get("title") else tei
     if not metadata:
         return None
-    subject = read_paper(metadata, matched_slug(metadata.get("title") or "", STUBS))
-    subject = subject._replace(is_guessed=metadata is guess and paper.value["file"]["mime"] == PDF)
-    verdict = match_paper(subject, index.candidates(subject))
+    verdicts = []
+    for title in (metadata.get("title") or "", *metadata.get("other_titles", ())):
+        subject = read_paper({**metadata, "title": title}, matched_slug(title, STUBS))
+        subject = subject._replace(is_guessed=metadata is guess and paper.value["file"]["mime"] == PDF)
+        verdicts.append(match_paper(subject, index.candidates(subject)))
+    verdict = next((verdict for verdict in verdicts if verdict.status in ACCEPTED), verdicts[0])
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 
 

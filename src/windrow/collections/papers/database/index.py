@@ -41,6 +41,7 @@ _SHORTENED, _DELETED, _REPEATED = (
     "deleted",
     "repeated",
 )  # keys of numbers other than those of refused records
+_SLUG = "slug:"  # before the slug of a further title in a key
 _IS_WORK = "json <> ''"  # otherwise the record only says that its file deletes the work of this name
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
@@ -206,8 +207,14 @@ class CatalogueIndex(SqliteStore):
         return str(path)
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
-        """Return the keys that find a work besides its slug: its identifiers, and `near_keys` for its first author."""
-        return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
+        """Return the keys that find a work besides its slug.
+
+        They are its identifiers, and for its first author the `near_keys` of each title, and of further titles the
+        slugs, too.
+        """
+        title_slug, *slugs = [matched_slug(title, self._stubs) for title in (work.title, *work.other_titles)]
+        near = [key for slug in (title_slug, *slugs) for key in near_keys(slug, work.authors[:1])]
+        return [*work.identifiers, *near, *(f"{_SLUG}{slug}" for slug in slugs if slug)]
 
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
         """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each.
@@ -220,6 +227,7 @@ class CatalogueIndex(SqliteStore):
             if paper.slug:
                 query = f"SELECT r.id, r.json FROM record r WHERE r.slug = ? AND {_NEWEST} LIMIT {MAX_SAME_SLUG + 1}"
                 same_slug = dict(self._connection.execute(query, (_hash_text(paper.slug),)))
+                same_slug |= self._find_works([f"{_SLUG}{paper.slug}"])
             works |= same_slug or self._find_works(near_keys(paper.slug, paper.authors[:2]))
         return [_parse_work(text) for text in works.values()]
 
@@ -251,5 +259,7 @@ def _read_file(row: Sequence[Any]) -> CatalogueFile:
 
 
 def _parse_work(text: str) -> CatalogueRecord:
-    name, title, authors, year, journal, kind, identifiers = json.loads(text)
-    return CatalogueRecord(name, title, tuple(authors), year, journal, kind, tuple(identifiers))
+    name, title, authors, year, journal, kind, identifiers, *further = json.loads(text)  # former rows have no others
+    return CatalogueRecord(
+        name, title, tuple(authors), year, journal, kind, tuple(identifiers), *map(tuple[str, ...], further)
+    )
