@@ -59,6 +59,8 @@ class JatsReference(NamedTuple):
 class JatsArticle(NamedTuple):
     """An article; missing texts are empty.
 
+    `other_titles` are those in other languages; the first of them is the title if the article has no other title.
+    `funding` are (funder, number of the award) for each award, and for each funder without a number.
     `contributors` are (name, role) of editors and others who are not its authors. `date` is that of the publication:
     YYYY-MM-DD, or without the day and the month if they are not known. `body` has the text of its body, back and
     floating parts, of its further abstracts, of the footnotes to its title, and of the articles and responses in it,
@@ -66,6 +68,7 @@ class JatsArticle(NamedTuple):
     """
 
     title: str
+    other_titles: tuple[str, ...]
     authors: tuple[str, ...]
     contributors: tuple[tuple[str, str], ...]
     abstract: str
@@ -76,6 +79,7 @@ class JatsArticle(NamedTuple):
     details: Mapping[str, str]
     """The fields in `_DETAILS` that the article has."""
     references: tuple[JatsReference, ...]
+    funding: tuple[tuple[str, str], ...]
     body: str
 
 
@@ -88,23 +92,45 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     meta = front.find("article-meta")
     if meta is None:
         meta = front
-    titles = [meta.find("title-group/article-title"), *meta.iterfind("title-group/subtitle")]
+    title, *other_titles = _titles(meta) or [""]
     parts = [part for name in _PARTS for part in article.iterfind(name)]
-    notes = meta.iterfind("title-group//fn")
+    notes = [*meta.iterfind("title-group//fn"), *meta.iterfind("funding-group/funding-statement")]
     abstracts = [*meta.iterfind("abstract"), *meta.iterfind("trans-abstract")]
     abstracts.sort(key=lambda abstract: abstract.tag != "abstract" or "abstract-type" in abstract.attrib)
     citations = (citation for part in parts for ref in part.iterfind(".//ref") for citation in _citations(ref))
     references = [reference for citation in citations if (reference := _reference(citation)).text]
     contributors = list(_contributors(meta))
     return JatsArticle(
-        ": ".join(filter(None, (_text(title, _NOTES) for title in titles))),
+        title, tuple(other_titles),
         tuple(name for name, role in contributors if "author" in role),
         tuple((name, role) for name, role in contributors if "author" not in role),
         _text(next(iter(abstracts), None)), _keywords(meta),
         _doi(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
         _date(meta), {name: text for name, path in _DETAILS.items() if (text := _text(front.find(path)))},
-        tuple(references), "\n".join(line for part in (*parts, *abstracts[1:], *notes) for line in _lines(part)),
+        tuple(references), tuple(_funding(meta)),
+        "\n".join(line for part in (*parts, *abstracts[1:], *notes) for line in _lines(part)),
     )  # fmt: skip
+
+
+def _titles(meta: Any) -> list[str]:
+    """Return the title of an article and those in other languages, each once and with its subtitles."""
+    group = meta.find("title-group")
+    if group is None:
+        return []
+    paths = [("article-title", "subtitle"), ("trans-title", "trans-subtitle")]  # the second pair as in JATS before 1.0
+    parts = [[*group.iterfind(title), *group.iterfind(subtitle)] for title, subtitle in paths]
+    parts += [[*translated.iter("trans-title", "trans-subtitle")] for translated in group.iterfind("trans-title-group")]
+    titles = (": ".join(filter(None, (_text(part, _NOTES) for part in title))) for title in parts)
+    return list(dict.fromkeys(filter(None, titles)))
+
+
+def _funding(meta: Any) -> Iterator[tuple[str, str]]:
+    """Yield (funder, number) for each award of an article, and (funder, "") for each award without a number."""
+    for group in meta.iterfind("funding-group/award-group"):
+        sources = (_text(source.find(".//institution")) or _text(source) for source in group.iterfind("funding-source"))
+        funder = ", ".join(filter(None, sources))
+        numbers = [number for award in group.iterfind("award-id") if (number := _text(award))]
+        yield from ((funder, number) for number in numbers or [""] if funder or number)
 
 
 def _citations(ref: Any) -> list[Any]:

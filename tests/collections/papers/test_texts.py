@@ -316,6 +316,27 @@ def test_titles_and_names_have_no_notes_and_a_formula_is_read_once():
     assert [(reference.text, reference.title) for reference in article.references] == [("Teaa", "Tea")]
 
 
+def test_titles_in_other_languages_and_awards_are_kept():
+    content = b"""<article><front><article-meta><title-group><article-title>Der Tee</article-title>
+        <trans-title-group xml:lang="en"><trans-title>On <italic>tea</italic></trans-title><trans-subtitle>A study</trans-subtitle>
+        </trans-title-group><trans-title-group><trans-title>Du th\xc3\xa9</trans-title></trans-title-group></title-group>
+        <funding-group><award-group><funding-source><institution-wrap><institution>The Leaf Fund</institution><institution-id>10.13039/1</institution-id>
+        </institution-wrap></funding-source><award-id>LF-7</award-id><award-id>LF-8</award-id></award-group><award-group>
+        <funding-source>Cup Trust</funding-source></award-group><funding-statement>Paid by cups.</funding-statement></funding-group>
+        </article-meta></front><body><p>So.</p></body></article>"""
+    task = Task(Item(1, "papers", "attempt", ""), io.BytesIO(content), Limits(), {}, {})
+    (observation,) = extract(task)
+    info = observation.value["text"]["info"]
+    assert (info["title"], info["other_titles"]) == ("Der Tee", ["On tea: A study", "Du th\u00e9"])
+    assert info["funding"] == [
+        {"funder": "The Leaf Fund", "award": "LF-7"}, {"funder": "The Leaf Fund", "award": "LF-8"},
+        {"funder": "Cup Trust", "award": None},
+    ]  # fmt: skip
+    assert all(word in observation.text for word in ("On tea", "LF-8", "Cup Trust", "Paid by cups."))
+    older = b"<article><front><article-meta><title-group><trans-title>Tea</trans-title></title-group></article-meta></front></article>"
+    assert read_jats(older, Limits())[:2] == ("Tea", ())
+
+
 def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():
     for content, reason in [(b"<article><p/></article>", Reason.WRONG_ROOT),
                             (b'<!DOCTYPE article [<!ENTITY a "b">]><article/>', Reason.DTD_FORBIDDEN)]:  # fmt: skip

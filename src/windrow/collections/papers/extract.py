@@ -416,6 +416,7 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         return ""
     body = article.body.encode("utf-8", "replace")
     status = {"status": "success", "method": "jats", "producer": PRODUCER}
+    funding = [{"funder": funder or None, "award": award or None} for funder, award in article.funding]
     references, left_out_references = _cut_references([reference.text for reference in article.references])
     left_out += (*PAPER_TEXT_BYTES.find_excess(len(body)), *PAPER_ABSTRACT.find_excess(len(article.abstract)))
     left_out += left_out_references
@@ -427,6 +428,8 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         "keywords": [*article.keywords], "doi": article.doi.lower() or None,
         "abstract": article.abstract[: PAPER_ABSTRACT.number] or None, "journal": article.journal or None,
         "date": article.date or None, **article.details,
+        **({"other_titles": [*article.other_titles]} if article.other_titles else {}),
+        **({"funding": funding} if funding else {}),
         "references": references,
         "citations": [
             cited.fields if len(cited.text) <= PAPER_REFERENCE.number else {}
@@ -438,7 +441,18 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
     record |= _main_fields(info["title"], info["authors"], info["doi"], info["date"])
     extra["pages"] = body[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
     return "\n".join(
-        filter(None, (article.title, *article.authors, article.abstract, ", ".join(article.keywords), extra["pages"]))
+        filter(
+            None,
+            (
+                article.title,
+                *article.other_titles,
+                *article.authors,
+                article.abstract,
+                ", ".join(article.keywords),
+                *(" ".join(filter(None, award)) for award in article.funding),
+                extra["pages"],
+            ),
+        )
     )
 
 
