@@ -262,8 +262,10 @@ def _names_in(value: Any, keys: Sequence[str]) -> list[str]:
 
 
 def _topic_names(topics: Any) -> list[str]:
-    """Return the names of keywords or sections; those in a single text are separated by commas."""
-    return _names_in(topics.split(",") if isinstance(topics, str) else topics, TOPIC_KEYS)
+    """Return the names of keywords or sections; those in a single text are separated by commas or semicolons."""
+    if isinstance(topics, str):
+        return [name for part in re.split("[,;]", strip_html(topics)) if (name := part.strip())]
+    return _names_in(topics, TOPIC_KEYS)
 
 
 def _flatten(nested: Any) -> Iterator[str]:
