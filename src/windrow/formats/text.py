@@ -32,14 +32,14 @@ _BREAKING_TAG = re.compile(
     r"</?(?:article|blockquote|br|dd|div|dl|dt|footer|h[1-6]|header|hr|li|ol|p|section|table|td|th|tr|ul)(?![\w-])[^<>]*>",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_TAG = re.compile(r"</?[a-zA-Z][\w:.-]*(?:[\s/][^<>]*)?>")
 
 
 def remove_tags(html: str) -> str:
-    """Return a piece of HTML without its tags; those that begin a line or a cell leave a space.
+    """Return a piece of HTML without its tags, also of MathML; those that begin a line or a cell leave a space.
 
-    >>> remove_tags("Council votes<br />on H<sub>2</sub>O")
-    'Council votes on H2O'
+    >>> remove_tags("Council votes<br />on H<sub>2</sub>O"), remove_tags("The product <u,v>")
+    ('Council votes on H2O', 'The product <u,v>')
     """
     return _TAG.sub("", _BREAKING_TAG.sub(" ", html)) if "<" in html else html
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.catalogue import CatalogueRecord, identifiers_of
+from windrow.formats.text import remove_tags
 
 MAX_TITLE_CHARACTERS = 1023
 """The maximum number of characters in a title by which papers and works are matched."""
@@ -31,7 +32,6 @@ _GREEK_NAMES = (
 _SPELLED_LETTERS = {0x3B1 + index: name for index, name in enumerate(_GREEK_NAMES)}
 _INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF])  # soft hyphens, and spaces without width
 _DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-")
-_TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")  # of HTML or MathML
 _UNDECOMPOSED_LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _PUNCTUATION = re.compile(
@@ -59,8 +59,7 @@ def unify_letters(title: str) -> str:
     >>> unify_letters("The <i>\u03b2</i>\u00ad\u2010e\ufb00ect &amp; H<sub>2</sub>O"), unify_letters("Weiß")
     ('the beta-effect & h2o', 'weiss')
     """
-    if "&" in title or "<" in title:
-        title = _TAG.sub("", html.unescape(title))
+    title = remove_tags(html.unescape(title))
     if title.isascii():
         return title
     decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", title.translate(_INVISIBLE)).casefold())
