@@ -59,3 +59,13 @@ class CountsUnrepaired:
             if store is None or facts is not None:
                 return {}
             return store.count_unrepaired(dict.fromkeys(REPORTED_ELSEWHERE, ""))
+
+    def unrepaired_reasons(self, workspace: Workspace) -> set[tuple[str, str]]:
+        """Return each source with each reason for which something of it could not be read so far.
+
+        The source is empty if it is not known. Reasons in REPORTED_ELSEWHERE are left out.
+        """
+        with self._store(workspace) as store:
+            if store is None:
+                return set()
+            return {*store.count_unrepaired_by_source(dict.fromkeys(REPORTED_ELSEWHERE, ""))}

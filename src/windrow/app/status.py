@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CountsRecords, CountsUnlisted, Forgets, harvested_collections
+from windrow.adapters.selection import CountsUnrepaired
 from windrow.app.changes import content_counts, count_skipped, read_each
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import (
@@ -157,7 +158,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         unread=unread,
         waits=_service_waits(workspace, ledger, unreadable),
         left_out=(
-            *_left_out_by_rules(workspace, ledger, frontiers, of_captures),
+            *_left_out_by_rules(workspace, ledger, frontiers, of_captures, unreadable),
             *_left_out_of_no_source(ledger),
             *count_unlisted(workspace, ledger, unreadable),
         ),
@@ -240,8 +241,9 @@ def _waiting_files(workspace: Workspace, ledger: Ledger) -> list[WaitingFiles]:
 
 
 def _left_out_by_rules(
-    workspace: Workspace, ledger: Ledger, frontiers: Mapping[str, Frontier], of_captures: Iterable[LeftOutRow]
-) -> Iterator[RuleCount]:
+    workspace: Workspace, ledger: Ledger, frontiers: Mapping[str, Frontier], of_captures: Iterable[LeftOutRow],
+    unreadable: dict[str, str],
+) -> Iterator[RuleCount]:  # fmt: skip
     """Yield counts of what was left out of each source, with its imported revisits that wait for their original."""
     totals: dict[str, list[RuleCount]] = {}
     for row in of_captures:
@@ -250,9 +252,16 @@ def _left_out_by_rules(
         if waiting := ledger.imports.count_waiting(source):
             count = RuleCount(source, Reason.NO_ORIGINAL, Reason.NO_ORIGINAL.meaning, waiting, "")
             totals.setdefault(source, []).append(count)
+    adapters = capable(CountsUnrepaired, {source.collection for source in workspace.sources}, skip_broken=True)
+    unrepaired = dict(read_each(adapters, lambda adapter: adapter.unrepaired_reasons(workspace), unreadable))
     for declared in workspace.sources:
         if declared.collection in frontiers:
-            yield from frontiers[declared.collection].left_out(declared.name, totals.pop(declared.name, ()))
+            reasons: set[str] | None = None
+            if declared.collection in unrepaired:
+                pairs = unrepaired[declared.collection]
+                reasons = {reason for source, reason in pairs if source in {"", declared.name}}
+            frontier = frontiers[declared.collection]
+            yield from frontier.left_out(declared.name, totals.pop(declared.name, ()), reasons)
     yield from chain.from_iterable(totals.values())
 
 

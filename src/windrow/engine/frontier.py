@@ -213,8 +213,11 @@ class FileFrontier:
         """Return the files that failed in several sessions in a row and are not requested at `current_time`."""
         return rest.resting(self._ledger, self._collection, current_time)
 
-    def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
+    def left_out(
+        self, source: str, of_captures: Sequence[RuleCount], unrepaired: AbstractSet[str] | None = None
+    ) -> list[RuleCount]:
         """Return what rules left out of a source: of its last listing, and of the files as they were fetched last."""
+        del unrepaired
         return [*count_left_out_of_files(self._ledger, self._collection, source), *of_captures]
 
     def activity(self, phase: int) -> str:
@@ -384,9 +387,15 @@ class AddressFrontier:
         del current_time
         return []
 
-    def left_out(self, source: str, of_captures: Sequence[RuleCount]) -> list[RuleCount]:
-        """Return how much of a source each rule or cap left out in the last such session, or `of_captures` in all."""
-        return count_left_out_now(self._ledger, self._collection.name, source, of_captures, self._crawl)
+    def left_out(
+        self, source: str, of_captures: Sequence[RuleCount], unrepaired: AbstractSet[str] | None = None
+    ) -> list[RuleCount]:
+        """Return how much of a source each rule or cap left out in the last such session, or `of_captures` in all.
+
+        `unrepaired` has the reasons for which something of it could not be read so far, None if they are not known.
+        """
+        name = self._collection.name
+        return count_left_out_now(self._ledger, name, source, of_captures, self._crawl, unrepaired=unrepaired)
 
     def activity(self, phase: int) -> str:
         """Return "", since a task of this collection is described by the name of its phase."""

@@ -251,15 +251,17 @@ def count_waiting_files(ledger: Ledger, active: AbstractSet[str], inactive: Abst
 
 
 def count_left_out_now(
-    ledger: Ledger, collection: str, source: str, of_captures: Sequence[RuleCount], crawl: Crawl
-) -> list[RuleCount]:
+    ledger: Ledger, collection: str, source: str, of_captures: Sequence[RuleCount], crawl: Crawl,
+    *, unrepaired: AbstractSet[str] | None = None,
+) -> list[RuleCount]:  # fmt: skip
     """Return how much of a source of addresses each rule or cap left out in the last such session.
 
     What a cap left out of a document that was read in part counts until the whole document is read. What a rule left
     out of answers does not count any more once later answers were followed, what was left out of documents does not
     once each document of the source was replaced (`_are_replaced`), and links that a crawl left out do not once the
     rules for links of all hosts have changed. `of_captures` has the totals of captures. If the `crawl` is by requests,
-    answers are followed in phase 1. An answer that is not used counts until a later answer of its address is used.
+    answers are followed in phase 1. An answer that is not used counts until a later answer of its address is used. If
+    the reasons are known for which something of the source is `unrepaired`, a step's count for another one has ended.
     """
     totals = {count[1:3] for count in of_captures}
     capped_in = ledger.unread.capped_in(collection, source)
@@ -272,7 +274,8 @@ def count_left_out_now(
         if count.rule == UNUSED_RULE:
             continue  # the addresses themselves are counted
         if count.reason != Reason.CAPPED or (task.phase == 1 and not crawl.by_request):
-            others.append((task, count))
+            if task.phase == 1 or unrepaired is None or count.reason in unrepaired | BY_RULE:
+                others.append((task, count))
         elif (task.phase, task.session) in capped_in:
             earlier = caps.get(count.rule)
             caps[count.rule] = count._replace(addresses=count.addresses + (earlier.addresses if earlier else 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,13 +27,13 @@ _COUNT = "sum(CASE reason WHEN 'capped' THEN 1 ELSE {number} END)"
 _UNREPAIRED = f"""
 WITH last AS (SELECT url, {{source}} AS source, max(attempt) AS attempt FROM skipped GROUP BY 1, 2),
     latest AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url)
-SELECT reason, {_COUNT} FROM last JOIN latest USING (url)
+SELECT last.source, reason, {_COUNT} FROM last JOIN latest USING (url)
 JOIN skipped s ON s.attempt = last.attempt AND s.url = last.url WHERE {_NOT_IGNORED}
 AND (last.source <> '' OR last.attempt = latest.attempt) AND NOT {{replaced}}
 AND NOT EXISTS (SELECT 1 FROM record r JOIN observation o ON o.record = r.id
     WHERE r.key = s.key AND o.attempt > last.attempt AND last.source IN ('', o.source))
 AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o.url = last.url
-    AND last.source IN ('', o.source)) GROUP BY reason
+    AND last.source IN ('', o.source)) GROUP BY 1, 2
 """
 _ADDED_COLUMNS = {
     "source": "TEXT NOT NULL DEFAULT ''", "number": "INTEGER NOT NULL DEFAULT 1",
@@ -50,24 +51,32 @@ class SkippedCounts(SqliteStore):
         an empty message means any message.
         """
         query = f"SELECT reason, {_COUNT} FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
-        return self._count_reasons(query, (*attempts, json.dumps(ignored)))
+        return dict(self._counts(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count the documents and entries that are still skipped, by reason.
+        """Count the documents and entries that are still skipped, by reason; see `count_unrepaired_by_source`."""
+        counts: Counter[str] = Counter()
+        for (_, reason), number in self.count_unrepaired_by_source(ignored).items():
+            counts[reason] += number
+        return dict(counts)
+
+    def count_unrepaired_by_source(self, ignored: Mapping[str, str]) -> dict[tuple[str, str], int]:
+        """Count the documents and entries that are still skipped, by source and reason.
 
         For each address of a source, only the skips of its last attempt with any are counted, and only if the source's
-        address was not read later. A record that the source observed later, at any address, is not counted either. For
-        `ignored` see `count_skipped`.
+        address was not read later. A record that the source observed later, at any address, is not counted either. The
+        source is empty if an earlier windrow stored an entry. For `ignored` see `count_skipped`.
         """
-        return self._count_reasons(_UNREPAIRED, (json.dumps(ignored),))
+        rows = self._counts(_UNREPAIRED, (json.dumps(ignored),))
+        return {(source, reason): number for source, reason, number in rows}
 
-    def _count_reasons(self, query: str, parameters: tuple[int | str, ...]) -> dict[str, int]:
+    def _counts(self, query: str, parameters: tuple[int | str, ...]) -> list[Any]:
         with self._guarded():
             for name in self._lacking_columns():  # of an earlier windrow, and read-only
                 query = query.replace(f"{{{name}}}", _ADDED_COLUMNS[name].rpartition(" ")[2])
             for name in _ADDED_COLUMNS:
                 query = query.replace(f"{{{name}}}", name)
-            return dict(self._connection.execute(query, parameters))
+            return self._connection.execute(query, parameters).fetchall()
 
     def _lacking_columns(self) -> list[str]:
         rows = self._connection.execute("SELECT name FROM pragma_table_info('skipped')").fetchall()

@@ -16,6 +16,7 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.collections.papers.test_grobid import TEI, XML, answer, waits
 from tests.requests.workshop import AnswerFunction, Server
+from windrow.app import Windrow as App
 from windrow.app.decisions import ask_again
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decode_row
@@ -58,6 +59,11 @@ def unrepaired(workspace: Library) -> dict[str, int]:
     return dict(ADAPTER.count_skipped(workspace.workspace(), None))
 
 
+def left_out(workspace: Library) -> list[tuple[str, int]]:
+    """Return what `windrow status` counts as left out of documents, by reason."""
+    return [(count.reason, count.addresses) for count in App(workspace.root).status().left_out]
+
+
 def by_name(contents: dict[str, bytes], tries: Counter, replies: dict[str, tuple]) -> AnswerFunction:
     """Return a server's function that answers the documents in `replies` with these replies, and others with a TEI."""
     names = {content: name for name, content in contents.items()}
@@ -87,6 +93,7 @@ def test_a_document_that_always_fails_while_others_are_processed_gets_its_outcom
         assert tries["never"] == 9, "a document whose outcome is final is not sent again"
         assert waits(workspace) is None
         assert unrepaired(workspace) == {"server_error": 1}
+        assert left_out(workspace) == [("server_error", 1)]
     never = row(workspace, contents["never"])
     assert (never["grobid0:status_code"], never["grobid0:status"]["reason"]) == (status_code, reason)
     assert never["text0:tinfo"]["title"] == "The paper called never by everybody"
@@ -195,6 +202,7 @@ def test_documents_are_sent_again_on_request(tmp_path):
         assert tries == {"good": 1, "never": 10}
         assert row(workspace, contents["never"])["grobid0:status_code"] == 200
         assert unrepaired(workspace) == {}
+        assert left_out(workspace) == []
         assert ADAPTER.ask_again(config, "grobid", (), "", dry_run=False) == sorted(keys.values())
         workspace.run()
         assert tries == {"good": 2, "never": 11}
