@@ -148,6 +148,7 @@ class Source:
     unusable: str = ""  # why the source cannot be used; empty: it can
     credentials: tuple[Credential, ...] = ()  # sent only to the source's own origin, and not archived
     part: HostPart = ALL_HOSTS  # the hosts that this workspace requests
+    usual_since: str = ""  # YYYY-MM-DD: the first day whose yields are usual now; empty: all days
 
 
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1

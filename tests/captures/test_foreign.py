@@ -297,7 +297,9 @@ def test_a_source_that_gave_12_captures_a_day_and_gives_1_has_failed_until_it_gi
     comments = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
     ledger.close()
     message = "drift: it gives {} captures; on the 5 earlier days compared, it usually gave 12, and never fewer than 12"
-    assert [comment.split("; drift")[1] for comment in comments] == [message.format(n)[5:] for n in (1, 0)]
+    assert [comment.split("; drift")[1] for comment in comments] == [
+        f"{message.format(n)[5:]}; if that is right, set `usual_since` for the source" for n in (1, 0)
+    ]
 
 
 def test_why_explains_a_host_of_a_collection_of_records(tmp_path):

@@ -116,6 +116,9 @@ def build_source(
         source = replace(source, site=replace(source.site, allowed=_allowed_addresses(source, table.file)))
     part = context.values["part"].value
     is_own = collections[name].is_crawl_by_links or part.has_origin(source.site.origin)
+    # Not among the options: when these change, indexes of captures are read again.
+    options = {setting: value for setting, value in source.options.items() if setting != "usual_since"}
+    source = replace(source, options=options, usual_since=values["usual_since"].value)
     return replace(source, part=part, active=source.active and is_own), tuple(values.values())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -274,6 +275,17 @@ def _read_optional_duration(value: Any, _root: Path) -> float | None:
 _PART = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 
 
+def _read_day(setting: Any, _root: Path) -> str:
+    if isinstance(setting, date):
+        return setting.isoformat()[:10]
+    if setting == "":
+        return ""
+    try:
+        return date.fromisoformat(str(setting)).isoformat()
+    except ValueError:
+        raise ConfigError("expected a day, such as 2025-11-20") from None
+
+
 def _read_part(value: Any, _root: Path) -> HostPart:
     """Convert `2/8` to a part of all hosts, and an empty text to the only part; raise ConfigError for another value."""
     match = _PART.fullmatch(value) if isinstance(value, str) else None
@@ -285,6 +297,7 @@ def _read_part(value: Any, _root: Path) -> HostPart:
 
 TEXT = ValueKind("text", _read_text)
 PART = ValueKind("part", _read_part, show=lambda part: f"{part.number}/{part.total}" if part.total > 1 else "")
+DAY = ValueKind("day", _read_day)
 PATH = ValueKind("path", _read_path)
 OPTIONAL_PATH = ValueKind("path or nothing", _read_optional_path, show=lambda value: str(value) if value else "")
 SWITCH = ValueKind("true or false", _read_switch, _spell_switch, lambda value: str(value).lower())

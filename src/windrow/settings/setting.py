@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from windrow.model import Limits, Site
 from windrow.settings.kinds import (
     COMMAND,
+    DAY,
     DURATION,
     OPTIONAL_PATH,
     PART,
@@ -134,6 +135,7 @@ SOURCE_SETTINGS = (
     Setting(
         "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which of the host's IP addresses to use"
     ),
+    Setting("usual_since", DAY, "", "day since which it gives what is usual now, if it gives far less than before"),
 )
 """The settings of every source."""
 

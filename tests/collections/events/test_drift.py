@@ -13,13 +13,15 @@ from windrow import Windrow
 from windrow.app.status import current_state
 from windrow.app.summary import describe_end
 from windrow.caps import COMPARED_PAGES
+from windrow.clock import now
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE
-from windrow.collections.events.discover import EMPTIED, detect_drift, follow
+from windrow.collections.events.discover import EMPTIED, _detect_drift_since, detect_drift, follow
 from windrow.config import load
 from windrow.contract import DRIFT, Answer, Request
 from windrow.engine.requests.list_yield import describe_fall
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import DailyYield
+from windrow.model import Site, Source
 
 FIELDS = {"title": "t", "start": "s", "description": "d"}
 
@@ -63,6 +65,19 @@ def test_a_field_that_is_not_filled_any_more_is_drift_and_one_that_never_was_is_
     assert detect_drift(learn(*[answer(5, "")] * 4), answer(5, ""))[1] == ()
 
 
+def test_from_the_day_of_usual_since_on_other_things_are_usual():
+    """A field that was left out on purpose was drift for ever."""
+    source, parts = Source("council", "events", Site("")), answer(5, "")
+    habit = learn(answer(5), answer(4), answer(5))
+    assert _detect_drift_since(source, habit, {}, parts).drifts
+    accepted = replace(source, usual_since="2026-11-27")
+    for _ in range(4):
+        habit, drifts = _detect_drift_since(accepted, habit, {}, parts)
+        assert drifts == ()
+    assert habit["row"] == 4
+    assert _detect_drift_since(accepted, habit, {}, []).drifts, "what is usual now is compared"
+
+
 def test_a_calendar_that_gave_40_and_gives_2_is_trouble_until_it_gives_40_again(tmp_path):
     """The run succeeded, and nobody noticed."""
     whole = calendar(*(event(f"{number}@x", f":20990115T15{number:02}00Z") for number in range(40)))
@@ -79,6 +94,12 @@ def test_a_calendar_that_gave_40_and_gives_2_is_trouble_until_it_gives_40_again(
         message = "it lists 2; on the 8 earlier days compared, it usually listed 40, and never fewer than 40"
         assert [log.get("drift") for log in logs(workspace)[-3:]] == [None, [message], [message]]
         assert f"{site.url}/a.ics: drift: {message}" in error_in_status(tmp_path)
+        assert error_in_status(tmp_path).endswith("set `usual_since` for the source")
+        workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", usual_since=f"{now():%Y-%m-%d}")
+        assert run(workspace).failed == 0
+        pass_time(86_400)
+        assert error_in_status(tmp_path) == ""
+        configured(tmp_path, f"{site.url}/a.ics", every="1s")
         site.put("/a.ics", whole)
         assert run(workspace).failed == 0
     assert error_in_status(tmp_path) == ""

@@ -18,6 +18,7 @@ from windrow.collections.news.wordpress_gone import (
 )
 from windrow.contract import Answer, Request
 from windrow.digest import hash64
+from windrow.model import Site, Source
 from windrow.reasons import Reason
 
 EMPTY_FEED = b"<rss version='2.0'><channel><title>G</title></channel></rss>"
@@ -57,7 +58,7 @@ def test_numbers_of_less_than_a_quarter_of_the_known_posts_are_drift_and_no_post
     body = io.BytesIO(json.dumps([{"id": number} for number in numbers]).encode())
     request = Request("https://a.example/api", NUMBERS, context=context)
     answer = Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC))
-    result = follow_numbers({"numbers.0": [1] * 40}, answer)
+    result = follow_numbers(Source("press", "news", Site("")), {"numbers.0": [1] * 40}, answer)
     assert [finding.message for finding in result.findings] == [drift] * bool(drift)
     assert bool(result.requests) == (not drift)
 

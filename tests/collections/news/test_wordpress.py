@@ -21,6 +21,7 @@ from windrow.collections.news.wordpress_gone import NUMBERS, follow_numbers
 from windrow.contract import Answer, Request
 from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
+from windrow.model import Site, Source
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -411,7 +412,11 @@ def test_a_post_that_every_window_missed_is_found_by_its_number(tmp_path, press)
 )  # fmt: skip
 def test_a_list_of_numbers_that_cannot_be_used_is_counted(status, body, reason):
     request = Request("http://a.example/wp-json/wp/v2/posts", NUMBERS, context='["http://a.example/api", 1, 0]')
-    result = follow_numbers({}, Answer(request, status, {}, io.BytesIO(body), datetime(2026, 1, 1, tzinfo=UTC)))
+    result = follow_numbers(
+        Source("press", "news", Site("")),
+        {},
+        Answer(request, status, {}, io.BytesIO(body), datetime(2026, 1, 1, tzinfo=UTC)),
+    )
     assert [count.reason for count in result.left_out] == [reason] * bool(reason)
 
 

@@ -354,13 +354,13 @@ def _compare_with_habits(
     url = answer.request.url
     if not answer.request.name:
         by_url = learned.get(_CAPTURED_PAGES, {})
-        result = detect_drift(by_url.get(url, {}), parts)
+        result = _detect_drift_since(source, by_url.get(url, {}), {}, parts)
         earlier = [(other, by_url[other]) for other in by_url if other != url]
         return {_CAPTURED_PAGES: dict([*earlier, (url, result.statistics)][-COMPARED_PAGES.number :])}, result.drifts
     # If the address changes each day or hour, the statistics are those of the source; a day may have no events.
     is_of_day = bool(source.options.get(ONCE))
     key = "habits" if is_of_day else f"habits of {url}"[:300]
-    result = detect_drift(learned.get(key, {"empty": True} if is_of_day else {}), parts)
+    result = _detect_drift_since(source, learned.get(key), {"empty": True} if is_of_day else {}, parts)
     has_emptied = not is_of_day and not result.statistics["row"]
     counts = {
         EMPTIED: result.statistics.get("events", 0) if has_emptied else 0,
@@ -370,6 +370,20 @@ def _compare_with_habits(
     known = {name: {"url": url, "events": count} if count else None for name, count in counts.items()}
     changed = {name: value for name, value in known.items() if value != learned.get(name)}
     return {key: result.statistics, **changed}, result.drifts
+
+
+def _detect_drift_since(
+    source: Source,
+    statistics: Mapping[str, Any] | None,
+    first: Mapping[str, Any],
+    parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart],
+) -> DriftResult:
+    """Call `detect_drift`. The statistics are `first` if there are none or if they are from before `usual_since`."""
+    if statistics is None or source.usual_since > statistics.get("usual_since", ""):
+        statistics = first
+    result = detect_drift(statistics, parts)
+    since = {"usual_since": source.usual_since} if source.usual_since else {}
+    return result._replace(statistics=result.statistics | since)
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +15,7 @@ from windrow.formats.url import describe_bad_address, normalise
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import (
+    DAY,
     DURATION,
     PATH,
     SELECTORS,
@@ -31,17 +31,6 @@ from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
 """The kinds of sites, the most reliable first."""
-
-
-def _read_day(setting: Any, _root: Path) -> str:
-    if isinstance(setting, date):
-        return setting.isoformat()[:10]
-    if setting == "":
-        return ""
-    try:
-        return date.fromisoformat(str(setting)).isoformat()
-    except ValueError:
-        raise ConfigError("expected a day, such as 2025-11-20") from None
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
@@ -84,7 +73,6 @@ def _read_path_patterns(setting: Any, root: Path) -> tuple[str, ...]:
 PATH_PATTERNS = ValueKind("list of paths", _read_path_patterns, TEXTS.spell, TEXTS.show)
 ADDRESSES = ValueKind("list of addresses", _read_addresses, TEXTS.spell, TEXTS.show)
 SEEDS = ValueKind("list of addresses", _read_seeds, TEXTS.spell, TEXTS.show)
-DAY = ValueKind("day", _read_day)
 ZONE = ValueKind("time zone", _read_zone)
 
 SOURCE = (

@@ -148,12 +148,12 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     document or status is refused, with a finding. A list that had articles before, and is empty or refused now, gives a
     finding of drift.
     """
-    kind, _, document_type = answer.request.name.partition(".")
+    document_type = answer.request.name.partition(".")[2]
     url = answer.request.url
     earlier_count = _count_earlier(learned, url)
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
-        drift = find_drift(earlier_count, "article")
+        drift = find_drift(source, earlier_count, "article")
         return FollowResult(skip=reason_of_status(answer.status), findings=(finding, *drift))
     if document_type == ARTICLE:
         body = answer.view.read(article.MAX_STUB_SIZE + 1)
@@ -163,10 +163,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     body = answer.view.read()
     hints = url_hints.read_hints(body, url)
     if hints.kind is HintKind.INDEX:
-        listing = _sitemap_requests(kind, learned, answer.request, hints)
+        listing = _sitemap_requests(source, learned, answer.request, hints)
     elif hints.kind is HintKind.NONE:
         listing = _follow_section(source, learned, answer, body, hints)
-        drift = find_drift(earlier_count, "article") if listing.skip else ()
+        drift = find_drift(source, earlier_count, "article") if listing.skip else ()
         listing = replace(listing, findings=(*listing.findings, *drift))
     else:
         listing = _follow_list(source, learned, answer, body, hints)
@@ -187,7 +187,7 @@ def _follow_list(
     kind, url = answer.request.name.partition(".")[0], answer.request.url
     earlier_count = _count_earlier(learned, url)
     times = _times_newest_first(hints)
-    if not times and (drift := find_drift(earlier_count, "article")):
+    if not times and (drift := find_drift(source, earlier_count, "article")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
     if not times and answer.request.every is not None and not any(_list_losses(hints, url)):
         empty = LeftOutCount(Reason.NOT_WANTED, "a list that names no article", 1, url)
@@ -240,14 +240,21 @@ def _follow_section(
     return replace(listing, left_out=(*left_out, *count_excess(cap.find_excess(len(links)), url)))
 
 
-def find_drift(earlier_count: int, thing: str, count: int = 0) -> tuple[Finding, ...]:
+def find_drift(source: Source, earlier_count: int, thing: str, count: int = 0) -> tuple[Finding, ...]:
     """Return a finding for a list that names `count` things, less than a quarter of the `earlier_count` named before.
 
-    Return no finding if `earlier_count` is below 10, because a short list may become empty.
+    Return no finding if `earlier_count` is below 10, because a short list may become empty. Nor if the source has
+    `usual_since`: it is not known when the things were named, and the engine compares days.
 
-    >>> find_drift(40, "article")[0].message, find_drift(3, "article"), find_drift(40, "article", 10)
-    ('it lists no article; before, it listed at least 40', (), ())
+    >>> from windrow.model import Site
+    >>> source = Source("a", "news", Site(""))
+    >>> find_drift(source, 40, "article")[0].message, find_drift(source, 3, "article")
+    ('it lists no article; before, it listed at least 40', ())
+    >>> find_drift(source, 40, "article", 10), find_drift(replace(source, usual_since="2026-11-27"), 40, "article")
+    ((), ())
     """
+    if source.usual_since:
+        return ()
     now = counted(count, thing) if count else f"no {thing}"
     message = f"it lists {now}; before, it listed at least {earlier_count:,}"
     return (Finding(DRIFT, message, Level.WARN),) if earlier_count >= max(_MIN_USUAL, 4 * count + 1) else ()
@@ -288,16 +295,16 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
         yield LeftOutCount(Reason.BAD_ADDRESS, "an entry of a list has no valid web address", hints.refused, url)
 
 
-def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
+def _sitemap_requests(source: Source, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
     """Request the sitemaps of an index, and remember their times of change.
 
     The newest ones, and sitemaps without a time, are requested as often as the index itself. Each older one is
     requested once, and again when its time of change in the index differs from the remembered one.
     """
-    list_key = f"sitemaps.{hash64(request.url):x}"
+    kind, list_key = request.name.partition(".")[0], f"sitemaps.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = _times_newest_first(hints)
-    if not times and (drift := find_drift(len(known_times), "sitemap")):
+    if not times and (drift := find_drift(source, len(known_times), "sitemap")):
         return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, request.url)))
     requests = []
     for position, (address, modified) in enumerate(times.items()):

@@ -88,7 +88,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if page == _Page() and answer.request.url.partition("&o=0")[2] != _days_query(source, page):
         return FollowResult(end="`since` or `until` was changed")  # this search is requested every time, too
     is_empty = not rows and page == _Page() and not source.options["since"]
-    if drift := find_drift(int(learned.get("complete", 0)), "article") if is_empty else ():
+    if drift := find_drift(source, int(learned.get("complete", 0)), "article") if is_empty else ():
         return FollowResult(end="the oldest row", findings=drift)
     learned_now, missing, new = _compare_rows(learned, rows, answer.request.url, is_first=page == _Page())
     if page == _Page():

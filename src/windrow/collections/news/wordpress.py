@@ -148,7 +148,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     address of the API may then be requested. `wordpress_gone` follows the lists of numbers.
     """
     if answer.request.name == wordpress_gone.NUMBERS:
-        return wordpress_gone.follow_numbers(learned, answer)
+        return wordpress_gone.follow_numbers(source, learned, answer)
     if answer.request.name == wordpress_gone.BY_NUMBER:
         return _follow_by_number(learned, answer)
     context: dict[str, Any] = json.loads(answer.request.context) if answer.request.context else {"mode": "all"}

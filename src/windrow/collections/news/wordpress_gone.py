@@ -89,7 +89,7 @@ def _numbers_request(
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number, *counts]), every=every)
 
 
-def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
+def follow_numbers(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Request the posts whose numbers are either known or on this page, but not both; also request the next page.
 
     If the response is not a list, or its numbers are not in order, request nothing and count it. If at least ten posts
@@ -112,7 +112,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     listed_before, known_before = counts or (0, 0)
     counts = [listed_before + len(listed), known_before + len(known_numbers)]
     # With `since`, the list lacks older posts that are known.
-    if "&after=" not in base_url and (drift := find_drift(counts[1], "post", counts[0])):
+    if "&after=" not in base_url and (drift := find_drift(source, counts[1], "post", counts[0])):
         return FollowResult(findings=drift)
     differing = sorted(set(known_numbers) ^ set(listed))
     now = f"{answer.at.timestamp():.0f}"

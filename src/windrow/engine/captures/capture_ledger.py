@@ -14,6 +14,7 @@ from windrow.digest import EMPTY_DIGESTS, digest
 from windrow.engine.captures.foreign_records import checked_fields, is_same_capture
 from windrow.engine.captures.rules import MAX_RULES, LeftOutLines
 from windrow.engine.crawl.left_out import LeftOutCounter
+from windrow.engine.requests.list_yield import describe_drift
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
@@ -132,7 +133,7 @@ class CaptureTally:
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
         if len(self.errors) > MAX_ERRORS_SHOWN:  # the number comes first, as a comment may be cut
             clauses.append(f"{counted(len(self.errors), 'file')} could not be read, including these")
-        clauses += [f"drift: {self.fall}"] if self.fall else []
+        clauses += [describe_drift(self.fall)] if self.fall else []
         return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])
 
 

@@ -36,7 +36,7 @@ from windrow.engine.captures.rules import (
 from windrow.engine.captures.warc_names import CDX_NAMES, files_below
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
-from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe_fall
+from windrow.engine.requests.list_yield import CAPTURES, compared_since, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
 from windrow.formats.text import replace_lone_surrogates
@@ -112,7 +112,7 @@ class Capturing:
     def _note_fall(self, tally: CaptureTally) -> None:
         run, today = self._run, now()
         if run.limit is None and not run.stopping():
-            since = today - COMPARED_TIME
+            since = compared_since(tally.source, today)
             earlier = run.ledger.requests.daily_captures(run.collection.name, tally.source.name, run.session, since)
             tally.fall = describe_fall(tally.taken, today.date(), earlier, CAPTURES)
 

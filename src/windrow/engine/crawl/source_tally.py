@@ -13,7 +13,7 @@ from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
-from windrow.engine.requests.list_yield import COMPARED_TIME, MAX_SHARE_OF_USUAL, PAGES, describe_fall
+from windrow.engine.requests.list_yield import MAX_SHARE_OF_USUAL, PAGES, compared_since, describe_drift, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import join_counts
 from windrow.model import ArchivePlace, Attempt, KeptResponse, Source
@@ -129,7 +129,7 @@ class SourceTally:
         for count in outcome.left_out:
             self.left_out.add(count.reason, count.rule, count.addresses, count.example)
         if outcome.drift:
-            self.is_failed, self.problem = True, f"{outcome.url}: drift: {outcome.drift}"
+            self.is_failed, self.problem = True, f"{outcome.url}: {describe_drift(outcome.drift)}"
         if outcome.reason:
             self.reasons[outcome.reason] += 1
             if outcome.reason is Reason.CRAWLER_TRAP:
@@ -222,10 +222,10 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
     share = 100 * tally.usable // tally.responses
     if share >= MAX_SHARE_OF_USUAL * 100:
         return  # it cannot be far less than usual
-    since = now() - COMPARED_TIME
+    since = compared_since(tally.source, now())
     earlier = run.ledger.requests.daily_shares(tally.source.name, crawl.page, run.session, since, MIN_RESPONSES)
     if fall := describe_fall(share, now().date(), earlier, PAGES):
-        tally.is_failed, tally.problem = True, "; ".join(filter(None, [f"drift: {fall}", tally.problem]))
+        tally.is_failed, tally.problem = True, "; ".join(filter(None, [describe_drift(fall), tally.problem]))
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:

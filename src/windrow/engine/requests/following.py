@@ -37,7 +37,7 @@ from windrow.engine.requests.answers import (
     requests_of,
     source_address,
 )
-from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
+from windrow.engine.requests.list_yield import compared_since, describe_fall
 from windrow.engine.requests.redirects import Redirects
 from windrow.engine.run import HarvestRun
 from windrow.engine.source_counts import UNUSED_RULE
@@ -400,8 +400,9 @@ class AnswerFollower:
         has_placeholder = any(finding.kind == Reason.PLACEHOLDER.class_name for finding in result.findings)
         if not is_list or result.skip is not None or followed.is_redirect or has_placeholder:
             return followed
+        since = compared_since(self._sources[recorded.source], attempt.started)
         earlier = self._run.ledger.requests.daily_yields(
-            self._run.collection.name, recorded.source, attempt.target, recorded.seq, attempt.started - COMPARED_TIME
+            self._run.collection.name, recorded.source, attempt.target, recorded.seq, since
         )
         if not (fall := describe_fall(len(result.offers), attempt.started.date(), earlier)):
             return followed

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from statistics import median
 from typing import NamedTuple
 
 from windrow.ledger.typed.requests import DailyYield
+from windrow.model import Source
 
-COMPARED_TIME = timedelta(days=60)
-"""The maximum age of the answers of a list, or the captures or pages of a source, with which a run is compared."""
-
+_COMPARED_TIME = timedelta(days=60)
 _MIN_DAYS = 5  # the minimum number of days with earlier answers
 _MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
 _MIN_USUAL = 10  # a list that usually offers less may offer nothing at all
@@ -29,6 +28,19 @@ class YieldWords(NamedTuple):
 LISTED = YieldWords("lists", "listed")
 PAGES = YieldWords("returns", "returned", " pages per 100 responses")
 CAPTURES = YieldWords("gives", "gave", " captures")
+
+
+def compared_since(source: Source, at: datetime) -> datetime:
+    """Return the time since which the answers, captures or pages of a source are compared with those at a time."""
+    since = at - _COMPARED_TIME
+    if not source.usual_since:
+        return since
+    return max(since, datetime.fromisoformat(source.usual_since).replace(tzinfo=UTC))
+
+
+def describe_drift(drift: str) -> str:
+    """Return the problem of a source with this drift, and what to set if nothing is wrong."""
+    return f"drift: {drift}; if that is right, set `usual_since` for the source"
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield], words: YieldWords = LISTED) -> str:

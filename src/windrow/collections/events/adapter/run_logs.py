@@ -16,6 +16,7 @@ from windrow.collections.events.reading import parser_of
 from windrow.content.charset import decode
 from windrow.contract import CAPTURED, DRIFT, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
+from windrow.engine.requests.list_yield import describe_drift
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.text import counted
 from windrow.formats.url import parts
@@ -149,7 +150,7 @@ class RunLogs:
         Nothing is added if a killed run already added this task, or if the run's task for the phase `ask` failed.
         """
         session, source = document["session"], document["source"]
-        problem = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
+        problem = describe_drift("; ".join(document["drift"])) if document.get("drift") else document["traceback"]
         comment = f"{source}: {problem}"[:2000].replace("\n ", "")
         tasks = [task for task in self._ledger.sessions.tasks_of_source(source) if task.session == session]
         if any(task.comment == comment or (task.failed and task.phase == _ASK_PHASE) for task in tasks):
