@@ -139,15 +139,17 @@ def index_line(url, mime, digest, record, warc):
     return f"{key} 20240301120000 {url} {mime} 200 {digest} - - {len(record)} 0 {warc}\n"
 
 
-@pytest.mark.parametrize("states_own", [False, True])
-def test_a_record_with_a_false_payload_digest_is_refused_and_gives_no_revisit_its_bytes(tmp_path, states_own):
+@pytest.mark.parametrize(
+    ("stated", "states_own"), [("payload_digest", False), ("payload_digest", True), ("block_digest", False)]
+)
+def test_a_record_with_a_false_digest_is_refused_and_gives_no_revisit_its_bytes(tmp_path, stated, states_own):
     good, evil, url, evil_url = (
         quotes_page("good"),
         quotes_page("evil"),
         f"{ORIGIN}/said/1",
         "http://evil.example/said/1",
     )
-    false = pack_records([response_record(evil_url, evil, payload_digest=sha1(good))])
+    false = pack_records([response_record(evil_url, evil, **{stated: sha1(good)})])
     revisit = pack_records([revisit_record(url, good)])
     (tmp_path / "a.warc.gz").write_bytes(false)
     (tmp_path / "b.warc.gz").write_bytes(revisit)

@@ -1,11 +1,19 @@
 """What an import leaves out stays counted, by file, until the file is imported without it."""
 
+import hashlib
 import zlib
 from contextlib import closing
 
 import pytest
 
-from tests.archive.foreign_records import HTML, make_record, pack_records, response_record, warcinfo_record
+from tests.archive.foreign_records import (
+    HTML,
+    make_record,
+    pack_records,
+    response_record,
+    revisit_record,
+    warcinfo_record,
+)
 from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.app.story import _left_out_events
 from windrow.archive import open_response
@@ -110,3 +118,30 @@ def test_heads_of_interim_responses_before_the_whole_answer_are_skipped(tmp_path
     with response.view as view:
         assert (response.status, view.read()) == (200, b"text")
     assert left_out(tmp_path) == [("not_wanted", 1, path.name)]
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_a_false_block_digest_is_found_although_the_body_is_whole(tmp_path, algorithm):
+    """The HTTP head may be damaged, and a record may state no digest of its payload."""
+
+    def block_digest(content: bytes) -> str:
+        return f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}"
+
+    body, interim, damaged = b"<p>whole", b"HTTP/1.1 103 Early Hints\r\n\r\n", HTML.replace(b"200", b"404")
+    records = [
+        response_record("http://a.example/", body, interim + HTML, block_digest=block_digest(interim + HTML + body)),
+        response_record("http://b.example/", body, damaged, payload_digest="", block_digest=block_digest(HTML + body)),
+        revisit_record("http://c.example/", body, damaged, block_digest=block_digest(HTML)),
+        revisit_record("http://d.example/", body, block_digest=block_digest(HTML)),
+        response_record("http://e.example/", body, block_digest="odd:1"),
+    ]
+    (tmp_path / "one.warc.gz").write_bytes(pack_records(records))
+    assert take_warcs(tmp_path, tmp_path / "one.warc.gz") == 0
+    ((summary,), *_) = query_ledger(tmp_path, "SELECT comment FROM task_end ORDER BY seq")
+    assert "5 captures; 2 records with faults: digest_mismatch 2" in summary
+    unused = "; its bytes are not used for revisits"
+    ends = [
+        message.partition(" is stated for its block")[2]
+        for (message,) in query_ledger(tmp_path, "SELECT message FROM finding ORDER BY seq")
+    ]
+    assert ends == [unused, ""]

@@ -1,7 +1,7 @@
 """The archive: all bytes that were received, in WARC files."""
 
 from windrow.archive.capture_sink import UNARCHIVED_PREFIX, ArchiveWriter, CaptureSink
-from windrow.archive.indexed import LineBlock, read_blocks, verify_record, verify_stated_digest
+from windrow.archive.indexed import LineBlock, read_blocks, verify_block, verify_record, verify_stated_digest
 from windrow.archive.repair import (
     lock_archive,
     mark_ledger,
@@ -27,6 +27,7 @@ __all__ = [
     "refuse_other_ledger",
     "remove_old_parts",
     "repair_archive",
+    "verify_block",
     "verify_record",
     "verify_stated_digest",
 ]

@@ -106,8 +106,8 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
 
     `digest` is written as in WARC files, with its algorithm, or as in CDX files, where it is SHA-1 in base 32. Nothing
     is compared if the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a
-    reason if the file or record is missing or broken, if the record is too large, if the algorithm is not supported, or
-    if neither the payload nor its content without chunks has the digest (DIGEST_MISMATCH).
+    reason if the file or record is missing or broken, if the record is too large, if the algorithm is not supported, if
+    neither the payload nor its content without chunks has the digest (DIGEST_MISMATCH), or like `verify_block`.
     """
     place_text = f"the record at byte {offset:,} of {path.name}"
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
@@ -120,7 +120,18 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
         raise ArchiveError(f"{place_text} cannot be used: {record.message}", reason=record.reason)
     if expected and record.kind != "revisit":
         _compare_digest(record, place_text, path, expected, limits)
+    verify_block(path, record)
     return record
+
+
+def verify_block(path: Path, record: WarcRecord) -> None:
+    """Raise ArchiveError (DIGEST_MISMATCH) if the block of a record, read with STATED, differs from its stated digest.
+
+    A block is the head of HTTP and the payload; that of a revisit is only the head.
+    """
+    if record.block_fault:
+        message = f"the record at byte {record.offset:,} of {path.name} {record.block_fault}"
+        raise ArchiveError(message, reason=Reason.DIGEST_MISMATCH)
 
 
 def verify_stated_digest(path: Path, record: WarcRecord, limits: Limits) -> str:

@@ -10,6 +10,7 @@ a limit on the inflated size of a record, and beginning in the middle of a file.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from isal import isal_zlib
 
 from windrow.caps import WARC_HEADER_BYTES
-from windrow.digest import ALGORITHM, PAYLOAD_ALGORITHMS, Hasher, normalise_digest
+from windrow.digest import ALGORITHM, PAYLOAD_ALGORITHMS, Hasher, normalise_digest, warc_digest
 from windrow.errors import ArchiveError
 from windrow.formats import warc
 from windrow.formats.http import find_body, is_interim
@@ -40,7 +41,7 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 STATED = "stated"
 """Stands, in place of an algorithm's name, for the algorithm of the payload digest that a record states.
 
-It is USUAL_ALGORITHM if the record states none.
+It is USUAL_ALGORITHM if the record states none. With it, a record is compared with its WARC-Block-Digest, too.
 """
 
 USUAL_ALGORITHM = "sha1"
@@ -82,11 +83,16 @@ class WarcRecord(NamedTuple):
     digests: Mapping[str, str] = {}  # other digests of the payload in hex, by algorithm
     arc: bool = False  # whether the file is ARC
     packed: bool = False  # whether the record is a gzip member
+    block_fault: str = ""  # how its block differs from its WARC-Block-Digest, if that was compared
 
 
 def stated_digest(fields: Mapping[str, str]) -> str:
     """Return the WARC-Payload-Digest of a record in the form of `normalise_digest`, or "" if its fields have none."""
-    return normalise_digest(fields.get("warc-payload-digest", "")[:160])
+    return _digest_field(fields, "warc-payload-digest")
+
+
+def _digest_field(fields: Mapping[str, str], name: str) -> str:
+    return normalise_digest(fields.get(name, "")[:160])
 
 
 class _Form(NamedTuple):
@@ -343,12 +349,13 @@ def _read_record(
     length_text = header.fields.get("content-length", "")
     if not (length_text.isascii() and length_text.isdecimal() and len(length_text) < 16):
         raise _BrokenRecord(Reason.CORRUPT, f"the record's Content-Length {length_text[:40]!r} is not valid")
-    body = _Block(source, text[header.length :], int(length_text))
+    write, algorithms = payload_sink
+    block_digest = _digest_field(header.fields, "warc-block-digest") if STATED in algorithms else ""
+    body = _Block(source, text[header.length :], int(length_text), block_digest)
     source.check_length(int(length_text) - len(text) + header.length, form)
     head = b""
     if warc.is_http_message(header, body.peek(len(warc.HTTP_START))):
         head = body.read_head(_MAX_HEADER - header.length)
-    write, algorithms = payload_sink
     if STATED in algorithms:
         algorithm = stated_digest(header.fields).partition(":")[0] or USUAL_ALGORITHM
         stated = {algorithm} & PAYLOAD_ALGORITHMS - {ALGORITHM}
@@ -366,17 +373,24 @@ def _read_record(
         reason=Reason.TOO_LARGE if is_too_large else None,
         message=f"its payload has more than {limits.transfer_size} bytes" if is_too_large else "",
         digests={name: hasher.hex(name) for name in algorithms}, arc=form.is_arc, packed=form.is_gzip,
+        block_fault=body.fault(),
     )  # fmt: skip
 
 
 class _Block:
-    """A record's block. `remaining` is the number of bytes to consume, `surplus` has the bytes read after its end."""
+    """A record's block. `remaining` is the number of bytes to consume, `surplus` has the bytes read after its end.
 
-    def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
+    What is consumed is compared with `stated`, a digest in the form of `normalise_digest`, or "".
+    """
+
+    def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int, stated: str) -> None:
         self._source = source
         self._start = start[:size]
         self.surplus = start[size:]
         self.remaining = size
+        self._stated, algorithm = stated, stated.partition(":")[0]
+        is_computable = algorithm in PAYLOAD_ALGORITHMS
+        self._hash = hashlib.new(algorithm, usedforsecurity=False) if is_computable else None
 
     def peek(self, count: int) -> bytes:
         """Return the first `count` bytes of the block, or all if it has fewer, without consuming them."""
@@ -403,6 +417,8 @@ class _Block:
                 break
             if self.peek(end + len(mark))[end:] != mark:
                 break
+        if self._hash:
+            self._hash.update(self._start[:end])
         head, self._start = self._start[start:end], self._start[end:]
         self.remaining -= end
         return head
@@ -412,7 +428,14 @@ class _Block:
             piece = self._start or self._read_more(self.remaining)
             self._start = b""
             self.remaining -= len(piece)
+            if self._hash:
+                self._hash.update(piece)
             yield piece
+
+    def fault(self) -> str:
+        """Return how the block, which was consumed, differs from its stated digest, or "" if it does not."""
+        computed = warc_digest(f"{self._hash.name}:{self._hash.hexdigest()}") if self._hash else self._stated
+        return f"has {computed}, but {self._stated} is stated for its block" if computed != self._stated else ""
 
     def _read_more(self, missing: int) -> bytes:
         block = self._source.read(min(missing, _BLOCK_SIZE))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.archive import verify_stated_digest
+from windrow.archive import verify_block, verify_stated_digest
 from windrow.archive.erase import ErasedSpan, erase, target_address
 from windrow.archive.import_file import ImportedFile, import_warc_file, remove_leftovers
 from windrow.archive.warc_reader import STATED, WarcRecord, read_records
@@ -296,20 +296,25 @@ class WarcImporter:
         return findings
 
     def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
-        """Compare the bytes of a record with their stated digest, and mark a body that is cut.
+        """Compare the bytes of a record with their stated digests, and mark a body that is cut.
 
-        If they differ or cannot be read, the result has a finding, and "" as `payload`.
+        If they differ or cannot be read, the result has a finding and, unless it refers to another, "" as `payload`.
         """
-        if imported.refers or imported.attempt is None or imported.attempt.kept is None:
+        if imported.attempt is None:
             return imported
+        path, limits = self._run.archive / file.warc, self._run.limits
         try:
-            path, limits = self._run.archive / file.warc, self._run.limits
+            verify_block(path, record)
+            if imported.refers or imported.attempt.kept is None:
+                return imported
             imported = mark_cut_body(path, record, imported, limits)
             verified_digest = verify_stated_digest(path, record, limits)
         except ArchiveError as error:
             reason = error.reason or Reason.DIGEST_MISMATCH
-            finding = Finding(reason.class_name, f"{error}; its bytes are not used for revisits", Level.WARN)
-            return imported._replace(payload="", finding=finding, wrong=reason)
+            consequence = "" if imported.refers else "; its bytes are not used for revisits"
+            finding = Finding(reason.class_name, f"{error}{consequence}", Level.WARN)
+            payload = imported.payload if imported.refers else ""
+            return imported._replace(payload=payload, finding=finding, wrong=reason)
         return imported._replace(payload=verified_digest)
 
     def _add_record(
