@@ -74,3 +74,17 @@ def faults(root: Path) -> list[object]:
 
 if __name__ == "__main__":
     sys.exit(crawl_sites(Path(sys.argv[1]), source(sys.argv[3:], delay=float(sys.argv[2])), stops=True))
+
+
+def damage_record(root: Path, name: str) -> None:
+    """Change bytes of the record of the last attempt that kept bytes of an address or a file with this name."""
+    (place, *_) = query_ledger(
+        root,
+        "SELECT v.warc, v.place_offset + v.place_length FROM attempt v LEFT JOIN address a ON a.digest = v.address"
+        " WHERE coalesce(a.url, v.url) LIKE '%' || ? AND v.revisit = 0 AND v.warc <> '' ORDER BY v.seq DESC",
+        name,
+    )
+    path, end = root / "archive" / str(place[0]), int(str(place[1]))
+    content = bytearray(path.read_bytes())
+    content[end - 20 : end - 10] = bytes(10)
+    path.write_bytes(content)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.recorded_attempts import Attempts, summarise
-from tests.engine.site_crawl import change_ledger, query_ledger
+from tests.engine.site_crawl import change_ledger, damage_record, query_ledger
 from tests.engine.summary_crawl import PAGES
 from tests.engine.test_recorded_attempts import A, generations, page, reasons
 from tests.engine.unsteady_steps import (
@@ -28,7 +28,7 @@ from windrow.clock import now, spell
 from windrow.collections.pages.adapter.changes import find_page_changes
 from windrow.collections.pages.database.page_versions import read_timelines
 from windrow.contract import Collection, Settle
-from windrow.engine.frontier import RETRY, frontier_of, write_decision
+from windrow.engine.frontier import CANCEL, RETRY, frontier_of, write_decision
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.errors import ReaderFailed
 from windrow.ledger import Ledger
@@ -296,6 +296,39 @@ def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
     assert count_unread(shop.ledger(), declared) == [], "the store in use has read them"
     shop.replay()
     assert shop.records() == records
+
+
+def test_a_damaged_document_keeps_its_record_in_a_replay_and_is_requested_anew_by_an_operators_order(
+    open_shop: OpenShop,
+) -> None:
+    """The replay used to be refused until the archive was restored."""
+    declared = collection(note)
+    shop = open_shop({"one": b"1", "two": b"2"}, declared)
+    shop.run()
+    records = shop.records()
+    damage_record(shop.root, "/one")
+    for _ in range(2):
+        shop.replay()
+        assert shop.records() == records
+        (count,) = count_unread(shop.ledger(), declared)
+        assert (count.reason, count.documents) == (Reason.DISK_FAILED, 1)
+    with ledger_of(shop.root) as ledger:
+        chosen = frontier_of(ledger, declared).find_undone(RETRY, "", "disk_failed")
+        assert write_decision(ledger, declared, RETRY, chosen) == 1
+    asked = len(shop.api.paths())
+    shop.run()
+    assert "/one" in shop.api.paths()[asked:]
+    assert count_unread(shop.ledger(), declared) == []
+    shop.replay()
+    assert shop.records() == records
+    assert count_unread(shop.ledger(), declared) == []
+    damage_record(shop.root, "/one")
+    shop.replay()
+    due = query_ledger(shop.root, "SELECT due FROM address ORDER BY digest")
+    with ledger_of(shop.root) as ledger:
+        write_decision(ledger, declared, CANCEL, frontier_of(ledger, declared).find_undone(CANCEL, "", "disk_failed"))
+    assert count_unread(shop.ledger(), declared) == []
+    assert query_ledger(shop.root, "SELECT due FROM address ORDER BY digest") == due
 
 
 def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(

@@ -46,7 +46,7 @@ def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(
         path.write_text(path.read_text().replace("[source.words]", "[source.others]"))
         workspace, asked = load_workspace(tmp_path), len(server.asked)
         with adapter._store(workspace) as store:
-            before, words = [*store.versions()], [*store.entries_of_other_sources(["others"])]
+            before, words = [*store.versions()], [*store.entries_not_reread(["others"], ())]
             skipped = store.skipped("an empty part")
         assert len(before) == 4
         with closing(Ledger(workspace.ledger)) as ledger:
@@ -55,10 +55,10 @@ def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(
         assert len(words) == len(skipped) == 1
         for _ in range(2):  # what was carried over is carried over again
             report = adapter.replay(workspace, session_settings(workspace), Progress(quiet=True))
-            assert report.versions[1:] == (4, 4, 0)
+            assert report.versions[1:] == (4, 4, 0, 0)
             with adapter._store(workspace) as store:
                 assert [*store.versions()] == before
-                assert [*store.entries_of_other_sources(["others"])] == words
+                assert [*store.entries_not_reread(["others"], ())] == words
                 assert store.skipped("an empty part") == skipped
                 assert not [*store.faults()]
         assert len(server.asked) == asked

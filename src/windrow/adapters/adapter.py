@@ -101,12 +101,16 @@ class LazyAdapter:
 
 
 class VersionCounts(NamedTuple):
-    """The session of a replay, the numbers of versions before and after it, and how many of them differ (`changed`)."""
+    """The session of a replay, the numbers of versions before and after it, and how many of them differ (`changed`).
+
+    `damaged` is the number of captures that cannot be read, since their bytes in the archive are damaged or missing.
+    """
 
     session: int
     before: int
     after: int
     changed: int
+    damaged: int = 0
 
 
 class ReplayResult(NamedTuple):

@@ -162,7 +162,8 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
                     closing(self._open_rebuilt(new_path)) as new_store,
                 ):
                     names = {source.name for source in sources}
-                    new_store.carry_over(old_store, names)
+                    damaged = [number for number, why in rebuilt.unread.items() if why is Reason.DISK_FAILED]
+                    new_store.carry_over(old_store, names, damaged)
                     undone = old_store.undone_attempts() - new_store.undone_attempts()
                     attempts = session.ledger.attempts.by_numbers(sorted(undone))
                     new_store.copy_undone(old_store, [each.seq for each in attempts if each.source not in names])

@@ -12,6 +12,7 @@ from windrow.config.workspace import replay_folder
 from windrow.engine.progress import Progress
 from windrow.engine.replay import rebuild
 from windrow.engine.session import Session, SessionSettings
+from windrow.reasons import Reason
 
 
 class VersionFile(NamedTuple):
@@ -47,4 +48,6 @@ def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progres
             partial(file.compare, old_path, new_path),
         )
         file.finish(session)
-    return ReplayResult(session.ordinal, versions=VersionCounts(session.ordinal, *counts))
+        unread = session.ledger.unread.addresses(file.collection, reason=Reason.DISK_FAILED)
+        damaged = len({document.attempt for document in unread})
+    return ReplayResult(session.ordinal, versions=VersionCounts(session.ordinal, *counts, damaged))

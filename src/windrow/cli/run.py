@@ -263,6 +263,7 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
 
 def _print_replay(console: Console, result: ReplayResult, collection: str) -> None:
     from windrow.contract.registry import phases  # noqa: PLC0415
+    from windrow.reasons import Reason  # noqa: PLC0415
 
     if (versions := result.versions) is not None:
         if console.json:
@@ -271,6 +272,12 @@ def _print_replay(console: Console, result: ReplayResult, collection: str) -> No
             f"session {result.session}: {counted(versions.after, 'version')} of {collection} after the replay, "
             f"{versions.before:,} before it; {versions.changed:,} differ"
         )
+        if versions.damaged:
+            damaged = counted(versions.damaged, "capture")
+            console.inform(
+                f"{damaged} could not be read again ({Reason.DISK_FAILED}); windrow check lists them; to fetch them "
+                f"anew: windrow retry --reason {Reason.DISK_FAILED}, then: windrow run {collection}"
+            )
         return
     phase_names = dict(enumerate(phases()[collection], 1))
 

@@ -114,6 +114,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
         location, hint = f"the record at byte {offset:,} of {warc}", f"restore {warc} from a backup: it contained {key}"
+        hint += f"; or fetch it anew: windrow replay, windrow retry --reason {Reason.DISK_FAILED}, windrow run"
         try:
             with open_capture(folder, ArchivePlace(warc, offset, length)) as view:
                 while block := view.read(BLOCK_BYTES):

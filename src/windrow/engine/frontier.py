@@ -304,8 +304,7 @@ class AddressFrontier:
 
     def spellings(self, name: str) -> tuple[str, ...]:
         """Return a name as a normalised address in a tuple. The tuple is empty if the name is not an address."""
-        url = self._crawl.normal(name)
-        return (url,) if url else ()
+        return (url,) if (url := self._crawl.normal(name)) else ()
 
     def find_named(self, names: Iterable[str]) -> list[Chosen]:
         """Return the addresses with these names. Addresses that are unknown or taken down are left out."""
@@ -322,7 +321,7 @@ class AddressFrontier:
         addresses, name = self._ledger.addresses, self._collection.name
         unread = self._ledger.unread.addresses(name, source, reason)
         if act == CANCEL:
-            return self._choose(addresses.waiting(name, source, reason, excluded), unread)
+            return self._choose(addresses.waiting(name, source, reason, excluded), unread, act)
         rows = [find(name, source, reason, excluded) for find in (addresses.failed_captures, addresses.failing)]
         return self._choose({(row.digest, row.source): row for row in chain(*rows)}.values(), unread)
 
@@ -402,22 +401,23 @@ class AddressFrontier:
         del phase
         return ""
 
-    def _choose(self, addresses: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
-        """Join addresses with unread attempts; those chosen only for these come last, capped pages to be requested."""
+    def _choose(self, rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress], act: str = RETRY) -> list[Chosen]:
+        """Join addresses with unread attempts; the last have only these, for RETRY requested if capped or damaged."""
         unread_by_address: dict[tuple[int, str], list[UnreadAddress]] = {}
         for attempt in unread:
             unread_by_address.setdefault((attempt.address, attempt.source), []).append(attempt)
         chosen = []
-        for address in addresses:
+        for address in rows:
             status = Status.FAILED if address.failures else Status.PENDING if (address.due or 0) <= 1 else Status.DONE
             state = (1, Status.CANCELLED if address.due is None else status)
             children = _unread_states(unread_by_address.pop((address.digest, address.source), ()))
             chosen.append(Chosen(address.digest, address.url, state, children, source=address.source))
         for (digest, source), attempts in unread_by_address.items():
-            is_capped = any(attempt.reason == Reason.CAPPED for attempt in attempts)
-            phase = self.fetch_phase if is_capped and not self._crawl.by_request else self._collection.steps[0].phase
-            state = (self._collection.phase(phase), Status.FAILED)
-            chosen.append(Chosen(digest, attempts[0].url, state, _unread_states(attempts), source=source))
+            requested = (Reason.DISK_FAILED, *(() if self._crawl.by_request else (Reason.CAPPED,)))
+            must_request = act == RETRY and any(attempt.reason in requested for attempt in attempts)
+            phase = self._collection.phase(self.fetch_phase if must_request else self._collection.steps[0].phase)
+            children = _unread_states(attempts)
+            chosen.append(Chosen(digest, attempts[0].url, (phase, Status.FAILED), children, source=source))
         return chosen
 
     def _count_due(self, until: int) -> dict[str, dict[str, int]]:

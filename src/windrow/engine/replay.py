@@ -256,8 +256,7 @@ def _make_refusal(reasons: Counter[str], old: Path) -> ReaderFailed:
     counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
     return ReaderFailed(
         f"{counted(reasons.total(), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
-        hint="correct the cause: a missing file of the archive (windrow status), too low a limit, a service without an"
-        " address or a bug; then: windrow replay",
+        hint="correct the cause: a low limit, a service without address, lost files or a bug; then: windrow replay",
     )
 
 

@@ -199,10 +199,10 @@ class AddressWriter:
         self._batch.flush()
         self._batch.database.execute("address_unused", failures, due, recorded.seq)
 
-    def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
+    def make_due_by(self, attempt: int, until: int) -> None:
         """Make the address of an attempt due at the UNIX time `until`, unless it is due before that.
 
         Nothing is changed if the address is never due or has a later attempt.
         """
         self._batch.flush()
-        self._batch.database.execute("address_due_by", until, recorded.seq)
+        self._batch.database.execute("address_due_by", until, attempt)

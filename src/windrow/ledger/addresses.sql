@@ -45,7 +45,8 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- a revisit, `at` and the place are those of the last record with the bytes. If the kind of an address changed after that
 -- response, its validators and `last` are empty, and `at` is None. The validators of a body that could not be used are
 -- empty: a 304 would say that it is still the same. So are those of an address that failed and is next, as after `retry`:
--- windrow may have been unable to use what it got. `rules` is the fact since which the present rules for
+-- windrow may have been unable to use what it got. What is known of a response whose bytes are damaged is left out, so
+-- that the bytes are received and kept anew. `rules` is the fact since which the present rules for
 -- links are in force.
 SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.failures,
        CASE WHEN {has_validators} THEN coalesce(v.etag, '') ELSE '' END AS "etag: str",
@@ -55,7 +56,8 @@ SELECT a.digest, a.url, a.kind, a.place, a.due AS "due: int", a.interval, a.fail
        coalesce(k.place_offset, 0) AS "offset: int", coalesce(k.place_length, 0) AS "length: int",
        v.seq < :rules AND NOT EXISTS (SELECT 1 FROM attempt n WHERE n.address = a.digest AND n.host = a.host
            AND n.seq > :rules AND n.status = 304 AND n.reason IS NULL) AS "unread_links: bool"
-FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
+FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind AND (v.address, v.digest) NOT IN (
+    SELECT d.address, d.digest FROM unread u JOIN attempt d ON d.seq = u.attempt WHERE u.reason = 'disk_failed')
 LEFT JOIN attempt k ON k.seq = CASE WHEN v.revisit = 0 THEN v.seq ELSE (SELECT o.seq FROM attempt o
     WHERE o.address = a.digest AND o.digest = v.digest AND o.revisit = 0 ORDER BY o.seq DESC LIMIT 1) END
 WHERE a.host = :host AND a.due BETWEEN :times[0] AND :times[1] AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;

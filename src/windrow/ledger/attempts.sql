@@ -101,13 +101,15 @@ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 -- The latest complete capture of a file: its digest, and the date and address of the record with the bytes.
 
 -- def latest_captures(files: Sequence[int]) -> dict[int, LatestCapture]
--- Return a dict from file to its latest complete capture. Files without one are left out.
+-- Return a dict from file to its latest complete capture. Files without one are left out, as is a damaged one.
 -- `at`, `address` and `warc` are those of the last record with its bytes.
 SELECT v.listed_file AS "file: int", v.digest, k.started AS at, k.url AS address, k.warc FROM attempt v
 JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
     WHERE o.digest = v.digest AND o.listed_file = v.listed_file AND o.revisit = 0 AND o.reason IS NULL
     ORDER BY o.end_seq DESC LIMIT 1)
-WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
+WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.digest <> '' AND v.reason IS NULL
+AND coalesce((SELECT r.reason FROM reading r WHERE r.item = v.listed_file ORDER BY r.seq DESC LIMIT 1), '')
+    <> 'disk_failed' ORDER BY v.end_seq;
 
 -- def by_source() -> dict[str, SourceCounts]
 -- Return a dict from source to the counts of its ended attempts at listed files.

@@ -335,16 +335,16 @@ class RecordStore(ChangeCounts):
         with self._guarded():
             return read_statements(self._connection, attempts)
 
-    def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy from `old_store` the sessions, the takedowns, and the observations of all sources except `sources`.
+    def carry_over(self, old_store: RecordStore, sources: Collection[str], damaged: Sequence[int] = ()) -> None:
+        """Copy from `old_store` the sessions, the takedowns, and the observations that were not read again.
 
-        The sources that are copied were not read again, for example because they are no longer configured.
+        Those are of all sources except `sources`, and of the attempts `damaged`, whose bytes cannot be read.
         """
         with self._writing():
             copy_sessions(self._connection, old_store._connection)
             taken_down = old_store._connection.execute("SELECT key, attempt FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
-        entries = old_store.entries_of_other_sources(sources)
+        entries = old_store.entries_not_reread(sources, damaged)
         while page := [*islice(entries, CHUNK_SIZE)]:
             self.settle(page, 0)
         with self._writing():
@@ -360,22 +360,22 @@ class RecordStore(ChangeCounts):
         with self._guarded():
             return latest_values(self._connection, keys, before)
 
-    def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
-        """Yield the observations of all sources except `sources`, in the order of attempts."""
+    def entries_not_reread(self, sources: Collection[str], damaged: Sequence[int]) -> Iterator[AttemptObservations]:
+        """Yield the observations of all sources except `sources`, and of `damaged`, in the order of attempts."""
         query = """
             SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
                     (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END,
                 (SELECT json_group_array(a.alias) FROM alias a WHERE a.record = o.record)
             FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-            WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.attempt
+            WHERE o.source NOT IN (SELECT value FROM json_each(?))
+                OR o.attempt IN (SELECT value FROM json_each(?)) ORDER BY o.attempt
         """
         with self._guarded():
-            rows = self._connection.execute(query, (json.dumps([*sources]),))
+            rows = self._connection.execute(query, (json.dumps([*sources]), json.dumps([*damaged])))
             for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
                 group = [*attempt_rows]
-                _, _, _, source, url, *_ = group[0]
-                last_time = max(row[2] for row in group)
+                source, url, last_time = group[0][3], group[0][4], max(row[2] for row in group)
                 observations = [
                     Observation(
                         key, json.loads(json_text) if json_text else None, text, datetime.fromisoformat(time), item_url,

@@ -103,8 +103,8 @@ class Settling:
         if wait is not None:
             answered = self._answered_attempts - (wait.documents - waiting_before)
             requests = self._service_requests
-            is_unanswered = requests.has_asked and (bool(requests.given_up) or answered <= 0)
-            failed = bool(requests.without_address) or is_unanswered
+            is_unanswered = requests.has_asked and (requests.given_up or answered <= 0)
+            failed = bool(requests.without_address or is_unanswered)
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
@@ -167,7 +167,8 @@ class Settling:
             if response is None:
                 yield SettledAttempt(recorded, None)
                 continue
-            job = self._make_job(recorded, self._place_of(recorded.attempt, response))
+            place = self._run.ledger.captures.original(recorded.attempt.target, response.digest)  # its own is damaged?
+            job = self._make_job(recorded, place or self._place_of(recorded.attempt, response))
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
@@ -216,7 +217,10 @@ class Settling:
         return self._step.rereads_original(recorded, answer.fields)
 
     def _place_of(self, attempt: Attempt, response: model.KeptResponse) -> ArchivePlace:
-        return self._run.place_of(attempt) or response.place
+        newest = None
+        if self._run.harvest.reread:  # an earlier record of the same bytes may be damaged
+            newest = self._run.ledger.captures.original(attempt.target, response.digest)
+        return newest or self._run.place_of(attempt) or response.place
 
     def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
         response = recorded.attempt.kept
@@ -420,7 +424,7 @@ class Settling:
                 )
             for settled in batch:
                 if settled.recorded.attempt.url in attempts and (until := self._valid_until(settled)) is not None:
-                    writer.addresses.make_due_by(settled.recorded, until)
+                    writer.addresses.make_due_by(settled.recorded.seq, until)
 
     def _valid_until(self, settled: SettledAttempt) -> int | None:
         """Return the UNIX time until which a result is valid, or None if it does not expire."""
@@ -458,13 +462,10 @@ class Settling:
             (output.reason for output in outputs if isinstance(output, Skip) and output.reason in OWN_FAULTS), None
         )
 
-    def _own_fault(self, result: Any) -> Reason | None:
-        reason = self._reading_fault(result)
-        return reason if reason in OWN_FAULTS else None
-
     def _why_unread(self, settled: SettledAttempt) -> Reason | None:
         """Return why a document was not read completely. Return None if it was, or if it is itself at fault."""
-        return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
+        reason = self._reading_fault(settled.result)
+        return reason if reason in OWN_FAULTS else Reason.CAPPED if settled.is_capped else None
 
     def _read_again(self) -> None:
         run, store = self._run, self._content_store

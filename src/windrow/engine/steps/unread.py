@@ -122,12 +122,17 @@ class UnreadAttempts:
         return [document.number for document in self._unread.values() if is_due(document, self._version, now)]
 
     def record_unread(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Record why attempts could not be read. A new version of the step counts failures from 1 again."""
+        """Record why attempts could not be read. A new version of the step counts failures from 1 again.
+
+        If the bytes of the last attempt at an address are damaged, it is due now, so that the next run gets them anew.
+        """
         documents, now = [], clock.now()
         for attempt, reason in reasons.items():
             earlier = self._unread.get(attempt)
             times = earlier.times + 1 if earlier is not None and earlier.version == self._version else 1
             documents.append(UnreadDocument(attempt, self._version, reason, times, now))
+            if reason is Reason.DISK_FAILED:
+                writer.addresses.make_due_by(attempt, int(now.timestamp()))
         writer.unread.put(self._collection, self._phase, documents)
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}

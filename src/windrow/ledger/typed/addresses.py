@@ -236,7 +236,8 @@ class TypedAddresses(LedgerQueries):
         was a revisit, `at` and the place are those of the last record with the bytes. If the kind of an address changed
         after that response, its validators and `last` are empty, and `at` is None. The validators of a body that could
         not be used are empty: a 304 would say that it is still the same. So are those of an address that failed and is
-        next, as after `retry`: windrow may have been unable to use what it got. `rules` is the fact since which the
+        next, as after `retry`: windrow may have been unable to use what it got. What is known of a response whose bytes
+        are damaged is left out, so that the bytes are received and kept anew. `rules` is the fact since which the
         present rules for links are in force.
         """
         return self._database.rows(

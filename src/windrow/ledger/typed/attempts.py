@@ -264,7 +264,7 @@ class TypedAttempts(LedgerQueries):
         return self._database.rows(_make_attempt_count, "attempts.ended_between", facts[0], facts[1])
 
     def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
-        """Return a dict from file to its latest complete capture. Files without one are left out.
+        """Return a dict from file to its latest complete capture. Files without one are left out, as is a damaged one.
 
         `at`, `address` and `warc` are those of the last record with its bytes.
         """

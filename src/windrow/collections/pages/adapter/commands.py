@@ -35,6 +35,7 @@ from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.config.workspace import REPLAY_FOLDER, replay_folder
 from windrow.digest import hash64
+from windrow.engine.archive_losses import find_losses
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, settle_unread
@@ -169,8 +170,12 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             unread_attempts = {attempt.number for attempt in session.ledger.unread.attempts("pages", phase)}
             with closing(SqliteReader(old_path)) as old_reader:
                 last_attempt = read_checkpoint(old_reader)
+            # A damaged record costs only itself; if a file is missing, the archive may just not be there.
+            damage = set() if find_losses(setup.archive, session.ledger.captures.promised) else {Reason.DISK_FAILED}
             lost_attempts = [
-                attempt for attempt in rebuilt.unread if attempt <= last_attempt and attempt not in unread_attempts
+                attempt
+                for attempt, reason in rebuilt.unread.items()
+                if attempt <= last_attempt and attempt not in unread_attempts and reason not in damage
             ]
             settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost_attempts, old_path)
 

@@ -92,7 +92,7 @@ def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
             attempts = ledger.attempts.by_numbers(list(doubtful))
             with ledger.writing() as writer:
                 for recorded in attempts:
-                    writer.addresses.make_due_by(recorded, doubtful[recorded.seq])
+                    writer.addresses.make_due_by(recorded.seq, doubtful[recorded.seq])
         sources = PageSources(workspace, ledger)
         counts = [
             RuleCount(sources.of_page(example) or origin, Reason.SOFT_404, _SUSPECT_RULE, page_count, example)

@@ -192,9 +192,9 @@ class PaperStore(RecordStore):
         with self._guarded():
             return self._connection.execute("SELECT attempt, asks, failed_runs, all_failed_runs FROM asked").fetchall()
 
-    def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
+    def carry_over(self, old_store: RecordStore, sources: Collection[str], damaged: Sequence[int] = ()) -> None:
         """Copy what `RecordStore.carry_over` copies, and the requests; let the next run repeat transient outcomes."""
-        super().carry_over(old_store, sources)
+        super().carry_over(old_store, sources, damaged)
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():
             run = self._connection.execute
