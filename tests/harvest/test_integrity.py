@@ -1,5 +1,7 @@
 """Integrity through the whole harvest: documents with fatal errors are not current; errors and skipped checks are logged."""
 
+import re
+
 import pytest
 from lxml import etree
 
@@ -60,10 +62,18 @@ def test_the_standards_samples_with_wrong_contents(workspace, sample):
     folder = workspace.add_folder("own", "J")
     words = ("", "_wrong_parameterID", "_wrong_procedure")
     names = {word: f"J.{DAY}.{number}.experiment.impc.xml" for number, word in enumerate(words, 1)}
-    key = put(folder, f"J.{DAY}.1.impc.zip", pack({names[word]: sample(word) for word in words}))
+    twice = f"J.{DAY}.4.specimen.impc.xml"
+    members = {names[word]: sample(word) for word in words}
+    members[twice] = re.sub(rb"(?s)(<mouse .*?</mouse>)", rb"\1\n\1", specimens("J", 1), count=1)
+    key = put(folder, f"J.{DAY}.1.impc.zip", pack(members))
     assert workspace.run().code == 0
     assert describe_end(workspace.status().last).endswith(" errors in documents")
     workspace.assert_complete(key)
+    (count,) = workspace.status().left_out
+    assert (count.source, count.reason, count.addresses) == ("own", "duplicate_record", 1)
+    assert count.example == f"{key}/{twice}"
+    assert count in workspace.status().last.left_out
+    assert "RecordRepeated" in kinds_logged(workspace, twice)
     always = {"UnknownProject", "SpecimenNotSubmitted"}
     parameter = {"RequiredParameterMissing", "ParameterNotInProcedure"}
     assert set(kinds_logged(workspace, names[""])) == always

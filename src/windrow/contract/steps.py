@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.contract.answers import Answer, Ask, Observation, Offering, PendingAsk, Request, Skip, WholeListing
-from windrow.model import Item, Limits, Reading, RecordedAttempt, Resource, Source
+from windrow.model import Finding, Item, Limits, Reading, RecordedAttempt, Resource, Source
 from windrow.reasons import Reason
 
 
@@ -60,12 +60,15 @@ class Rows:
     """The result of a Load step: a document's entities, and a row for every element.
 
     `tables` maps a table's name to tuples `(local, parent local | None, entity local | None, ordinal, *columns)` in
-    document order. A `local` is the number of an element, unique in the document. `count` is the number of elements.
+    document order. A `local` is the number of an element, unique in the document. `count` is the number of elements,
+    and `repeated` the number of entities that a later one in the document replaces; `findings` name them.
     """
 
     entities: list[Entity]
     tables: dict[str, list[tuple[Any, ...]]]
     count: int
+    findings: tuple[Finding, ...] = ()
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,8 @@ def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None)
 def count_left_out_of_files(ledger: Ledger, collection: Collection, source: str) -> list[RuleCount]:
     """Return how much of a source that lists files was left out: of its last listing, and by each step.
 
-    What a step left out of a file counts until a later attempt at the file: each count has the file as its example.
+    What a step left out of a file or a member counts until a later attempt at the file: each count has the file or the
+    member as its example.
     """
     steps = {collection.phase(step.phase) for step in collection.steps}
     listings = [task for task in ledger.sessions.tasks_of_source(source) if task.failed is False]
@@ -219,9 +220,12 @@ def count_left_out_of_files(ledger: Ledger, collection: Collection, source: str)
             of_files[count.reason, count.rule, count.example] = task, count  # the last one, if it was read again
         elif task.failed is False and task.session == last_sessions[task.phase]:
             of_listing.append(count)
-    known = ledger.listed_files.known(collection.name, [count.example for _, count in of_files.values()])
+    keys = {count.example: count.example.rpartition("/")[0] for _, count in of_files.values()}  # a member's file
+    known = ledger.listed_files.known(collection.name, [*keys, *keys.values()])
     current = [
-        count for task, count in of_files.values() if count.example in known if known[count.example].attempt < task.seq
+        count
+        for task, count in of_files.values()
+        if (file := known.get(count.example) or known.get(keys[count.example])) and file.attempt < task.seq
     ]
     return [*of_listing, *sum_by_rule(current)]
 

@@ -30,7 +30,7 @@ from windrow.collections.drops.elements import (
 )
 from windrow.collections.drops.rows import read_rows
 from windrow.errors import StepError
-from windrow.model import Limits
+from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
 XS = "{http://www.w3.org/2001/XMLSchema}"
@@ -182,6 +182,17 @@ def test_large_documents_are_read_whole() -> None:
     loaded = load(specimens(*many))
     assert [entity.identifier for entity in loaded.entities] == [f"H_s{number}" for number in range(3000)]
     assert [row[3] for row in loaded.tables["mouse"]] == list(range(3000))
+
+
+def test_repeated_records_are_named_with_their_lines_up_to_a_limit() -> None:
+    few = load(specimens(mouse("s1", colony="a"), embryo("s2"), mouse("s1", colony="b"), mouse("s1")))
+    message = "specimen H_s1 is repeated in line {}; only its last occurrence counts"
+    assert few.findings == tuple(
+        Finding("RecordRepeated", message.format(later), Level.WARN, line) for line, later in ((2, 4), (4, 5))
+    )
+    many = load(specimens(*[mouse("s1")] * 6000))  # read as a stream
+    assert (many.repeated, len(many.findings), many.findings[-2].line) == (5999, 1001, 1001)
+    assert many.findings[-1].message == "not listed: 4,999 more findings of this kind"
 
 
 def identifiers(content: bytes) -> list[str]:

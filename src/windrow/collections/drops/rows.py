@@ -14,12 +14,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
+from windrow.caps import STORED_FINDINGS
 from windrow.collections.drops import documents
 from windrow.collections.drops.documents import PARSERS, Node, ParseText, line_number, parse_document
 from windrow.collections.drops.elements import CENTRE_TABLES, ELEMENTS, ROOT_TAGS, Element, parent_tables
 from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
-from windrow.model import Limits
+from windrow.formats.text import counted
+from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
@@ -60,6 +62,9 @@ class RowReader:
         self._row_count = 0
         self._tables: dict[str, list[Row]] = {name: [] for name in ELEMENTS}
         self._entities: list[Entity] = []
+        self._last_lines: dict[tuple[str, str], Any] = {}  # numbers, by a record's kind and identifier
+        self._repeated = 0
+        self._findings: list[Finding] = []  # about repeated records
 
     def read(self, view: BinaryIO) -> Rows:
         """Return the rows and records of the whole document; raise StepError if it is refused."""
@@ -69,7 +74,10 @@ class RowReader:
         else:
             self._read_stream(content)
         filled_tables = {name: table_rows for name, table_rows in self._tables.items() if table_rows}
-        return Rows(self._entities, filled_tables, self._row_count)
+        if (omitted := self._repeated - len(self._findings)) > 0:
+            message = f"not listed: {counted(omitted, 'more finding')} of this kind"
+            self._findings.append(Finding("RecordRepeated", message, Level.WARN))
+        return Rows(self._entities, filled_tables, self._row_count, tuple(self._findings), self._repeated)
 
     def _read_tree(self, root: Node) -> None:
         plan = self._plan_for(root)
@@ -124,6 +132,17 @@ class RowReader:
         except StepError as error:
             raise StepError(str(error), error.reason, line=error.line or line_number(element)) from None
         self._entities.append(Entity(row_number, record_plan.entity, identifier))
+        name = record_plan.entity, identifier
+        if name in self._last_lines:
+            self._report_repeated(name, element)
+        self._last_lines[name] = element.sourceline or None
+
+    def _report_repeated(self, name: tuple[str, str], later: Node) -> None:
+        """Report that the record `later` replaces an earlier one with the same kind and identifier."""
+        self._repeated += 1
+        if len(self._findings) < STORED_FINDINGS.number:
+            message = f"{name[0]} {name[1]} is repeated in line {line_number(later)}; only its last occurrence counts"
+            self._findings.append(Finding("RecordRepeated", message, Level.WARN, self._last_lines[name]))
 
     def _add_row(
         self, plan: ElementPlan, element: Node, parent_row: int | None, entity_row: int | None, ordinal: int

@@ -89,7 +89,9 @@ def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) ->
 def _reading_of_load(result: Any, error: StoreError | None) -> Any:
     if error is not None:
         return _reading_of_refused(error)
-    return Reading(count=result.count) if isinstance(result, Rows) else result
+    if not isinstance(result, Rows):
+        return result
+    return Reading(findings=result.findings, count=result.count, left_out=result.repeated)
 
 
 def _reading_of_refused(error: StoreError) -> Reading:

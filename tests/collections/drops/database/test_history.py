@@ -82,8 +82,7 @@ def test_an_add_of_a_known_record_is_told_and_the_newer_counts(store: TableStore
 
 
 def test_of_two_equal_records_in_a_document_the_last_counts(store: TableStore, store_url: str) -> None:
-    published = put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b")))
-    assert [(finding.kind, finding.level) for finding in published.findings] == [("RecordRepeated", Level.WARN)]
+    assert put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b"))).findings == ()
     assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("b",)]
 
 
@@ -240,7 +239,7 @@ def test_of_two_records_with_one_identifier_none_replaces_the_other_untold(store
     both = specimens(mouse("s1"), embryo("s1"), mouse("s2"), mouse("s2"))
     stage(store, submission(3, both, sort_key="2"), load(both))
     findings = publish(store, 3, at(3)).findings
-    assert [finding.kind for finding in findings] == [*["RecordRepeated"] * 2, "IdentifierCollision"]
+    assert [finding.kind for finding in findings] == ["IdentifierCollision"]
     message = "the identifier specimen H_s1 stands for two records, which differ in specimen_id, or as mouse and embryo"
     assert findings[-1].message == f"{message}; only one of them is current"
     late = specimens(mouse("s1"), mouse("s2"))

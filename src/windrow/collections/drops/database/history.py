@@ -48,9 +48,11 @@ _FINDINGS_BY_EFFECT = {
     "edited": ("Overrides", Level.NOTE, "overrides the earlier version"),
     "deleted": ("Overrides", Level.NOTE, "deletes the earlier version"),
     "overridden": ("Overridden", Level.NOTE, "is overridden by a version from a later zip or XML file"),
-    "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
-"""A dict from an effect on a record to the finding about it: its kind, its level, and the end of its message."""
+"""A dict from an effect on a record to the finding about it: its kind, its level, and the end of its message.
+
+The step `upload` reports repeated records, since it knows their lines.
+"""
 
 
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
