@@ -20,6 +20,7 @@ from windrow.collections.events.adapter.databases import location_of
 from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.stores.sqlite import SqliteReader, SqliteStore, reads_only, store_errors
+from windrow.stores.time_limit import time_limit
 from windrow.web import app
 from windrow.web.homes import picture_type, series_bars, swatch
 
@@ -259,7 +260,12 @@ def test_a_missing_table_or_view_is_empty_for_a_reader(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "s.db")) as file:
         assert file.execute("SELECT name FROM sqlite_schema").fetchall() == [("a",)]
     endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
-    with reads_only(0.0), closing(SqliteStore(tmp_path / "s.db")) as store, pytest.raises(sqlite3.OperationalError):
+    with (
+        time_limit(0.0),
+        reads_only(),
+        closing(SqliteStore(tmp_path / "s.db")) as store,
+        pytest.raises(sqlite3.OperationalError),
+    ):
         store._connection.execute(endless).fetchone()
     with pytest.raises(windrow.StoreError, match="no such table: f yet; the next run adds it"), store_errors(tmp_path):
         sqlite3.connect(":memory:").execute("SELECT 1 FROM f")

@@ -22,7 +22,7 @@ from windrow.collections.pages.adapter import home
 from windrow.contract import AttemptObservations, Skip
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
-from windrow.stores.sqlite import limit_wait, reads_only
+from windrow.stores.time_limit import limit_wait, time_limit
 from windrow.web import app
 from windrow.web.query import PageQuery
 
@@ -237,8 +237,8 @@ def test_an_archive_whose_ledger_is_missing_is_a_problem(tmp_path: Path) -> None
 
 def test_a_page_waits_for_a_server_no_longer_than_it_may_take() -> None:
     assert limit_wait(60) == 60
-    with reads_only(monotonic() + 5):
+    with time_limit(monotonic() + 5):
         assert 4 < limit_wait(60) <= 5
         assert limit_wait(1) == 1
-    with reads_only(0.0):
+    with time_limit(0.0):
         assert limit_wait(60) == 0.1

@@ -21,7 +21,8 @@ from windrow.stores.documents import (
     ViewRange,
     check_name,
 )
-from windrow.stores.sqlite import close_on_failure, limit_wait
+from windrow.stores.sqlite import close_on_failure
+from windrow.stores.time_limit import limit_wait
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"

@@ -8,14 +8,14 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from functools import cache, partial
+from functools import cache
 from itertools import chain
-from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 
 from windrow.errors import DiskFull, StoreDamaged, StoreError, StoreUnreachable
 from windrow.reasons import Reason
+from windrow.stores.time_limit import is_over
 
 SIDECARS = ("-wal", "-shm", "-journal")
 """Suffixes of the names of files that SQLite writes beside a database."""
@@ -104,16 +104,15 @@ _STEPS_PER_CHECK = 100_000  # instructions of SQLite, about a millisecond
 
 
 @contextmanager
-def reads_only(until: float = inf) -> Iterator[None]:
+def reads_only() -> Iterator[None]:
     """In the block, in this thread, open existing files read-only, so that no mistake of a reader can change them.
 
     A file that is opened several times in the block is opened once: that takes longer than most queries. A query fails
-    once `monotonic()` is greater than `until`, so that it does not keep the thread.
+    once the block's `time_limit` is over, so that it does not keep the thread.
     """
     if getattr(_thread, "idle", None) is not None:
         yield
         return
-    _thread.until = until
     _thread.idle = idle = dict[tuple[Path, tuple[str, ...]], list[_ReusedConnection]]()
     try:
         yield
@@ -121,21 +120,6 @@ def reads_only(until: float = inf) -> Iterator[None]:
         _thread.idle = None
         for connection in chain.from_iterable(idle.values()):
             connection.close()
-
-
-def limit_wait(seconds: float) -> float:
-    """Return for how many seconds to wait for a server: at most `seconds`, and not beyond a block of `reads_only`.
-
-    So a server that does not answer keeps the threads of a web view no longer than a page may take.
-    """
-    if getattr(_thread, "idle", None) is None:
-        return seconds
-    until: float = _thread.until
-    return max(0.1, min(seconds, until - monotonic()))
-
-
-def _is_over(until: float) -> bool:
-    return monotonic() > until
 
 
 def open_or_read(
@@ -188,7 +172,7 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
         )  # fmt: skip
         if isinstance(connection, _ReusedConnection):
             connection.opened = path, modes
-            connection.set_progress_handler(partial(_is_over, _thread.until), _STEPS_PER_CHECK)
+            connection.set_progress_handler(is_over, _STEPS_PER_CHECK)
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.Error as error:

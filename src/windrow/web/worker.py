@@ -12,6 +12,7 @@ from windrow.caps import WEB_SECONDS
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.sqlite import reads_only
+from windrow.stores.time_limit import time_limit
 
 _PARALLEL_QUERIES = 4
 """The number of threads. A query beyond that waits; its time counts from when it was asked."""
@@ -30,7 +31,7 @@ class Workers:
         until = monotonic() + WEB_SECONDS.number
 
         def run_reading() -> _Value:
-            with reads_only(until):
+            with time_limit(until), reads_only():
                 return query()
 
         future = asyncio.get_running_loop().run_in_executor(self._threads, run_reading)

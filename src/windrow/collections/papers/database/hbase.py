@@ -26,7 +26,7 @@ from windrow.collections.papers.columns import (
     check_put,
 )
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
-from windrow.stores.sqlite import limit_wait
+from windrow.stores.time_limit import limit_wait
 
 T = TypeVar("T")
 
