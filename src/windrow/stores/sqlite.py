@@ -351,7 +351,7 @@ class SqliteStore:
                 yield
 
     def generation(self) -> int:
-        """Return the number that `set_generation` stored in the file, or 0: an older copy has a lower one."""
+        """Return the number that `set_generation` stored in the file, or 0 (see `windrow.stores.generations`)."""
         with self._guarded():
             return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 

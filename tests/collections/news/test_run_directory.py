@@ -89,8 +89,13 @@ def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_
     assert 0 < len(articles(tmp_path)) < 4
     with ADAPTER._store(workspace) as records:
         assert 0 < len(records.late_attempts()) < late
+    tree = tmp_path / "normalized_news"
+    shutil.copytree(tree, tmp_path / "older")
     write(lambda: True)
     assert len(articles(tmp_path)) == 4
+    shutil.rmtree(tree)
+    (tmp_path / "older").rename(tree)
+    assert "is an older copy" in write(lambda: True).errors[""]
 
 
 def test_the_summary_counts_the_articles_of_a_feed_and_says_where_its_replies_are_listed(tmp_path, press):

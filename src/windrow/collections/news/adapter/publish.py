@@ -20,7 +20,7 @@ from typing import Any
 
 from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import NewsFolders, RawRun, describe_refusal
-from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle, claimed_aliases
+from windrow.collections.news.adapter.tree_index import TreeIndex, TreeMark, WrittenArticle, claimed_aliases
 from windrow.collections.news.article import unique_texts
 from windrow.collections.news.collection import COLLECTION, KINDS
 from windrow.collections.news.discover import HOME, NO_REQUESTS_ENDING, kind_of
@@ -36,13 +36,13 @@ from windrow.ledger.sessions import RuleCount
 from windrow.model import RecordedAttempt
 from windrow.private_files import published_files, write_whole
 from windrow.reasons import Reason
+from windrow.stores.generations import begin_generation, is_older
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import AttemptStatement
 from windrow.stores.records import RecordStore
 
 _NO_ARTICLE = "file_not_valid"  # the detail of a file that is empty or not JSON
 _INVALID_FILE_RULE = "its file is empty or not JSON (see `windrow check`)"
-_LAST_ATTEMPT_FILE = "_windrow_last_attempt"  # programs that read the tree skip names that begin with "_"
 _PAGE_SIZE = 200  # attempts that are processed at a time
 
 
@@ -72,19 +72,23 @@ class Publisher:
             left_out: tuple[RuleCount, ...] = ()
             failed_sources: dict[str, str] = {}
             try:
-                older_tree = _describe_older_tree(self.folders.articles, index)
+                mark = TreeMark(self.folders.articles)
+                has_older_tree = mark.exists() and is_older(mark, index)
+                written_files = (index,) if has_older_tree else (mark, index)
                 last_read = _last_read_attempt(ledger, store)
                 attempts = ledger.attempts.logged_between(COLLECTION.name, index.last_attempt(), last_read)
                 for session, session_attempts in groupby(attempts, key=lambda recorded: recorded.session):
                     if not pulse():
                         break
-                    writer = _RunWriter(ledger, store, index, self, session, marks_tree=not older_tree)
+                    begin_generation(*written_files)
+                    writer = _RunWriter(ledger, store, index, self, session)
                     new_articles += writer.write(session_attempts, pulse)
                     left_out += tuple(writer.count_invalid_files())
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
                     runs += not writer.was_written()
                     earlier_runs += writer.was_written()
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
+                    begin_generation(*written_files)
                     late_writer = _RunWriter(ledger, store, index, self, session=0)  # the session is not used
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))
                     store.remove_late_attempts(late_attempts)
@@ -94,18 +98,10 @@ class Publisher:
         message = f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}"
         if earlier_runs:  # after a replay
             message += f"; {counted(earlier_runs, 'earlier run')} had been written before"
-        return Derived(message, {**failed_sources, **older_tree}, left_out=left_out)
-
-
-def _describe_older_tree(tree: Path, index: TreeIndex) -> dict[str, str]:
-    """Return an error, by the source "", if the tree lacks what the index says was written: it is an older copy.
-
-    A tree without the number of its last attempt was written by an earlier windrow.
-    """
-    mark = _read_file(tree / _LAST_ATTEMPT_FILE)
-    if mark is None or int(mark if mark.isdecimal() else 0) >= index.last_attempt():
-        return {}
-    return {"": f"{tree} is an older copy: it lacks what later runs wrote; windrow replay, and the next run writes it"}
+        if has_older_tree:
+            problem = "is an older copy: it lacks what later runs wrote; windrow replay, and the next run writes it"
+            failed_sources = failed_sources | {"": f"{self.folders.articles} {problem}"}
+        return Derived(message, failed_sources, left_out=left_out)
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
@@ -118,11 +114,8 @@ class _RunWriter:
     """Writes the articles of attempts to the tree and, for a run, a directory for each kind of site."""
 
     def __init__(
-        self, ledger: Ledger, store: LateAttemptStore, index: TreeIndex, publisher: Publisher, session: int,
-        *, marks_tree: bool = False,
-    ) -> None:  # fmt: skip
-        """If `marks_tree`, store the number of the last attempt in the tree before it is stored in the index."""
-        self._marks_tree = marks_tree
+        self, ledger: Ledger, store: LateAttemptStore, index: TreeIndex, publisher: Publisher, session: int
+    ) -> None:
         self._kinds = publisher.kinds
         self._ledger = ledger
         self._store = store
@@ -169,9 +162,6 @@ class _RunWriter:
                     elif recorded.attempt.kind == ROBOTS:
                         self._report_robots_failure(recorded)
                 pulse()
-            if self._marks_tree:
-                self._folders.articles.mkdir(parents=True, exist_ok=True)
-                publish_file(self._folders.articles / _LAST_ATTEMPT_FILE, str(last_attempt))
             os.sync()  # before the index is committed
             for kind in sorted(self._raw_runs, key=KINDS.index):
                 epoch = self._index.epoch_of_run(self._session, kind, int(session_began.timestamp()))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.news import standard
+from windrow.private_files import published_files, write_whole
 from windrow.stores.sqlite import SqliteStore
 
 _SCHEMA = """
@@ -54,6 +55,30 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
     canonical.
     """
     return (canonical, f"canonical {canonical}") if canonical else ()
+
+
+class TreeMark(NamedTuple):
+    """The generation of a tree (see `windrow.stores.generations`), in a file of the tree."""
+
+    tree: Path
+
+    @property
+    def _path(self) -> Path:
+        return self.tree / "_windrow_generation"  # programs that read the tree skip names that begin with "_"
+
+    def exists(self) -> bool:
+        """Return whether the tree has a generation; it has none if it is new, or was written by an earlier windrow."""
+        return self._path.exists()
+
+    def generation(self) -> int:
+        """Return the number in the file, or 0."""
+        text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.is_file() else ""
+        return int(text) if text.isdecimal() else 0
+
+    @published_files()
+    def set_generation(self, generation: int) -> None:
+        """Store a number in the file."""
+        write_whole(self._path, (str(generation),))
 
 
 class TreeIndex(SqliteStore):

@@ -45,7 +45,7 @@ from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
-from windrow.stores.sqlite import SqliteStore
+from windrow.stores.generations import begin_generation, is_older
 
 _PAGE_SIZE = 64  # rows that are written at once
 _LOOKED_UP_ROWS = 8  # to find out whether the table still has the rows that earlier runs wrote
@@ -118,7 +118,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
         table = stack.enter_context(open_rows(settings))
-        copies = [name for name, file in (("table", table), ("register", register)) if _is_older(file, store)]
+        copies = [name for name, file in (("table", table), ("register", register)) if is_older(file, store)]
         lost = not is_remade and (bool(copies) or _has_lost_rows(settings, store, register, table))
         if lost:
             store.mark_stale()
@@ -126,7 +126,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             return _as_derived("all rows are up to date", catalogue, {})
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger, is_older_register="register" in copies)
-        _begin_generation(table, register, store)
+        begin_generation(table, register, store)
         totals, refused, last_key, undrawn_example = Counter[str](), dict[str, str](), "", ""
         while pulse() and (keys := store.stale_keys(_PAGE_SIZE, last_key)):
             counts, refused_rows, undrawn = _write_rows(keys, settings, stores)
@@ -143,22 +143,6 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         note += f"; {counted(totals['undrawn'], 'first page')} not drawn, such as that of {undrawn_example}"
     message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
     return _as_derived(message, catalogue, errors)
-
-
-def _is_older(file: object, store: PaperStore) -> bool:
-    """Return whether the file of a table or register is an older copy than the store. A table on a server is not."""
-    return isinstance(file, SqliteStore) and file.generation() < store.generation()
-
-
-def _begin_generation(*files: object) -> None:
-    """Store a higher number in files to which rows are going to be written; the last one is that of the records.
-
-    A table or register that was copied before has a lower number than the records then, also after a kill.
-    """
-    sqlite_files = [file for file in files if isinstance(file, SqliteStore)]
-    generation = max(file.generation() for file in sqlite_files) + 1
-    for file in sqlite_files:
-        file.set_generation(generation)
 
 
 def _describe_lost(copies: Sequence[str]) -> str:
