@@ -444,7 +444,7 @@ class Reading:
     lookups: tuple[StoreLookUp, ...] = ()
     count: int = 0  # how many records, rows or elements the step counted
     md5: str = ""
-    left_out: int = 0  # how many files in the document a rule left out, or how many of its records it repeats
+    left_out: tuple[tuple[Reason, int], ...] = ()  # of the document, such as files in a zip: why, and how many
 
     @property
     def done(self) -> bool:

@@ -109,7 +109,7 @@ class Reason(StrEnum):
     # zips and other compressed bytes
     NOT_A_ZIP = "not_a_zip", "the bytes are not a zip archive"
     TRUNCATED = "truncated", "the zip or document ends too early"
-    TRAILING_BYTES = "trailing_bytes", "there are bytes after the end of the zip"
+    TRAILING_BYTES = "trailing_bytes", "bytes before, between or after the members of the zip belong to none of them"
     CORRUPT = "corrupt", "it is broken, or does not match its own checksum"
     ENCRYPTED = "encrypted", "it is encrypted, and cannot be read without a password"
     NESTED_ARCHIVE = "nested_archive", "the zip contains another archive, such as a zip"

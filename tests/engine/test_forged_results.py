@@ -39,7 +39,7 @@ FINDING = Finding("Odd", "it is odd", Level.WARN, 3, 4)
 MEMBER = Member("a.xml", 3, "sha256:00", "md5", "xml", "", Reason.NOT_A_FILE)
 GOOD = [
     Reading(), Reading(Reason.CORRUPT, (FINDING,), (MEMBER,), count=3, md5="a"), Reading(members=(MEMBER._replace(size=None),)),
-    "any value", FollowedAnswer(FollowResult()),
+    "any value", FollowedAnswer(FollowResult()), Reading(left_out=((Reason.CORRUPT, 1),)), Rows([], {}, 1, (FINDING,), 1),
 ]  # fmt: skip
 FORGED = [
     Reading(count=-1), Reading(count=1 << 63), Reading(count="3"), Reading(reason="corrupt"), Reading(md5=b""),
@@ -48,7 +48,9 @@ FORGED = [
     Reading(findings=(Finding("a", b"b"),)), Reading(findings=(Finding("a", "b", 2),)), Reading(members=(FINDING,)),
     Reading(members=(MEMBER._replace(size=-3),)), Reading(members=(MEMBER._replace(size=1 << 70),)),
     Reading(members=(MEMBER._replace(name=b"a"),)), Reading(members=(MEMBER._replace(digest=None),)),
-    Reading(members=(MEMBER._replace(reason="corrupt"),)),
+    Reading(members=(MEMBER._replace(reason="corrupt"),)), Reading(left_out=("text",)),
+    Reading(left_out=((Reason.CORRUPT, 0),)), Reading(left_out=(("corrupt", 1),)),
+    Rows([], {}, -1), Rows([], {}, 1, (), -1), Rows([], {}, 1, ("text",)),
 ]  # fmt: skip
 
 

@@ -51,7 +51,9 @@ def test_an_entry_in_a_gap_is_missed_nowhere(junk):
         return content[:start] + gap + end
 
     assert refused(with_gap(junk + hidden[:40])) is Reason.CORRUPT
-    assert check_zip(with_gap(junk + content[:40])) == [("a.xml", None)]  # an earlier version
+    view = io.BytesIO(with_gap(junk + content[:40]))  # an earlier version
+    assert archive.read_contents(view, LIMITS)[1] == [(start, len(junk) + 40)]
+    assert check_zip(view.getvalue()) == [("a.xml", None)]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -106,6 +108,8 @@ def test_data_descriptors_and_64_bit_sizes():
     view = io.BytesIO(b"".join(pipe.parts))
     assert archive.open_member(view, "a", LIMITS).read() == CONTENT
     assert archive.open_member(view, "b", LIMITS).read() == CONTENT
+    members, gaps = archive.read_contents(view, LIMITS)
+    assert (len(members), gaps) == (2, [])
 
 
 def test_many_members_by_the_64_bit_record():

@@ -23,6 +23,7 @@ class InflatedMember(io.RawIOBase):
 
     Every read seeks in the zip's view first, so that several members may be open in one thread. Closing the member does
     not close the view. Reading raises StepError if the member is broken or does not have the announced size.
+    `surplus` is, once the end is reached, the number of packed bytes behind the end of the deflate stream.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
@@ -34,6 +35,7 @@ class InflatedMember(io.RawIOBase):
         self._size = size
         self._crc = crc
         self._method = method
+        self.surplus = 0
         self._restart()
 
     def _restart(self) -> None:
@@ -122,8 +124,11 @@ class InflatedMember(io.RawIOBase):
     def _inflate_blocks(self) -> Iterator[bytes]:
         packed = self._read_packed()
         stream = isal_zlib.decompressobj(wbits=-15)
+        bytes_left = self._packed
         while not stream.eof:
-            pending = stream.unconsumed_tail or next(packed, b"")
+            if not (pending := stream.unconsumed_tail):
+                pending = next(packed, b"")
+                bytes_left -= len(pending)
             try:
                 block = stream.decompress(pending, BLOCK_BYTES)
             except _INFLATE_ERROR as error:
@@ -132,3 +137,4 @@ class InflatedMember(io.RawIOBase):
                 yield block
             elif not pending:
                 raise StepError("the member's packed bytes end before its deflate stream does", Reason.CORRUPT)
+        self.surplus = bytes_left + len(stream.unused_data)

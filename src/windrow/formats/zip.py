@@ -28,6 +28,7 @@ LOCATOR_RECORD = Struct("<4sLQL")
 CENTRAL_RECORD = Struct("<4s2B5H3L5H2L")
 NAME_LENGTHS = Struct("<3H")  # the lengths of name, extra field and comment, at offset 28 of a central record
 LOCAL_RECORD = Struct("<4s5H3L2H")
+_DESCRIPTORS = (Struct("<LQQ"), Struct("<LLL"))  # CRC and sizes behind a member that was packed as a stream
 _MAX_UNLISTED_NAME = 1024  # bytes of a name that is searched for between entries
 MAX_MEAN_RECORD_BYTES = 1024
 """The maximum mean size of directory records, in bytes, so that memory use is limited."""
@@ -35,6 +36,7 @@ SLICE_BYTES = 1 << 20  # bytes that are searched at once
 # Flags, methods and systems of a record (APPNOTE.TXT, sections 4.4.2, 4.4.4 and 4.4.5).
 _ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000  # encrypted, strongly encrypted, directory masked
 _PATCH_FLAG = 0x20
+_STREAMED_FLAG = 0x8
 _UTF_8_FLAG = 0x800
 _AES_METHOD = 99
 _METHOD_NAMES = {
@@ -320,13 +322,15 @@ class ZipMember(NamedTuple):
         return f"{self.reason.meaning}{method_text}"
 
 
-def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True) -> list[ZipMember]:
-    """Return the entries of a zip in its directory's order.
+class Gap(NamedTuple):
+    """Bytes before, between or behind the members of a zip that belong to none of them."""
 
-    Raises StepError, for the whole zip, if it is not a zip, is broken, cut or split, has too many entries, announces
-    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, that contradict their own headers
-    or that its directory does not name. Any other fault is the `reason` of a single entry; with `refuse_archives`, the
-    name of an archive is such a fault.
+    offset: int
+    size: int
+
+
+def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True) -> list[ZipMember]:
+    """Return the entries of a zip, as `read_contents` does, without its gaps.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -334,11 +338,22 @@ def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True
     >>> [(member.name, member.size, member.reason) for member in read_members(made, Limits())]
     [('a.xml', 4, None)]
     """
+    return read_contents(view, limits, refuse_archives=refuse_archives)[0]
+
+
+def read_contents(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True) -> tuple[list[ZipMember], list[Gap]]:
+    """Return the entries of a zip in its directory's order, and the gaps before, between and behind them.
+
+    Raises StepError, for the whole zip, if it is not a zip, is broken, cut or split, has too many entries, announces
+    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, that contradict their own headers
+    or that its directory does not name. Any other fault is the `reason` of a single entry; with `refuse_archives`, the
+    name of an archive is such a fault.
+    """
     records, end = read_directory(view, limits)
     if sum(record.size for record in records) > limits.total_size:
         raise StepError(f"the members have more than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
     starts = [_find_content_start(view, record) for record in records]
-    _refuse_overlaps(view, records, starts, end)
+    gaps = _find_gaps(view, records, starts, end)
     known_names: set[str] = set()
     entries = []
     for record, start in zip(records, starts, strict=True):
@@ -346,7 +361,7 @@ def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True
         reason = Reason.DUPLICATE_MEMBER if is_known else _find_fault(record, limits, refuse_archives=refuse_archives)
         known_names.add(record.name)
         entries.append(_to_member(record, start, reason))
-    return entries
+    return entries, gaps
 
 
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
@@ -399,21 +414,43 @@ def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
     return record.offset + LOCAL_RECORD.size + int(name_length) + int(extra_length)
 
 
-def _refuse_overlaps(view: BinaryIO, records: list[DirectoryRecord], starts: list[int], directory_start: int) -> None:
-    """Raise StepError if entries share bytes with each other or with the directory, or if one is between two others.
+def _find_gaps(view: BinaryIO, records: list[DirectoryRecord], starts: list[int], directory_start: int) -> list[Gap]:
+    """Return the bytes before the directory that belong to no entry.
 
-    Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
+    Raise StepError if entries share bytes with each other or with the directory, or if there is an unlisted entry in
+    a gap. Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
+    gaps: list[Gap] = []
     end_of_previous = 0
     raw_names = {record.raw for record in records}
+
+    def add_gap(end: int) -> None:
+        if end > end_of_previous:
+            _refuse_unlisted(view, end_of_previous, end, raw_names)
+            gaps.append(Gap(end_of_previous, end - end_of_previous))
+
     for record, start in sorted(zip(records, starts, strict=True), key=lambda pair: pair[0].offset):
         if record.offset < end_of_previous:
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
-        _refuse_unlisted(view, end_of_previous, record.offset, raw_names)
+        add_gap(record.offset)
         end_of_previous = start + record.packed
+        if record.flags & _STREAMED_FLAG:
+            end_of_previous += _descriptor_size(view, record, end_of_previous, directory_start)
     if end_of_previous > directory_start:
         raise StepError("a member overlaps the directory of the zip", Reason.CORRUPT)
-    _refuse_unlisted(view, end_of_previous, directory_start, raw_names)
+    add_gap(directory_start)
+    return gaps
+
+
+def _descriptor_size(view: BinaryIO, record: DirectoryRecord, start: int, end: int) -> int:
+    """Return the size of an entry's data descriptor at offset `start`, or 0 if there is none before `end`."""
+    following = read_exactly(view, start, max(0, min(end - start, 24)))
+    signature = b"PK\x07\x08" if following.startswith(b"PK\x07\x08") else b""
+    for layout in _DESCRIPTORS:
+        descriptor = following[len(signature) : len(signature) + layout.size]
+        if len(descriptor) == layout.size and layout.unpack(descriptor) == (record.crc, record.packed, record.size):
+            return len(signature) + layout.size
+    return 0
 
 
 def _refuse_unlisted(view: BinaryIO, start: int, end: int, raw_names: AbstractSet[bytes]) -> None:

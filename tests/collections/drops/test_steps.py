@@ -1,4 +1,5 @@
 import io
+import random
 import zipfile
 from dataclasses import replace
 from hashlib import md5
@@ -79,7 +80,7 @@ def test_what_is_left_out_by_rule_is_noted():
     assert reading.done
     assert [member.name for member in reading.members] == [EXPERIMENTS]
     assert [finding.level for finding in reading.findings] == [Level.NOTE, Level.NOTE, Level.NOTE, Level.WARN]
-    assert reading.left_out == 3, "without the folder itself"
+    assert reading.left_out == ((Reason.NOT_WANTED, 3),), "without the folder itself"
 
 
 def test_xml_files_of_bad_names_are_members_with_their_reason():
@@ -135,6 +136,41 @@ def test_a_faulty_archive_fails_as_a_whole(content, reason):
     if reason:
         assert reading.members == ()
         assert reading.findings[0].level is Level.ERROR
+
+
+def test_bytes_that_belong_to_no_member_are_told():
+    content = packed((EXPERIMENTS, b"1" * 99), (SPECIMENS, random.Random(1).randbytes(600_000)))
+    second = content.index(b"PK\3\4", 4)
+    directory = content.index(b"PK\1\2")
+
+    def with_junk(place, packed_place, junk):
+        """Read the zip with bytes inserted at `place`, which the member at `packed_place` states as packed bytes."""
+        grown = bytearray(content[:place] + junk + content[place:])
+        record = grown.index(b"PK\1\2")
+        for member in (record, grown.index(b"PK\1\2", record + 4)):
+            offset, packed_size = (int.from_bytes(grown[member + at :][:4], "little") for at in (42, 20))
+            offset += len(junk) * (offset >= place)
+            packed_size += len(junk) * (offset == packed_place)
+            grown[member + 20 : member + 24] = packed_size.to_bytes(4, "little")
+            grown[member + 42 : member + 46] = offset.to_bytes(4, "little")
+        grown[-6:-2] = record.to_bytes(4, "little")
+        return read(bytes(grown))
+
+    for place, message in (
+        (0, "7 bytes at offset 0 of the zip belong to no member"),
+        (second, f"7 bytes at offset {second} of the zip belong to no member"),
+        (directory, f"7 bytes at offset {directory} of the zip belong to no member"),
+    ):
+        reading = with_junk(place, None, b"garbage")
+        assert reading.done
+        assert [(finding.kind, finding.message) for finding in reading.findings] == [("TrailingBytes", message)]
+        assert reading.left_out == ((Reason.TRAILING_BYTES, 1),)
+    for place, name, member in ((second, EXPERIMENTS, 0), (directory, SPECIMENS, second)):
+        reading = with_junk(place, member, b"garbage" * 50_000)
+        assert [finding.message for finding in reading.findings] == [
+            f"350000 bytes follow the end of the deflate stream of {name!r}"
+        ]
+        assert len(reading.members) == 2
 
 
 def test_one_bad_checksum_anywhere_fails_the_zip():

@@ -138,15 +138,20 @@ def unzip(task: Task) -> Reading:
 
     If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
     no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as
-    findings, and those that are not folders are counted; XML files with an invalid name are members with a reason.
+    findings, and those that are not folders are counted; so are bytes of the zip that were not inflated. XML files with
+    an invalid name are members with a reason.
     `md5` is the MD5 of the zip, and `count` is the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
     members: list[Member] = []
     try:
-        entries = zip_format.read_members(task.view, task.limits)
+        entries, gaps = zip_format.read_contents(task.view, task.limits)
         _check_entries(entries)
+        findings += [
+            _make_trailing_finding(f"{gap.size} bytes at offset {gap.offset} of the zip belong to no member")
+            for gap in gaps
+        ]
         name_rules = make_name_rules(task.item.key, task.options)
         for entry in entries:
             members += _read_member(task.view, entry, name_rules, findings)
@@ -156,7 +161,11 @@ def unzip(task: Task) -> Reading:
     reason = None if has_usable_member else Reason.EMPTY_ARCHIVE
     if reason:
         findings.insert(0, Finding(finding_kind(reason), f"none of the {len(entries)} entries can be used"))
-    left_out = sum(explain_left_out(entry) is not None for entry in entries if not entry.is_folder)
+    counts = {
+        Reason.NOT_WANTED: sum(explain_left_out(entry) is not None for entry in entries if not entry.is_folder),
+        Reason.TRAILING_BYTES: sum(finding.kind == Reason.TRAILING_BYTES.class_name for finding in findings),
+    }
+    left_out = tuple((why, number) for why, number in counts.items() if number)
     return Reading(reason, limit_findings(findings), tuple(members), count=len(entries), md5=md5, left_out=left_out)
 
 
@@ -215,10 +224,14 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findin
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
-        for block_number, block in enumerate(zip_format.read_blocks(view, entry_to_inflate)):
+        inflated = zip_format.open_inflated(view, entry_to_inflate)
+        for block_number, block in enumerate(inflated.blocks()):
             if not block_number and not left_out_finding and zip_format.is_archive_start(block):
                 raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
             hasher.update(block)
+        if inflated.surplus:
+            message = f"{inflated.surplus} bytes follow the end of the deflate stream of {entry.name[:200]!r}"
+            findings.append(_make_trailing_finding(message))
     if left_out_finding:
         findings.append(left_out_finding)
         return []
@@ -227,6 +240,10 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findin
         message = f"{entry.name[:200]!r}: {member.reason.meaning}"
         findings.append(Finding(finding_kind(member.reason), message, Level.WARN))
     return [member]
+
+
+def _make_trailing_finding(message: str) -> Finding:
+    return Finding(Reason.TRAILING_BYTES.class_name, message, Level.WARN)
 
 
 def _kind_in_name(task: Task) -> DocumentKind:

@@ -91,7 +91,8 @@ def _reading_of_load(result: Any, error: StoreError | None) -> Any:
         return _reading_of_refused(error)
     if not isinstance(result, Rows):
         return result
-    return Reading(findings=result.findings, count=result.count, left_out=result.repeated)
+    left_out = ((Reason.DUPLICATE_RECORD, result.repeated),) if result.repeated else ()
+    return Reading(findings=result.findings, count=result.count, left_out=left_out)
 
 
 def _reading_of_refused(error: StoreError) -> Reading:

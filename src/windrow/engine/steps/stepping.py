@@ -295,10 +295,9 @@ def _record_batch(run: HarvestRun, step: AnyItemStep, batch: list[tuple[Due, Rea
                 )  # fmt: skip
             use = (reading.done, reading.reason if isinstance(step, Read) else None)
             tasks.count(writer, due_item.source, reading.reason, use, first_finding(reading))
-            if reading.left_out:  # together with the reading, and by itself, since it counts until the file is replaced
+            for reason, number in reading.left_out:  # by itself, since it counts until the file is replaced
                 counter = LeftOutCounter()
-                rule = Reason.DUPLICATE_RECORD if isinstance(step, Load) else Reason.NOT_WANTED
-                counter.add(rule, rule.meaning, reading.left_out, item.key)
+                counter.add(reason, reason.meaning, number, item.key)
                 counter.record(writer, run.session, collection.name, due_item.source, tasks.phase)
     run.progress.step(len(batch), sum(not reading.done for _, reading in batch))
     run.tick()

@@ -325,12 +325,15 @@ def _is_result(done: object) -> bool:
     if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds <= MAX_INTEGER:
         return False
     reading = done.result
+    if type(reading) is Rows:
+        return _are_numbers(reading.count, reading.repeated) and all(map(_is_finding, reading.findings))
     return type(reading) is not Reading or (
         isinstance(reading.reason, Reason | None)
-        and _are_numbers(reading.count, reading.left_out)
+        and _are_numbers(reading.count)
         and isinstance(reading.md5, str)
         and all(map(_is_finding, reading.findings))
         and all(map(_is_member, reading.members))
+        and all(map(_is_count, reading.left_out))
     )
 
 
@@ -342,6 +345,10 @@ def _is_finding(finding: object) -> bool:
         and isinstance(finding.level, Level)
         and _are_numbers(finding.line, finding.column)
     )
+
+
+def _is_count(count: object) -> bool:
+    return type(count) is tuple and len(count) == 2 and isinstance(count[0], Reason) and _are_numbers(count[1] or -1)
 
 
 def _is_member(member: object) -> bool:
