@@ -139,6 +139,8 @@ def test_a_page_that_is_not_read_again_and_again_is_left_alone_for_longer_each_t
     assert settle(tmp_path) == 3
     assert times(tmp_path) == [("time_limit", 3)]
     assert settle(tmp_path) == 0
+    change_ledger(tmp_path, "UPDATE unread SET at = ?", spell(now() + timedelta(days=3650)))
+    assert settle(tmp_path) == 3, "the clock was ahead"
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -128,11 +128,12 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 -- Return a dict from file to the counts of the sessions with a failed attempt at it.
 -- Attempts that began before the last decision to retry the file do not count. A file without such a session is left
 -- out.
-SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
-FROM attempt v
-WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
-AND v.seq > coalesce((SELECT max(d.seq) FROM decision d WHERE d.item = v.listed_file AND d.act = 'retried'), 0)
-GROUP BY v.listed_file;
+SELECT file AS "file: int", number AS "number: int", ended AS "last: datetime" FROM (
+    SELECT v.listed_file AS file, count(DISTINCT v.session) AS number, v.ended, max(v.seq) FROM attempt v
+    WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
+    AND v.seq > coalesce((SELECT max(d.seq) FROM decision d WHERE d.item = v.listed_file AND d.act = 'retried'), 0)
+    GROUP BY v.listed_file
+);
 
 -- row: SessionCapture
 -- A complete capture of a file, and the session that began it.

@@ -191,9 +191,9 @@ ORDER BY o.source, o.listed_file;
 
 -- def last_looks(source: str, files: Sequence[int]) -> list[LastLook]
 -- Return when each of these files was last fetched, or had its last event at a source.
-SELECT file AS "file: int", max(at) AS "at: datetime" FROM (
-    SELECT listed_file AS file, at FROM listing
+SELECT file AS "file: int", at AS "at: datetime" FROM (SELECT file, at, max(seq) FROM (
+    SELECT listed_file AS file, at, seq FROM listing
     WHERE source = :source AND listed_file IN (SELECT value FROM json_each(:files))
-    UNION ALL SELECT listed_file, ended FROM attempt
+    UNION ALL SELECT listed_file, ended, end_seq FROM attempt
     WHERE end_seq > 0 AND reason IS NULL AND listed_file IN (SELECT value FROM json_each(:files))
-) GROUP BY file;
+) GROUP BY file);

@@ -85,11 +85,14 @@ def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
 
 
 def _due_at_own_source(run: HarvestRun, sources: list[str]) -> Iterator[HeldMirror]:
-    """Yield the files to compare at the sources from which they were fetched."""
+    """Yield the files to compare at the sources from which they were fetched.
+
+    A file that was compared at a time to come is due: the clock was ahead.
+    """
     at = now()
     for mirror in run.ledger.mirrors.held(run.collection.name, sources):
         pause = min(max((mirror.compared or mirror.fetched) - mirror.fetched, _MIN_PAUSE), _MAX_PAUSE)
-        is_due = not mirror.is_stated and at - (mirror.compared or mirror.fetched) >= pause
+        is_due = not mirror.is_stated and not timedelta() <= at - (mirror.compared or mirror.fetched) < pause
         if is_due or (mirror.is_changed and mirror.sidecar):
             yield mirror
 

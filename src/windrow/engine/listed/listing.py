@@ -343,7 +343,8 @@ def _note_changed_checksums(  # noqa: PLR0917
     }  # fmt: skip
     for file, looked_at in run.ledger.mirrors.last_looks(source, sorted(candidates)) if candidates else ():
         offer, changed_at = candidates[file]
-        if looked_at < changed_at <= run.clock():  # a time to come would be later than every look
+        # A change at a time to come would be later than every look. A look then is that of a clock that was ahead.
+        if changed_at <= run.clock() and not changed_at <= looked_at <= run.clock():
             writer.mirrors.add(run.session, source, file, offer, "changed")
 
 

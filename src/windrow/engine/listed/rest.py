@@ -67,7 +67,8 @@ def split_resting(
 ) -> tuple[list[Due], list[RestingFile]]:
     """Return those of the failed files that are due at `current_time`, and those that rest.
 
-    Files that failed for a reason that is not in RETRIED_REASONS are left out.
+    Files that failed for a reason that is not in RETRIED_REASONS are left out. A file that failed at a time to come is
+    due: the clock was ahead.
     """
     retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
@@ -75,7 +76,7 @@ def split_resting(
     for file, due_item in retryable.items():
         failures = failed_sessions.get(file)
         until = failures.last + pause_after(failures.number) if failures else current_time
-        if failures is None or until <= current_time:
+        if failures is None or not failures.last <= current_time < until:
             due_files.append(due_item)
         else:
             assert due_item.reason is not None

@@ -57,9 +57,12 @@ def next_try(document: UnreadDocument) -> datetime | None:
 
 
 def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
-    """Return whether a run reads a document again now. `version` is the version of the step in this run."""
+    """Return whether a run reads a document again now. `version` is the version of the step in this run.
+
+    A document that could not be read at a time to come is due: the clock was ahead.
+    """
     due_at = None if document.reason in SUBSTITUTE_REASONS else next_try(document)
-    return document.version != version or (due_at is not None and due_at <= now)
+    return document.version != version or (due_at is not None and not document.at <= now < due_at)
 
 
 class UnreadCount(NamedTuple):
