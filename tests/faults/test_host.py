@@ -64,6 +64,30 @@ def test_a_second_host_that_appears_later_with_other_bytes_under_one_name_is_not
     workspace.assert_complete(KEY)
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["both-at-once", "second-host-later"])
+def test_two_names_for_the_same_bytes_are_two_zips_whose_records_are_loaded_once(make_workspace, later):
+    workspace = make_workspace()
+    other_name = f"H.{DAY}.6.impc.zip"
+    put(workspace.add_folder("own", "H"), NAME, CONTENT)
+    if later:
+        assert workspace.run().code == 0
+    put(workspace.add_folder("copy", "J"), other_name, CONTENT)
+    assert workspace.run().code == 0
+    workspace.assert_complete(KEY, f"add/{other_name}")
+    assert digests(workspace) == [("own", len(CONTENT))]
+    assert digests(workspace, f"add/{other_name}") == [("copy", len(CONTENT))]
+    told = "SELECT m.member_key, f.message FROM finding f JOIN member m ON m.seq = f.item WHERE f.kind = 'AlreadyLoaded'"
+    messages = dict(workspace.query_ledger(told))
+    with zipfile.ZipFile(io.BytesIO(CONTENT)) as archive:
+        assert set(messages) == {f"add/{other_name}/{member}" for member in archive.namelist()}
+    assert set(messages.values()) == {
+        "the same bytes with the same action are published already and are still current"
+    }
+    in_force = "SELECT count(*), count(DISTINCT identifier) FROM entity WHERE valid_from IS NOT NULL"
+    ((loaded, different),) = workspace.query_store(in_force)
+    assert loaded == different > 0
+
+
 def swapped(content):
     """Return a zip of the same size with other bytes: the centre in its documents' names differs."""
     changed = content.replace(b"H.2026", b"J.2026")
