@@ -15,6 +15,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.archive.foreign_records import pack_records, revisit_record
 from windrow.app import Windrow as App
 from windrow.app.begin import prepare
 from windrow.archive.wacz import write_wacz
@@ -58,6 +59,20 @@ def test_the_archive_as_wacz_has_every_capture_and_is_imported_elsewhere(
     output = windrow("run", wacz)
     assert output.code == 0, output.err
     assert windrow("search", "a").out.count("a.html")
+
+
+def test_a_wacz_file_of_revisits_alone_is_told_by_its_own_name(tmp_path: Path, windrow, monkeypatch) -> None:
+    """The messages had the name of the folder, removed meanwhile, in which it had been unpacked."""
+    with ZipFile(tmp_path / "few.wacz", "w") as package:
+        package.writestr("archive/a.warc.gz", pack_records([revisit_record("http://a.example/", b"x")]))
+    prepare(tmp_path / "workspace")
+    monkeypatch.chdir(tmp_path / "workspace")
+    output = windrow("run", "../few.wacz")
+    assert output.code == 3
+    problem = f"no capture was imported from {tmp_path}/few.wacz/archive/a.warc.gz: 1 revisit without an original"
+    assert problem in output.err
+    assert problem in windrow("status").out
+    assert "the revisit at byte 0 waits for its original" in windrow("why", "few.wacz").out
 
 
 def test_an_index_is_imported_elsewhere_by_the_files_that_it_names(

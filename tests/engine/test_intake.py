@@ -431,7 +431,7 @@ def test_what_was_imported_of_a_file_is_counted_although_its_disk_fails(tmp_path
         assert take_warcs(tmp_path, warc) == 3
     # the last of the five records was in a batch that was not stored
     assert task_comments(tmp_path) == [
-        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc}: the disk failed",
+        f"them: 1 file, 3 captures; 1 record with faults: protocol_error 1; {warc.name}: the disk failed",
         f"1 left out, such as one.warc.gz: {Reason.PROTOCOL_ERROR.meaning}",
     ]
     assert len(query_ledger(tmp_path, ATTEMPTS)) == 3

@@ -209,4 +209,5 @@ def _unpack(file: WarcFile, folder: Path, limits: Limits) -> Iterator[WarcFile]:
     folder.mkdir()
     for warc in unpack_wacz(file.path, folder, limits):
         path = file.path / warc.name if warc.problem else warc.path
-        yield WarcFile(path, f"{file.name}/{warc.name}", file.source, warc.problem)
+        name = f"{file.name}/{warc.name}" if warc.name else file.name
+        yield WarcFile(path, name, file.source, warc.problem)

@@ -49,6 +49,6 @@ SELECT i.seq AS item, i.warc AS key FROM intake_name n JOIN intake i ON i.seq = 
 WHERE n.name = :name ORDER BY i.seq;
 
 -- def by_tail(tail: str) -> list[ItemKey]
--- Return the files with a name that ends with `tail`.
+-- Return the files with a name that ends with `tail`, and those in a WACZ file with such a name.
 SELECT DISTINCT i.seq AS item, i.warc AS key FROM intake_name n JOIN intake i ON i.seq = n.intake
-WHERE substr(n.name, -length(:tail)) = :tail ORDER BY i.seq;
+WHERE substr(n.name, -length(:tail)) = :tail OR (:tail LIKE '%.wacz' AND instr(n.name, :tail || '/')) ORDER BY i.seq;

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive import verify_block, verify_stated_digest
@@ -131,8 +130,8 @@ class WarcImporter:
         self._host = lru_cache(_MAX_HOSTS)(lambda origin: run.ledger.addresses.host(origin, run.collection.name))
         self._tallies: dict[str, _Tally] = {}  # by source
         self._taken_down = run.ledger.takedowns.addresses()
-        # files from which no capture was imported: (source's tally, path, number, waiting revisits)
-        self._fruitless: list[tuple[_Tally, Path, int, int]] = []
+        # files from which no capture was imported: (source's tally, name, number, waiting revisits)
+        self._fruitless: list[tuple[_Tally, str, int, int]] = []
 
     def run(self) -> None:
         """Import all files, then the revisits whose originals were imported after them."""
@@ -148,7 +147,7 @@ class WarcImporter:
             except DiskFull:
                 raise
             except ArchiveError as error:
-                tally.errors.append(f"{warc_file.path}: {error}")
+                tally.errors.append(f"{warc_file.name}: {error}")
         if not run.stopping():
             self._resolve_revisits()
         self._close_tasks()
@@ -161,13 +160,13 @@ class WarcImporter:
 
     def _close_tasks(self) -> None:
         run = self._run
-        for tally, path, file_number, waiting_before in self._fruitless:
+        for tally, file_name, file_number, waiting_before in self._fruitless:
             waiting = run.ledger.imports.count_waiting_in(file_number)
             if waiting == waiting_before:
                 explanation = (
                     f": {counted(waiting, 'revisit')} without an original ({Reason.NO_ORIGINAL})" if waiting else ""
                 )
-                tally.errors.append(f"no capture was imported from {path}{explanation}")
+                tally.errors.append(f"no capture was imported from {file_name}{explanation}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
             summary = tally.summary(name, waiting)
@@ -191,7 +190,7 @@ class WarcImporter:
         if imported.problem:
             self._report_broken_file(index, warc_file, imported.problem, tally)
         if not imported.size:
-            tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
+            tally.errors.append(f"no capture was imported from {warc_file.name}: it is empty")
             return
         if offset >= imported.size:
             tally.known_files += 1
@@ -222,7 +221,7 @@ class WarcImporter:
         else:
             _report_ahead(ahead)
             if offset == 0 and counts.is_fruitless():
-                self._fruitless.append((tally, warc_file.path, number, counts.waiting))
+                self._fruitless.append((tally, warc_file.name, number, counts.waiting))
 
     def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
         """Record a file, and return its number, the offset up to which it was read, and its source."""
@@ -254,7 +253,7 @@ class WarcImporter:
 
     def _report_broken_file(self, index: int, warc_file: WarcFile, problem: str, tally: _Tally) -> None:
         """Report that the end of a file is missing, because its compressed bytes are broken; count that once."""
-        tally.errors.append(f"{warc_file.path} {problem}")
+        tally.errors.append(f"{warc_file.name} {problem}")
         rule = RuleRow(Reason.CORRUPT, _BROKEN_FILE_RULE, 1, warc_file.name)
         tally.left_out.add(*rule)
         if all(known.rule != rule.rule for known in self._run.ledger.captures.left_out(index)):

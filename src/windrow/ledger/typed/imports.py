@@ -75,5 +75,5 @@ class TypedImports(LedgerQueries):
         return self._database.rows(ItemKey._make, "imports.named", name)
 
     def by_tail(self, tail: str) -> list[ItemKey]:
-        """Return the files with a name that ends with `tail`."""
+        """Return the files with a name that ends with `tail`, and those in a WACZ file with such a name."""
         return self._database.rows(ItemKey._make, "imports.by_tail", tail)
