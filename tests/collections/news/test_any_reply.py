@@ -10,6 +10,7 @@ import pytest
 
 from windrow.collections.news import standard, townnews, wordpress
 from windrow.contract import Answer, Observation, Request
+from windrow.model import Site, Source
 
 ODD = [
     None, True, 0, -1, 10**30, 1.5, "", "x", "2025-11-20T10:00:00", "0000-00-00", "https://a.example/x", "//[", [], [None],
@@ -39,7 +40,7 @@ OPTIONS = {
     "every": 0,
     "full_listing_every": 0.0,
 }
-SOURCE = SimpleNamespace(options=OPTIONS, site=SimpleNamespace(address=lambda path: f"https://a.example/{path}"))
+SOURCE = Source("a", "news", Site("https", "a.example"), options=OPTIONS)
 NOW = datetime(2025, 11, 20, tzinfo=UTC)
 
 
