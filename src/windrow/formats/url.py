@@ -252,6 +252,23 @@ def remove_parameters(url: str, names: Iterable[str]) -> str:
     return f"{path}{'?' if kept_parameters else ''}{'&'.join(kept_parameters)}{hash_sign}{fragment}"
 
 
+_TRACKING_NAMES = (
+    "fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid ttclid twclid li_fat_id srsltid mc_cid mc_eid igshid _ga _gl"
+    " _hsenc _hsmi mkt_tok"
+)
+_TRACKING_PARAMETERS = frozenset(_TRACKING_NAMES.split())
+
+
+def is_of_tracking(parameter: str) -> bool:
+    """Return whether a query parameter, as it is written in an address, only tells where a reader comes from.
+
+    >>> is_of_tracking("utm_source=mail"), is_of_tracking("fbclid=1"), is_of_tracking("page=2")
+    (True, True, False)
+    """
+    name = parameter.partition("=")[0].lower()
+    return name in _TRACKING_PARAMETERS or name.startswith("utm_")
+
+
 _MAX_CACHED_LINKS = 8_192  # links of one `Resolver`
 _MAX_CACHED_CHARACTERS = 200  # longer links are not cached
 

@@ -229,7 +229,15 @@ def test_a_feed_that_named_12_articles_and_names_1_is_trouble_until_it_names_the
 def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other_sites_cannot_claim_it(tmp_path, press):
     page(press, 1)
     first = f"{press.url}/news/the-quay-story-1.html"
-    again = ["?utm_source=a&utm_medium=b", "?fbclid=x", "#top", "?utm_campaign=c#x"]
+    again = [
+        "?utm_source=a&utm_medium=b",
+        "?fbclid=x",
+        "#top",
+        "?utm_campaign=c#x",
+        "?msclkid=x&_gl=y",
+        "?print=1",
+        "?amp",
+    ]
     for mark in again:
         press.pages[f"/news/the-quay-story-1.html{mark.partition('#')[0]}"] = press.pages["/news/the-quay-story-1.html"]
     canonical = f"<link rel=canonical href='{first}'>"

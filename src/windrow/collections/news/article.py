@@ -224,7 +224,7 @@ _FURTHER_PART = re.compile(r"(?i)[/_-](?:(?:page|part|seite|teil|p)[/_-]?)?(?!0*
 """Matches what is added to the path of an article for its further pages, which have other texts."""
 _EXTENSION = re.compile(r"\.\w{2,5}$")
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
-_NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
+_NAMING_PARAMETER = re.compile(r"(?i)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
 """Matches characters that the last path segment of most article addresses has, and of few section addresses."""
@@ -433,6 +433,8 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     False
     >>> _may_be_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
     True
+    >>> _may_be_own("https://a.example/a?id=5", "https://a.example/a?id=5&form=print")
+    True
     >>> _may_be_own("https://a.example/news/the-quay.html", "https://a.example/news/the-quay-2.html")
     False
     """
@@ -441,7 +443,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     )
     canonical_query, query = (standard.alias(address).partition("?")[2] for address in (canonical_url, url))
     if canonical_path == path:
-        return canonical_query == query or not _NAMING_PARAMETER.search(query)
+        return {*filter(_NAMING_PARAMETER.match, query.split("&"))} <= {*canonical_query.split("&")}
     if not canonical_path:
         return bool(canonical_query)
     stem, canonical_stem = _EXTENSION.sub("", path), _EXTENSION.sub("", canonical_path)

@@ -14,7 +14,7 @@ from windrow.errors import StepError
 from windrow.formats.json_page import find_repeated_keys, load_json
 from windrow.formats.moment import read_page_time
 from windrow.formats.text import replace_lone_surrogates
-from windrow.formats.url import normalise, normalise_typed, parts
+from windrow.formats.url import is_of_tracking, normalise, normalise_typed, parts
 
 FIELDS = (
     "url", "title", "article_text", "source_domain", "publication_date", "publication_timestamp_gmt",
@@ -37,7 +37,8 @@ _MARKUP = re.compile(
 )
 _HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MOBILE_PREFIX = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
-_TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid)$")
+_VIEW_MATCH = re.compile(r"(?i)(?:amp|print|printable)(?:=(?:1|true|yes)?)?|outputtype=amp").fullmatch
+"""Matches a query parameter that asks for another form of the same page."""
 _ARTICLE_NAME = re.compile(r"#((?:wordpress|townnews):[^#]+)\Z")
 """Matches the end of the key `ADDRESS#NAME` of a record."""
 
@@ -75,6 +76,8 @@ def split_name(key: str) -> tuple[str, str]:
 def alias(url: str) -> str:
     """Return a key that is the same for all spellings of an address; empty if it is not a web address.
 
+    The addresses of a page's forms for printing and for AMP are such spellings if a parameter asks for them.
+
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True
     >>> alias("https://example.com/story.php?ref=2"), alias("https://example.com/story.php?ref=3")
@@ -93,7 +96,8 @@ def alias(url: str) -> str:
         return ""
     address, _, query = resolved.partition("?")
     address_part = address.partition("://")[2].removeprefix("www.").rstrip("/")
-    kept_pairs = [pair for pair in query.split("&") if pair and not _TRACKING_PARAMETER.match(pair.partition("=")[0])]
+    pairs = filter(None, query.split("&"))
+    kept_pairs = [pair for pair in pairs if not is_of_tracking(pair) and not _VIEW_MATCH(pair)]
     return f"{address_part}?{'&'.join(kept_pairs)}" if kept_pairs else address_part
 
 

@@ -11,7 +11,7 @@ from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_matches, host_pattern
 from windrow.formats.robots import Pattern, parse_path_pattern, spell_path
-from windrow.formats.url import Parts, describe_bad_address, normalise, parts
+from windrow.formats.url import Parts, describe_bad_address, is_of_tracking, normalise, parts
 
 _SCHEMES = ("http", "https")
 
@@ -149,16 +149,12 @@ def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locali
 
 
 _SESSION_NAMES = "jsessionid phpsessid cfid cftoken zenid oscsid osadmincsid"
-_TRACKING_NAMES = (
-    "fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid mc_cid mc_eid igshid _ga _gl _hsenc _hsmi mkt_tok"
-)
 _SESSION_PARAMETERS = frozenset(_SESSION_NAMES.split())  # always session ids
 _POSSIBLE_SESSION_PARAMETERS = frozenset(
     {"sid", "s", "session", "sessionid", "session_id", "sessid", "token"}
 )  # session ids only if the value looks like one: a parliament has sessions with numbers
 _SESSION_VALUE = re.compile(r"[0-9a-f]{32,}|(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
 _ASP_SESSION_NAME = re.compile(r"aspsessionid[a-z]{6,10}")
-_TRACKING_PARAMETERS = frozenset(_TRACKING_NAMES.split())
 _SESSION_IN_PATH = re.compile(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/?#]*|/\([AFSX]\([A-Za-z0-9_-]{20,}\)\)", re.IGNORECASE
 )
@@ -229,7 +225,7 @@ def clean_address(url: str, kept_names: Container[str] = ()) -> str:
     kept_parameters = [
         parameter
         for parameter in query.split("&")
-        if not (_is_of_session(parameter) or _is_of_tracking(parameter))
+        if not (_is_of_session(parameter) or is_of_tracking(parameter))
         or unquote_plus(parameter.partition("=")[0]) in kept_names
     ]
     return f"{address}?{'&'.join(kept_parameters)}" if any(kept_parameters) else address
@@ -250,8 +246,3 @@ def _is_of_session(parameter: str) -> bool:
     if name in _POSSIBLE_SESSION_PARAMETERS:
         return _SESSION_VALUE.fullmatch(value) is not None
     return name in _SESSION_PARAMETERS or _ASP_SESSION_NAME.fullmatch(name) is not None
-
-
-def _is_of_tracking(parameter: str) -> bool:
-    name = parameter.partition("=")[0].lower()
-    return name in _TRACKING_PARAMETERS or name.startswith("utm_")
