@@ -132,9 +132,8 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger, unreadable)
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
     differing = tuple(ledger.items.differing())
-    reasons: list[tuple[str, int]] = [*ledger.items.by_reason()]
-    reasons += ((failing.reason, failing.number) for failing in ledger.addresses.failing_reasons(gone_at_once()))
-    reasons += ((failed.reason, failed.lines) for failed in ledger.captures.failed_by_reason())
+    failing = failing_requests(ledger)
+    reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *(count[1:] for count in failing)]
     skipped = count_skipped(workspace, ledger, None, unreadable)
     unread = tuple(count for collection in installed().values() for count in count_unread(ledger, collection))
     of_captures = _left_out_of_captures(workspace, ledger)
@@ -149,7 +148,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         last=last and replace(last, differing=len(differing), problems=problems, still_open=still_open),
         sources=_source_states(
             workspace, ledger, sources, sessions_by_source, phases,
-            damaged=damaged, counts_by_source=(frontier_counts, records), by_content=counts,
+            failing=failing, damaged=damaged, counts_by_source=(frontier_counts, records), by_content=counts,
         ),
         states=count_states(ledger),
         reasons=count_reasons([*reasons, *not_read]),
@@ -307,21 +306,25 @@ def _source_states(
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
     *,
+    failing: Iterable[tuple[str, str, int]],
     damaged: Iterable[LeftOutRow],
     counts_by_source: tuple[Mapping[str, FrontierCount], Mapping[str, Mapping[str, int]]],
     by_content: ContentCounts,
 ) -> tuple[SourceState, ...]:
     """Return the state of each source; `sessions_by_source` has the sessions that requested something from each.
 
-    `damaged` counts captures that are damaged. `counts_by_source` has the counts of each source's frontier, and by
-    collection those of each source's records. `by_content` counts the changes of a session.
+    `failing` is the result of `failing_requests`. `damaged` counts captures that are damaged. `counts_by_source` has
+    the counts of each source's frontier, and by collection those of each source's records. `by_content` counts the
+    changes of a session.
     """
     frontiers, records_by_source = counts_by_source
     failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
-    reasons = failing_reasons(ledger)
-    for row in damaged:
-        failed_captures[row.source] += row.lines
-        reasons.setdefault(row.source, []).append((row.reason, row.lines))
+    damaged_counts = [(row.source, row.reason, row.lines) for row in damaged]
+    reasons: dict[str, list[tuple[str, int]]] = {}
+    for name, reason, number in (*ledger.mirrors.failing_reasons(), *failing, *damaged_counts):
+        reasons.setdefault(name, []).append((reason, number))
+    for name, _, number in damaged_counts:
+        failed_captures[name] += number
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:
@@ -345,16 +348,10 @@ def _source_states(
     return tuple(states)
 
 
-def failing_reasons(ledger: Ledger) -> dict[str, list[tuple[str, int]]]:
-    """Return, for each source, pairs (reason, number) of its files, addresses and captures that are failed now."""
-    reasons: dict[str, list[tuple[str, int]]] = {}
-    for file in ledger.mirrors.failing_reasons():
-        reasons.setdefault(file.source, []).append((file.reason, file.number))
-    for address in ledger.addresses.failing_reasons(gone_at_once()):
-        reasons.setdefault(address.source, []).append((address.reason, address.number))
-    for capture in ledger.captures.failed_by_reason():
-        reasons.setdefault(capture.source, []).append((capture.reason, capture.lines))
-    return reasons
+def failing_requests(ledger: Ledger) -> list[tuple[str, str, int]]:
+    """Return counts (source, reason, number) of the addresses and captures that are failed now."""
+    captures = ((count.source, count.reason, count.lines) for count in ledger.captures.failed_by_reason())
+    return [*ledger.addresses.failing_reasons(gone_at_once()), *captures]
 
 
 def _undeclared_sources(

@@ -11,7 +11,7 @@ from windrow.adapters.adapter import Explains, Explanation, harvested_collection
 from windrow.app.changes import content_counts, read_each
 from windrow.app.item_states import states
 from windrow.app.lookup import ItemLookup, Meaning, is_number, predict_outcome
-from windrow.app.status import failing_reasons
+from windrow.app.status import failing_requests
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
@@ -389,7 +389,8 @@ def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int)
         return (), 0
     frontier = frontier_of(ledger, collection)
     failed: dict[int, tuple[Chosen, str]] = {}
-    reasons = [reason for reason, _ in failing_reasons(ledger).get(source, ())]
+    counts = (*ledger.mirrors.failing_reasons(), *failing_requests(ledger))
+    reasons = [reason for name, reason, _ in counts if name == source]
     for reason in (*reasons, ""):  # without a reason: also what those counts do not have
         for chosen in frontier.find_undone(RETRY, source, reason):
             if chosen.state[1] is not Status.CANCELLED:
